@@ -84,6 +84,7 @@ def test_the_public_names_are_pinned():
         "Comparison",
         "FeatureTable",
         "LabelTable",
+        "RunList",
         "SessionAudit",
         "TaciturnError",
         "TrainResult",
@@ -96,6 +97,7 @@ def test_the_public_names_are_pinned():
         "compare",
         "epsilon_lower_bound",
         "estimate",
+        "runs",
         "train",
     ]
     assert all(hasattr(taciturn, name) for name in taciturn.__all__)

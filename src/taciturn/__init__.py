@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from taciturn.api import (
         AuditResult,
         CheckResult,
+        RunList,
         TrainResult,
         align,
         audit,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         check,
         compare,
         estimate,
+        runs,
         train,
     )
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
@@ -37,6 +39,7 @@ __all__ = [
     "Comparison",
     "FeatureTable",
     "LabelTable",
+    "RunList",
     "SessionAudit",
     "TaciturnError",
     "TrainResult",
@@ -49,6 +52,7 @@ __all__ = [
     "compare",
     "epsilon_lower_bound",
     "estimate",
+    "runs",
     "train",
 ]
 
@@ -60,6 +64,7 @@ _HOMES = {
     "Comparison": "results.compare",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
+    "RunList": "api",
     "SessionAudit": "results.session",
     "TaciturnError": "errors",
     "TrainResult": "api",
@@ -72,6 +77,7 @@ _HOMES = {
     "compare": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",
+    "runs": "api",
     "train": "api",
 }
 

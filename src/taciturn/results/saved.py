@@ -17,9 +17,13 @@ from taciturn.results.check import CheckResult
 from taciturn.results.compare import Comparison
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
+from taciturn.results.export import ExportResult
 from taciturn.results.ledger import LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
+from taciturn.results.run_comparison import RunComparison
+from taciturn.results.run_list import RunList
+from taciturn.results.run_record import RunRecord
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
 from taciturn.results.session import SessionAudit
@@ -40,6 +44,10 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "predict": ("shared_weights", PredictionResult),
     "party": ("run", PartyRun),
     "estimate": ("iterations", Estimate),
+    "runs-list": ("listed", RunList),
+    "runs-show": ("manifest", RunRecord),
+    "runs-compare": ("sides", RunComparison),
+    "runs-export": ("exported", ExportResult),
 }
 _MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}
 
