@@ -160,3 +160,56 @@ def report(
         )
     write_text(html, render(runs_page(collection)))
     print_result(collection.list, json, list_blocks)
+
+
+@runs.command()
+def export(
+    names: Annotated[list[str], typer.Argument(help="Runs, by name or path.")],
+    mlflow: Annotated[
+        str,
+        typer.Option(help="The address of an MLflow server, or sqlite:///FILE, or a folder."),
+    ],
+    experiment: Annotated[
+        str, typer.Option(help="The experiment, made if it is not there.")
+    ] = "taciturn",
+    folder: Folder = DEFAULT,
+    artifacts: Annotated[
+        bool, typer.Option("--artifacts/--no-artifacts", help="Also send the runs' files.")
+    ] = True,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", help="Send a party's run too, whose figures may depend on labels."),
+    ] = False,
+    allow_http: Annotated[
+        bool, typer.Option("--allow-http", help="Accept plain http to another machine.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Send runs to MLflow: settings, metrics, curves, ledger, attacks, and their files.
+
+    All that a run holds goes to the server that is named, and whoever can read that has it. A run
+    that is there already is not sent again.
+
+    [bold]Examples[/bold]
+
+    taciturn runs export first second --mlflow http://127.0.0.1:5000
+
+    taciturn runs export bobs-run --mlflow https://mlflow.bank.example --experiment credit --yes
+    """
+    from taciturn.errors import shown_by
+    from taciturn.faces import COMMAND_LINE
+    from taciturn.report.runs import export_blocks
+    from taciturn.runs.collection import named
+    from taciturn.runs.mlflow_export import export as send
+    from taciturn.runs.tracking_uri import TrackingUri
+
+    with shown_by(COMMAND_LINE):
+        target = TrackingUri.of(mlflow, allow_http=allow_http)
+        result = send(
+            named(names, folder),
+            target,
+            experiment=experiment,
+            confirmed=yes,
+            artifacts=artifacts,
+        )
+    print_result(result, json, export_blocks)
