@@ -113,6 +113,12 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_refused(tmp_path):
     assert (tmp_path / "other" / "note.txt").read_text() == "mine"
 
 
+def test_a_result_folder_holds_no_others(tmp_path):
+    placed = written(tmp_path / "run")
+    with pytest.raises(OutputError, match="holds no others"):
+        Destination.of(f"{placed}/")
+
+
 def test_what_came_meanwhile_is_not_written_over(tmp_path):
     place = Destination.of(str(tmp_path / "run"))
     written(tmp_path / "run", command="the first")
@@ -197,6 +203,18 @@ def resigned(**changes: Any) -> Any:
     return changed(MANIFEST, change)
 
 
+def nested(content: bytes) -> bytes:
+    """Settings within settings, as deep as a parser reads."""
+    depth = 400
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    return content.replace(b'"seed": 7', b'"seed": ' + deep)
+
+
+def as_pipe(folder: Path) -> None:
+    (folder / RESULT).unlink()
+    os.mkfifo(folder / RESULT)
+
+
 def listed(name: str) -> Any:
     empty = hashlib.sha256(b"").hexdigest()
     return resigned(files=[{"name": name, "size": 0, "sha256": empty}])
@@ -213,6 +231,8 @@ def listed(name: str) -> Any:
         (changed(MANIFEST, lambda _: b"[]"), MANIFEST, "it is no manifest"),
         (changed(MANIFEST, lambda _: b'{"format": true}'), MANIFEST, "it is no manifest"),
         (changed(MANIFEST, lambda _: b"[" * 100_000), MANIFEST, "no JSON"),
+        (changed(MANIFEST, nested), MANIFEST, "not whole"),
+        (as_pipe, RESULT, "it is no file"),
         (resigned(format=2), MANIFEST, "of format 2, and this version reads up to 1"),
         (resigned(more=1), MANIFEST, "not known: more"),
         (resigned(files=[]), MANIFEST, "it names no result"),

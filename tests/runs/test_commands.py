@@ -11,6 +11,7 @@ from playwright.sync_api import sync_playwright
 
 from taciturn.__main__ import run
 from taciturn.files import to_json
+from taciturn.report import runs_page as pages
 from taciturn.report.html import render
 from taciturn.report.runs_page import runs_page
 from taciturn.results.manifest import Manifest
@@ -183,14 +184,16 @@ def test_the_page_asks_for_nothing_by_day_and_by_night(folder, tmp_path):
     assert len(colours) == 4
 
 
-def test_a_page_of_many_runs_leaves_the_comparison_out(tmp_path):
-    for number in range(51):
+def test_a_page_of_many_runs_leaves_the_comparison_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "MOST", 2)
+    for number in range(3):
         place(tmp_path, f"run-{number:02d}", Runs((TRAINING,)))
     text = render(runs_page(collect(tmp_path)))
     assert "Settings that differ" not in text
     assert "too many to set side by side" in text
 
 
+@pytest.mark.slow  # draws twice what others draw
 def test_the_same_runs_give_the_same_page(folder):
     pages = {render(runs_page(chosen(["train", "audit"], folder))) for _ in range(2)}
     assert len(pages) == 1

@@ -111,7 +111,8 @@ def keep(
         files[REPORT] = render(report).encode()
     name = plan.destination.name(plan.started, *words)
     folder = write_folder(plan.destination, name, manifest, files)
-    console(error=True).print(f"result folder: {folder}", style="dim", markup=False)
+    said = f"result folder: {folder}"
+    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
     return folder
 
 

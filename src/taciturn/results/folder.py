@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -101,6 +102,12 @@ def _require_room(path: Path, within: bool) -> None:
             "this is a file, and a result folder is asked for",
             where=str(path),
             hint="name another folder",
+        )
+    if within and (path / MANIFEST).exists():
+        raise OutputError(
+            "this is a result folder itself, and holds no others",
+            where=str(path),
+            hint="name the folder that it lies in, or another one",
         )
     if not within and path.is_dir() and any(path.iterdir()):
         raise OutputError(
@@ -256,9 +263,12 @@ def read_manifest(path: Path) -> Manifest:
         )
     try:
         manifest = read(Manifest, record)
+        same = manifest.digest == digest_of(finite_json(record))
     except DataError as problem:
         raise problem.at(str(file)) from None
-    if manifest.digest != digest_of(finite_json(record)):
+    except RecursionError:
+        raise _broken(file, "it is nested too deeply") from None
+    if not same:
         raise _broken(file, "its digest is another")
     _require_plain(file, manifest)
     return manifest
@@ -288,6 +298,9 @@ def _checked(folder: Path, entry: FileFacts) -> bytes:
 def _read(path: Path, limit: int) -> bytes:
     pieces, size = [], 0
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            # A pipe would wait for ever.
+            raise _broken(path, "it is no file")
         with path.open("rb") as stream:
             while block := stream.read(_BLOCK):
                 size += len(block)
