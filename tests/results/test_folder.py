@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shlex
@@ -299,6 +300,30 @@ def test_a_folder_that_is_taken_is_refused_before_the_work(tmp_path, monkeypatch
     assert "this folder is not empty" in err
     # Not even the forecast.
     assert "iterations" not in err
+
+
+class Gone(io.StringIO):
+    """What a reader leaves that has seen enough."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+    def fileno(self) -> int:
+        return os.open(os.devnull, os.O_WRONLY)
+
+
+def test_a_reader_that_has_gone_does_not_take_the_result_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert run([*shlex.split(QUICK), "--json", "--out", str(tmp_path / "run")]) == 0
+    assert ResultFolder.read(tmp_path / "run").manifest.kind == "train"
+
+
+def test_a_full_disk_does_not_keep_the_result_from_the_screen(tmp_path, capsys):
+    with small_disk(tmp_path, 4 << 10) as place:
+        assert run([*shlex.split(QUICK), "--json", "--out", f"{place}/run"]) == 74
+        out, err = capsys.readouterr()
+        assert json.loads(out)["rows_train"] == 455
+        assert "No space left" in err
 
 
 def test_own_data_have_a_digest_and_no_value(tmp_path, monkeypatch, capsys):

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, progress_bar, show
+from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Origin, Out, keep, planned, simulated
+from taciturn.cli.out import Origin, Out, finish, planned, simulated
 from taciturn.cli.simulate import stamped, without_mechanism, write_page
 from taciturn.files import require_writable
 
@@ -59,8 +59,14 @@ def compare(
     result = stamped(result)
     if html is not None or markdown is not None:
         write_page(compare_page(result), html, markdown)
-    show(result, json, compare_blocks)
-    keep(plan, result, lambda: _compared(wanted, names), lambda: compare_page(result))
+    finish(
+        plan,
+        result,
+        json,
+        compare_blocks,
+        lambda: _compared(wanted, names),
+        lambda: compare_page(result),
+    )
 
 
 def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:

@@ -1,7 +1,7 @@
 """``--out``: what every command that trains or audits does to leave a result folder.
 
 A command plans before its work (``planned``), so that a folder that is taken is refused at once,
-and keeps its result at the end (``keep``).
+and shows and keeps its result at the end (``finish``).
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
+from taciturn.cli.console import console, show
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
-    from taciturn.report.blocks import Page
+    from taciturn.report.blocks import Block, Page
     from taciturn.results.folder import Destination
     from taciturn.results.serialise import Result
 
+T = TypeVar("T", bound="Result")
 Out: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -76,6 +78,35 @@ def planned(out: str | None) -> Plan | None:
     return Plan(Destination.of(out), datetime.now(UTC), time.perf_counter())
 
 
+def finish(
+    plan: Plan | None,
+    result: T,
+    json: bool,
+    blocks: Callable[[T], Iterable[Block]],
+    origin: Callable[[], Origin],
+    page: Callable[[], Page | None] = lambda: None,
+) -> None:
+    """Shows a result, and keeps it where that is planned.
+
+    Neither keeps the other from happening: a full disk, or a reader that has gone.
+
+    Args:
+        plan: What ``planned`` gave.
+        result: What the command gave.
+        json: Whether to print its record.
+        blocks: Makes blocks of it.
+        origin: Gives what it comes from; asked only where there is a plan.
+        page: Gives the HTML report, where the kind has one.
+
+    Raises:
+        OutputError: The folder cannot be written; nothing of it is left behind.
+    """
+    try:
+        show(result, json, blocks)
+    finally:
+        keep(plan, result, origin, page)
+
+
 def keep(
     plan: Plan | None,
     result: Result,
@@ -95,7 +126,6 @@ def keep(
     """
     if plan is None:
         return None
-    from taciturn.cli.console import console
     from taciturn.files import to_json
     from taciturn.results.folder import write_folder
     from taciturn.results.manifest import REPORT, RESULT

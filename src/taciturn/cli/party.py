@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar, show
-from taciturn.cli.out import Out, keep, of_party, planned
+from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.out import Out, finish, of_party, planned
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -188,8 +188,7 @@ def party(
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
-    show(result, json, _blocks)
-    keep(plan, result, lambda: of_party(settings))
+    finish(plan, result, json, _blocks, lambda: of_party(settings))
 
 
 def _blocks(result: PartyRun | DryRun) -> list[Block]:

@@ -23,7 +23,8 @@ runs = typer.Typer(
 
 Folder: TypeAlias = Annotated[Path, typer.Option(help="Where names of runs are looked up.")]
 Names: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(help="Runs, by name or path (default: all of the folder).")
+    list[str] | None,
+    typer.Argument(metavar="RUN...", help="By name or path (default: all of the folder)."),
 ]
 Mechanism: TypeAlias = Annotated[
     str | None, typer.Option(help="Only runs with this mechanism.", rich_help_panel="Which runs")
@@ -75,7 +76,7 @@ def list_runs(
 
 @runs.command()
 def show(
-    run: Annotated[str, typer.Argument(help="A run, by name or path.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="By name or path.")],
     folder: Folder = DEFAULT,
     json: Json = False,
 ) -> None:
@@ -164,7 +165,7 @@ def report(
 
 @runs.command()
 def export(
-    names: Annotated[list[str], typer.Argument(help="Runs, by name or path.")],
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="By name or path.")],
     mlflow: Annotated[
         str,
         typer.Option(help="The address of an MLflow server, or sqlite:///FILE, or a folder."),

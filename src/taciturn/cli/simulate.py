@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.console import Json, console, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Origin, Out, Plan, keep, of_party, planned, simulated, typed
+from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, typed
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_text
@@ -55,8 +55,7 @@ def train(*, out: Out = None, json: Json = False, settings: dict[str, Any]) -> N
         _announce_estimate(settings)
     with progress_bar() as meter:
         result = api.train(observe=meter.observe, **settings)
-    show(result.runs, json, training_blocks)
-    keep(plan, result.runs, lambda: simulated(settings))
+    finish(plan, result.runs, json, training_blocks, lambda: simulated(settings))
 
 
 @with_settings
@@ -116,9 +115,8 @@ def check(
             announce=meter.announce,
             **wanted,
         )
-    show(result, json, check_blocks)
     beside = {"seat": seat, "known_rows": known_rows, "columns": columns, "rows": rows}
-    keep(plan, result, lambda: _checked(party, wanted, beside))
+    finish(plan, result, json, check_blocks, lambda: _checked(party, wanted, beside))
 
 
 def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
@@ -239,10 +237,16 @@ def audit(
         )
     result = stamped(result)
     _write_reports(result, html, markdown)
-    show(result, json, audit_blocks)
     asked = {"seat": seat, "known_rows": known_rows}
     asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
-    keep(plan, result, lambda: _audited(transcript, settings, asked), lambda: result_page(result))
+    finish(
+        plan,
+        result,
+        json,
+        audit_blocks,
+        lambda: _audited(transcript, settings, asked),
+        lambda: result_page(result),
+    )
 
 
 def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:
@@ -286,8 +290,9 @@ def _audit_session(
     result = stamped(result)
     if html is not None or markdown is not None:
         write_page(session_page(result), html, markdown)
-    show(result, json, session_blocks)
-    keep(plan, result, lambda: _session(result), lambda: session_page(result))
+    finish(
+        plan, result, json, session_blocks, lambda: _session(result), lambda: session_page(result)
+    )
 
 
 def _session(result: SessionAudit) -> Origin:
@@ -344,8 +349,7 @@ def demo(
             runs.append(stamped(audited))
     _write_reports(runs[-1], html, None)
     result = DemoResult(tuple(runs), str(html))
-    show(result, json, demo_blocks)
-    keep(plan, result, _demonstrated, lambda: result_page(result))
+    finish(plan, result, json, demo_blocks, _demonstrated, lambda: result_page(result))
 
 
 def _demonstrated() -> Origin:
