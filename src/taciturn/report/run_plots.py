@@ -144,7 +144,8 @@ def _frame(spots: Sequence[Spot], label: str) -> tuple[Figure, Axes]:
     axes = figure.add_subplot(xlabel=label, ylabel="AUC on held-out rows")
     low, high = min(spot.y for spot in spots), max(spot.y for spot in spots)
     margin = max(0.005, 0.15 * (high - low))
-    axes.set_ylim(max(0.0, low - margin), high + margin)
+    # No share lies beyond 100 %, and no axis says so.
+    axes.set_ylim(max(0.0, low - margin), min(1.0, high + margin))
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axes.yaxis.set_major_locator(MaxNLocator(6))

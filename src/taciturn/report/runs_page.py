@@ -232,7 +232,8 @@ def _curves(parts: Sequence[Part]) -> list[b.Section]:
     curves: dict[str, dict[str, tuple[tuple[int, float], ...]]] = {}
     for place, part in enumerate(parts):
         for name, curve in curves_of(part.result).items():
-            curves.setdefault(name, {})[_name(place, part.entry)] = curve
+            if len(curve) > 1:
+                curves.setdefault(name, {})[_name(place, part.entry)] = curve
     blocks = tuple(_drawn(name, runs) for name, runs in curves.items())
     return [b.Section("Step by step", "curves", blocks, "Curves")] if blocks else []
 
