@@ -167,3 +167,9 @@ def test_simulations_beside_a_real_session_are_not_fair(folder):
 def test_fewer_than_two_are_no_comparison(folder, names):
     with pytest.raises(ConfigError, match="needs two runs"):
         compare_runs(chosen(names, folder).parts[: len(names)])
+
+
+def test_more_than_a_page_holds_are_refused(folder):
+    (part,) = chosen(["train"], folder).parts
+    with pytest.raises(ConfigError, match="51 runs are too many"):
+        compare_runs([part] * 51)

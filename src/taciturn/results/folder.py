@@ -69,7 +69,8 @@ class Destination:
         """
         path = Path(text)
         within = text.endswith(("/", os.sep)) or is_folder_of_runs(path)
-        _require_room(path, within)
+        with reporting_write_errors(path, "result folder", "name another folder"):
+            _require_room(path, within)
         return cls(path, within)
 
     def name(self, started: datetime, *words: str | None) -> str:

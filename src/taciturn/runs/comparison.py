@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.results.run_comparison import FigureRow, RunComparison, SettingRow
 from taciturn.runs.fairness import unfair
 from taciturn.runs.figures import FIGURES, Figure
@@ -36,7 +37,7 @@ def compare_runs(parts: Sequence[Part]) -> RunComparison:
         raise ConfigError(
             f"{len(parts)} runs are too many to set side by side; {MOST} is the most",
             where="taciturn runs compare",
-            hint="name some of them, or use --mechanism, --dataset or --kind",
+            hint=Hint("name some of them, or use {mechanism}, {dataset} or {kind}"),
         )
     rows = (_row(figure, [part.values.get(figure.key) for part in parts]) for figure in FIGURES)
     return RunComparison(
