@@ -10,12 +10,14 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
   test_files.py test_names.py test_rng.py test_rooms.py) src/taciturn
+# A server of MLflow for the tests, apart: it brings a hundred packages that nothing here needs.
+MLFLOW := .mlflow/.ready
 # Many tests start processes, each of which would compile the code anew.
 unexport PYTHONDONTWRITEBYTECODE
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check quick test test-all coverage docs system format bench clean
+.PHONY: help setup demo check quick test test-all coverage docs mlflow system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -48,7 +50,7 @@ test: check  ## all checks and tests but the long proofs; what CI runs
 quick: check  ## all checks, and the tests of the core: under a minute
 	$(PYTEST) -m 'not slow' $(CORE)
 
-test-all: check  ## the long proofs too, and how much of the code the tests run
+test-all: check $(MLFLOW)  ## the long proofs too, and how much of the code the tests run
 	$(PYTEST) --hypothesis-profile many $(COVERAGE)
 
 coverage: $(READY)  ## how much of the code `make test` runs, and whether that is enough
@@ -57,6 +59,13 @@ coverage: $(READY)  ## how much of the code `make test` runs, and whether that i
 docs: $(READY)  ## the documentation as a site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html; with search: $(BIN)/python -m http.server --directory site"
+
+mlflow: $(MLFLOW)  ## a local MLflow server for the tests, in .mlflow: 850 MB
+
+$(MLFLOW): constraints.txt
+	$(PYTHON) -m venv --clear .mlflow
+	.mlflow/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mlflow
+	@touch $(MLFLOW)
 
 system:  ## Debian packages for the tests that need a browser or two hosts; as root
 	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
@@ -77,6 +86,6 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) build dist site src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) .mlflow build dist site src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage
 	find src paper tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -797,6 +797,53 @@ CASES = (
     ),
     Case("an export to nowhere", "model export m.json --onnx no/where.onnx", "m.json", share),
     Case(
+        "a result folder that is not empty",
+        f"{NAMED} --out full",
+        content=lambda: {"full/note.txt": b"kept"},
+    ),
+    Case(
+        "a file where a result folder is to be",
+        f"{NAMED} --out note.txt/",
+        "note.txt",
+        lambda: b"kept",
+    ),
+    Case("a folder of runs that is not there", "runs list"),
+    Case("a run that is not there", "runs show first"),
+    Case(
+        "a folder that is no result",
+        "runs show first",
+        content=lambda: {"first/note.txt": b""},
+    ),
+    Case(
+        "a result folder of a later version",
+        "runs show first",
+        content=lambda: {"first/manifest.json": b'{"format": 2, "version": "9.0"}'},
+    ),
+    Case(
+        "a result folder cut short",
+        "runs show first",
+        content=lambda: {"first/manifest.json": b'{"format": 1, "kin'},
+    ),
+    Case("an order of runs that there is not", "runs list --sort acu"),
+    Case(
+        "one run to compare",
+        "runs compare --folder first",
+        content=lambda: {"first/note.txt": b""},
+    ),
+    Case(
+        "a report in a folder that is not there",
+        "runs report --html no/where.html",
+    ),
+    Case(
+        "an export by plain http",
+        "runs export first --mlflow http://mlflow.example",
+    ),
+    Case(
+        "a password in an address",
+        "runs export first --mlflow https://me:secret@mlflow.example",
+    ),
+    Case("an export to what is no server", "runs export first --mlflow ftp://mlflow.example"),
+    Case(
         "a transcript in a folder that is not there",
         "party bob.toml --record no/where",
         "bob.toml",

@@ -35,6 +35,15 @@ def spu_python() -> Path:
     return Path(named)
 
 
+def mlflow_python() -> Path:
+    """A Python that has the whole of MLflow; skips the test where there is none."""
+    named = os.environ.get("TACITURN_MLFLOW_PYTHON")
+    python = Path(named) if named else Path(__file__).parents[1] / ".mlflow" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"{NOT_TESTED}an export to a server of MLflow; get one by `make mlflow`")
+    return python
+
+
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
     """A disk of so many bytes, mounted at a new folder; skips the test where none can be had."""

@@ -84,6 +84,7 @@ def test_the_public_names_are_pinned():
         "Comparison",
         "FeatureTable",
         "LabelTable",
+        "RunList",
         "SessionAudit",
         "SimulatedStudy",
         "TaciturnError",
@@ -97,6 +98,7 @@ def test_the_public_names_are_pinned():
         "compare",
         "epsilon_lower_bound",
         "estimate",
+        "runs",
         "study",
         "train",
     ]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from taciturn.api import (
         AuditResult,
         CheckResult,
+        RunList,
         TrainResult,
         align,
         audit,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         check,
         compare,
         estimate,
+        runs,
         study,
         train,
     )
@@ -39,6 +41,7 @@ __all__ = [
     "Comparison",
     "FeatureTable",
     "LabelTable",
+    "RunList",
     "SessionAudit",
     "SimulatedStudy",
     "TaciturnError",
@@ -52,6 +55,7 @@ __all__ = [
     "compare",
     "epsilon_lower_bound",
     "estimate",
+    "runs",
     "study",
     "train",
 ]
@@ -64,6 +68,7 @@ _HOMES = {
     "Comparison": "results.compare",
     "FeatureTable": "data.tables",
     "LabelTable": "data.tables",
+    "RunList": "api",
     "SessionAudit": "results.session",
     "SimulatedStudy": "results.study",
     "TaciturnError": "errors",
@@ -77,6 +82,7 @@ _HOMES = {
     "compare": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
     "estimate": "api",
+    "runs": "api",
     "study": "api",
     "train": "api",
 }

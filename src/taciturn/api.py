@@ -27,7 +27,7 @@ from taciturn.engine.callbacks import (
     silent,
 )
 from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, counted
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
 from taciturn.privacy.registry import mechanism_class
@@ -37,6 +37,7 @@ from taciturn.results.audit import AuditRun
 from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
+from taciturn.results.run_list import RunList as PlainRunList
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
 from taciturn.results.session import SessionAudit
@@ -139,6 +140,14 @@ class TrainResult(Displayed):
 
     def _shown(self) -> notebook.Shown:
         return self.runs
+
+
+@dataclass(frozen=True, slots=True)
+class RunList(Displayed, PlainRunList):
+    """The runs of a folder, and those of them that cannot be shown."""
+
+    def __repr__(self) -> str:
+        return f"RunList({self.folder}: {counted(len(self.listed), 'run')})"
 
 
 @overload
@@ -576,6 +585,45 @@ def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[s
     if "epsilon" not in mechanism_class(mechanism).takes:
         return {"epsilon": None}
     return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
+
+
+def runs(
+    folder: str | Path = "runs",
+    *,
+    mechanism: str | None = None,
+    dataset: str | None = None,
+    kind: str | None = None,
+    sort: str | None = None,
+) -> RunList:
+    """The runs that commands left in a folder with ``--out``.
+
+    Args:
+        folder: A folder of result folders, or a result folder itself.
+        mechanism: Only runs with this mechanism.
+        dataset: Only runs of these data.
+        kind: Only results of this kind, such as ``train`` or ``audit``.
+        sort: By ``time`` (as without it), ``name``, ``auc``, ``epsilon``, ``leakage``, ``seconds``
+            or ``bytes``.
+
+    Returns:
+        What each was, how good its model is, what it told and cost; ``to_pandas()`` has a row for
+        each.
+
+    Raises:
+        TaciturnError: There is no such folder, or no such order.
+
+    >>> runs("no-such-folder")
+    Traceback (most recent call last):
+        ...
+    taciturn.errors.FileError: there is no folder of runs here
+      where: no-such-folder
+      try:   ...
+    """
+    with explained():
+        from taciturn.runs.collection import Wanted, collect
+
+        plain = collect(Path(folder), Wanted(mechanism, dataset, kind, sort)).list
+    return RunList(plain.folder, plain.listed, plain.unreadable)
 
 
 def check(

@@ -27,9 +27,15 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "pandas": {"pandas": "2.2"},
     "notebook": {"ipykernel": "6.29"},
     "cluster": {"distributed": "2025.1"},
+    "mlflow": {"mlflow-skinny": "3.7"},
 }
 # Where a module is not called like its distribution.
-MODULES = {"scikit-learn": "sklearn", "grpcio": "grpc", "dp-accounting": "dp_accounting"}
+MODULES = {
+    "scikit-learn": "sklearn",
+    "grpcio": "grpc",
+    "dp-accounting": "dp_accounting",
+    "mlflow-skinny": "mlflow",
+}
 
 
 def install_hint(extra: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.deploy.transport.certs import make_certificates
+from taciturn.results.folder import ResultFolder, run_folders
 from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.seldom import seldom
 from tests.test_two_machines import free_port
@@ -89,7 +90,15 @@ def loaded(folder: Path, options: dict[str, list[str]]) -> dict[str, set[str]]:
 @pytest.mark.parametrize("mechanism", seldom(["sealed", "add"], always=["sealed"]))
 def test_a_party_loads_its_own_side_and_nothing_of_an_audit(tmp_path, mechanism):
     furnish(tmp_path, {**MECHANISMS[mechanism], "scheme": "bfv"})
-    modules = loaded(tmp_path, {"alice": ["--json"], "bob": []})
+    modules = loaded(
+        tmp_path, {"alice": ["--json", "--out", "hers/"], "bob": ["--out", "bobs-run"]}
+    )
+    for place in (next(run_folders(tmp_path / "hers")), tmp_path / "bobs-run"):
+        kept = ResultFolder.read(place)
+        assert (kept.manifest.kind, kept.manifest.private) == ("party", True)
+        assert {path.stat().st_mode & 0o077 for path in (place, *place.iterdir())} == {0}
+        assert kept.manifest.settings["mechanism"] == mechanism
+        assert set(kept.manifest.data.digests) == {"file"}
     for role, other in (("alice", "bob"), ("bob", "alice")):
         ours = modules[role]
         # The search finds what is there.

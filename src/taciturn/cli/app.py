@@ -16,6 +16,7 @@ from taciturn.cli.ledger import ledger
 from taciturn.cli.model import model
 from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
+from taciturn.cli.runs import runs
 from taciturn.cli.simulate import audit, check, demo, train
 from taciturn.cli.study import study
 from taciturn.version import __version__
@@ -67,5 +68,6 @@ for command in (
 ):
     app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)
 app.add_typer(model)
+app.add_typer(runs)
 for entry in sorted(entry_points(group="taciturn.commands"), key=lambda entry: entry.name):
     app.command(entry.name)(entry.load())

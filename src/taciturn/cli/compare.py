@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, progress_bar, show
+from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.simulate import stamped, write_page
+from taciturn.cli.out import Origin, Out, finish, planned, simulated
+from taciturn.cli.simulate import stamped, without_mechanism, write_page
 from taciturn.files import require_writable
 
 
@@ -26,6 +27,7 @@ def compare(
         Path | None, typer.Option(help="Write the comparison as one HTML file.")
     ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown.")] = None,
+    out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -43,6 +45,7 @@ def compare(
     from taciturn.report.compare import compare_blocks, compare_page
 
     require_writable(html, markdown)
+    plan = planned(out)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     names = tuple(name.strip() for name in mechanisms.split(",") if name.strip())
     with progress_bar() as meter:
@@ -56,4 +59,21 @@ def compare(
     result = stamped(result)
     if html is not None or markdown is not None:
         write_page(compare_page(result), html, markdown)
-    show(result, json, compare_blocks)
+    finish(
+        plan,
+        result,
+        json,
+        compare_blocks,
+        lambda: _compared(wanted, names),
+        lambda: compare_page(result),
+    )
+
+
+def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:
+    """The settings that all mechanisms share, and the mechanisms."""
+    own = settings.get("mechanism")
+    all_names = names if own is None or own in names else (own, *names)
+    common = {name: value for name, value in settings.items() if name != "mechanism"}
+    # Any mechanism will do to check them by: it is taken out again.
+    given = {"seed": 0, **common, "mechanism": "none", "epsilon": None}
+    return without_mechanism(simulated(given), all_names)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.out import Out, finish, of_party, planned
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
     from taciturn.privacy.base import Mechanism
-    from taciturn.report.blocks import Block
+    from taciturn.report.blocks import Block, Page
     from taciturn.results.parties import DryRun, PartyRun
     from taciturn.results.study import StudyRun
 
@@ -160,6 +161,7 @@ def party(
     record: Annotated[
         Path | None, typer.Option(help="Write the transcript of this side to this file.")
     ] = None,
+    out: Out = None,
     html: Annotated[
         Path | None, typer.Option(help="Of a study: write its table as one HTML file.")
     ] = None,
@@ -180,6 +182,7 @@ def party(
     from taciturn.deploy.train import Party
     from taciturn.deploy.way import way_to_peer
 
+    plan = planned(out)
     settings = PartyConfig.read(config)
     output = settings.output
     require_writable(*map(settings.path, output.files), record, html)
@@ -198,22 +201,31 @@ def party(
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
+    finish(plan, result, json, _blocks, lambda: of_party(settings), lambda: _page(result))
     if html is not None:
         _write_study(result, html)
-    show(result, json, _blocks)
 
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
     """Loaded only where a page is asked for."""
     from taciturn.cli.simulate import write_page
+
+    page = _page(result)
+    if page is not None:
+        write_page(page, html, None)
+
+
+def _page(result: PartyRun | StudyRun | DryRun) -> Page | None:
+    """The report that a kind of result has: a study's."""
+    from taciturn.results.parties import DryRun, PartyRun
+
+    if isinstance(result, PartyRun | DryRun):
+        return None
     from taciturn.extras import explained
 
     with explained():
         from taciturn.report.study import study_page
-    from taciturn.results.study import StudyRun
-
-    if isinstance(result, StudyRun):
-        write_page(study_page(result, datetime.now(UTC).isoformat(timespec="seconds")), html, None)
+    return study_page(result, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _blocks(result: PartyRun | StudyRun | DryRun) -> list[Block]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.console import Json, console, progress_bar
 from taciturn.cli.options import with_settings
+from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, typed
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_text
@@ -36,23 +36,26 @@ KnownRows: TypeAlias = Annotated[
 
 
 @with_settings
-def train(*, json: Json = False, settings: dict[str, Any]) -> None:
+def train(*, out: Out = None, json: Json = False, settings: dict[str, Any]) -> None:
     """Train between two simulated parties: metrics, ledger, traffic.
 
     [bold]Examples[/bold]
 
     taciturn train --dataset breast-cancer --mechanism none --seed 1
 
+    taciturn train --dataset breast-cancer --seed 1 --out runs/
+
     taciturn train --data loans.csv --id customer --label default --alice-columns half
     """
     from taciturn import api
     from taciturn.report.training import training_blocks
 
+    plan = planned(out)
     if not json:
         _announce_estimate(settings)
     with progress_bar() as meter:
         result = api.train(observe=meter.observe, **settings)
-    show(result.runs, json, training_blocks)
+    finish(plan, result.runs, json, training_blocks, lambda: simulated(settings))
 
 
 @with_settings
@@ -76,6 +79,7 @@ def check(
         ),
     ] = None,
     known_rows: KnownRows = None,
+    out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -99,6 +103,7 @@ def check(
     from taciturn import api
     from taciturn.report.check import check_blocks
 
+    plan = planned(out)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     with progress_bar() as meter:
         result = api.check(
@@ -110,7 +115,23 @@ def check(
             announce=meter.announce,
             **wanted,
         )
-    show(result, json, check_blocks)
+    beside = {"seat": seat, "known_rows": known_rows, "columns": columns, "rows": rows}
+    finish(plan, result, json, check_blocks, lambda: _checked(party, wanted, beside))
+
+
+def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
+    """What was checked: a party's file, a table, or a number of columns."""
+    if party is not None:
+        from taciturn.deploy.config import PartyConfig
+
+        return of_party(PartyConfig.read(party))
+    if "data" in settings:
+        # Alice's table has no labels, and settings of own data name their column.
+        origin = simulated({"label": "", **settings}, **beside)
+        kept = {name: value for name, value in origin.settings.items() if value != ""}
+        return replace(origin, settings=kept)
+    origin = simulated(settings, **beside)
+    return origin if beside["columns"] is None else replace(origin, source="random columns")
 
 
 @with_settings
@@ -162,6 +183,7 @@ def audit(
     known_rows: KnownRows = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
+    out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -189,15 +211,17 @@ def audit(
     """
     from taciturn import api
     from taciturn.report.audit import audit_blocks
+    from taciturn.report.shown import result_page
 
     require_writable(html, markdown, write_guesses)
+    plan = planned(out)
     if any(path is not None for path in (party, truth, guesses, write_guesses)):
         _refuse_settings(settings)
         files = {"transcript": transcript, "party": party, "truth": truth}
         files |= {"guesses": guesses, "write_guesses": write_guesses}
         asked: dict[str, Any] = {"shuffle_truth": shuffle_truth, "canary": canary}
         asked |= {"seat": seat, "known_rows": known_rows}
-        _audit_session({**files, **asked}, html, markdown, json)
+        _audit_session({**files, **asked}, html, markdown, json, plan)
         return
     with progress_bar() as meter:
         result = api.audit(
@@ -213,7 +237,27 @@ def audit(
         )
     result = stamped(result)
     _write_reports(result, html, markdown)
-    show(result, json, audit_blocks)
+    asked = {"seat": seat, "known_rows": known_rows}
+    asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
+    finish(
+        plan,
+        result,
+        json,
+        audit_blocks,
+        lambda: _audited(transcript, settings, asked),
+        lambda: result_page(result),
+    )
+
+
+def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:
+    """What was audited: a new run, or a recorded one, whose own settings hold."""
+    if transcript is None:
+        return simulated(settings, **asked)
+    from taciturn.engine.transcript import Transcript
+    from taciturn.simulation.record import RecordedRun
+
+    recorded = RecordedRun.of(Transcript.load(transcript)).settings
+    return simulated({**recorded.model_dump(exclude_none=True), **settings}, **asked)
 
 
 def _refuse_settings(settings: dict[str, Any]) -> None:
@@ -230,6 +274,7 @@ def _audit_session(
     html: Path | None,
     markdown: Path | None,
     json: bool,
+    plan: Plan | None,
 ) -> None:
     """Audits one side's recording of a real session, or judges its guesses."""
     from taciturn import api
@@ -245,7 +290,17 @@ def _audit_session(
     result = stamped(result)
     if html is not None or markdown is not None:
         write_page(session_page(result), html, markdown)
-    show(result, json, session_blocks)
+    finish(
+        plan, result, json, session_blocks, lambda: _session(result), lambda: session_page(result)
+    )
+
+
+def _session(result: SessionAudit) -> Origin:
+    """Which session was audited; of tables it has digests, and no names."""
+    recording = result.recording
+    digests = {"table": recording.table_digest, "ids": recording.ids_digest}
+    name = f"session {recording.session[:12]}"
+    return Origin(dict(recording.agreement), name, digests, private=True)
 
 
 # What Bob sees of the first two he sees of sealed too.
@@ -263,6 +318,7 @@ def demo(
     html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
         "taciturn-demo.html"
     ),
+    out: Out = None,
     json: Json = False,
 ) -> None:
     """Train on breast-cancer: without protection, as the paper does it, sealed, and mutual.
@@ -272,13 +328,15 @@ def demo(
     """
     from taciturn import api
     from taciturn.report.audit import demo_blocks
+    from taciturn.report.shown import result_page
     from taciturn.results.saved import DemoResult
 
     require_writable(html)
+    plan = planned(out)
     runs = []
     with progress_bar() as meter:
         for mechanism, seat in DEMO:
-            result = api.audit(
+            audited = api.audit(
                 dataset="breast-cancer",
                 mechanism=mechanism,
                 seat=seat,
@@ -288,9 +346,22 @@ def demo(
                 announce=meter.announce,
                 progress=meter.progress,
             )
-            runs.append(stamped(result))
+            runs.append(stamped(audited))
     _write_reports(runs[-1], html, None)
-    show(DemoResult(tuple(runs), str(html)), json, demo_blocks)
+    result = DemoResult(tuple(runs), str(html))
+    finish(plan, result, json, demo_blocks, _demonstrated, lambda: result_page(result))
+
+
+def _demonstrated() -> Origin:
+    origin = simulated({"dataset": "breast-cancer", "seed": 1, "epochs": DEMO_EPOCHS})
+    return without_mechanism(origin, [mechanism for mechanism, _ in DEMO])
+
+
+def without_mechanism(origin: Origin, mechanisms: Sequence[str]) -> Origin:
+    """The same origin with several mechanisms in place of one."""
+    one = ("mechanism", "epsilon", "solver")
+    common = {name: value for name, value in origin.settings.items() if name not in one}
+    return replace(origin, settings={**common, "mechanisms": list(mechanisms)})
 
 
 def _write_reports(result: AuditResult, html: Path | None, markdown: Path | None) -> None:
@@ -315,9 +386,8 @@ def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
 
 def stamped(result: Made) -> Made:
     """The result with what made it: the version, the command as it was typed, the moment in UTC."""
-    command = shlex.join(["taciturn", *sys.argv[1:]])
     moment = datetime.now(UTC).isoformat(timespec="seconds")
-    return replace(result, version=__version__, command=command, audited=moment)
+    return replace(result, version=__version__, command=typed(), audited=moment)
 
 
 def _announce_estimate(settings: dict[str, Any]) -> None:

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, progress_bar, show
+from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
+from taciturn.cli.out import Out, finish, planned, simulated
 from taciturn.cli.simulate import write_page
 from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import CommandLine, hyphenated
@@ -36,6 +37,7 @@ def study(
         typer.Option(min=1, help="How many train at a time (default: one for each core)."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the table as one HTML file.")] = None,
+    out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -52,6 +54,7 @@ def study(
     from taciturn import api
     from taciturn.report.study import study_blocks, study_page
 
+    plan = planned(out)
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     if not vary:
@@ -72,10 +75,17 @@ def study(
             progress=meter.progress,
             **wanted,
         )
+    made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
-        made = datetime.now(UTC).isoformat(timespec="seconds")
         write_page(study_page(result, made), html, None)
-    show(result, json, study_blocks)
+    finish(
+        plan,
+        result,
+        json,
+        study_blocks,
+        lambda: simulated(settings, vary=axes, folds=folds, rank_by=rank_by),
+        lambda: study_page(result, made),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,14 @@ def load(name: str, *, data_dir: Path | None = None) -> RawData:
     raise ConfigError(f"unknown dataset {name}", setting="dataset", hint=nearest(name, NAMES))
 
 
+def content_digest(name: str) -> str | None:
+    """The digest that a published dataset's content must have; None where it comes with a package.
+
+    >>> content_digest("breast-cancer")
+    """
+    return _PUBLISHED[name].digest if name in _PUBLISHED else None
+
+
 def file_names(name: str) -> tuple[str, ...]:
     """The file names under which a dataset is sought; none for those that need no file.
 

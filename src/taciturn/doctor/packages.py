@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -29,8 +29,12 @@ NEEDED: Mapping[str, str] = {
     "typer": "0.29",
     "zstandard": "0.23",
 }
-# As the program itself loads it, without a copy in the folder for temporary files.
-_LOADERS: Mapping[str, Callable[[str], object]] = {"rbcl": lambda name: group.library()}
+# As the program itself loads them: rbcl without a copy in the folder for temporary files.
+_LOADERS: Mapping[str, Callable[[str], object]] = {
+    "rbcl": lambda name: group.library(),
+    # Loading it would report its use to others, before anything has turned that off.
+    "mlflow-skinny": importlib.util.find_spec,
+}
 _AREA = "packages"
 _SHOWN = ("tenseal", "gmpy2", "grpcio", "rbcl", "cryptography", "polars", "numpy")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from taciturn.extras import explained, is_installed
 from taciturn.results.audit import Findings
 from taciturn.results.check import CheckResult
+from taciturn.results.run_list import RunEntry, RunList
 from taciturn.results.runs import AuditResult, Runs
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
     from taciturn.report.blocks import Block
 
-Shown = Runs[TrainingRun] | AuditResult | CheckResult
+Shown = Runs[TrainingRun] | AuditResult | CheckResult | RunList
 
 
 def blocks_of(result: Shown) -> list[Block]:
     """A result as the blocks that a terminal shows of it."""
     # Loaded here: a verdict needs what an audit needs.
+    if isinstance(result, RunList):
+        from taciturn.report.runs import list_blocks
+
+        return list_blocks(result)
     if isinstance(result, CheckResult):
         from taciturn.report.check import check_blocks
 
@@ -55,8 +60,10 @@ def rows_of(result: Shown) -> list[dict[str, Any]]:
     """A result's figures as the rows of a table.
 
     A training has a row for each set of rows that was scored, an audit one for each control and
-    attack, a check one for each attack.
+    attack, a check one for each attack, a list of runs one for each run.
     """
+    if isinstance(result, RunList):
+        return [_run(entry) for entry in result.listed]
     if isinstance(result, CheckResult):
         return [record_of(verdict) for verdict in result.verdicts]
     if isinstance(result, AuditResult):
@@ -100,6 +107,8 @@ def draw(result: Shown) -> Figure:
         from taciturn.report.plots import attacks_figure, calibration_figure, style
     _let_cells_show_figures()
     with style():
+        if isinstance(result, RunList):
+            return _worth(result)
         if isinstance(result, AuditResult):
             from taciturn.audit.verdict import conclude
 
@@ -109,6 +118,17 @@ def draw(result: Shown) -> Figure:
         if isinstance(result, Runs):
             return calibration_figure(result.first.test)
     raise TypeError("a check has no picture; to_pandas() has its verdicts")
+
+
+def _worth(runs: RunList) -> Figure:
+    from taciturn.report.run_plots import epsilon_figure, looks_of, spots_of
+
+    spots = spots_of(runs.listed, lambda entry: entry.label_epsilon)
+    if not spots:
+        raise TypeError(
+            "no run has both a model's AUC and a ledger; to_pandas() has what they have"
+        )
+    return epsilon_figure(spots, looks_of([spot.mechanism for spot in spots]))
 
 
 def _let_cells_show_figures() -> None:
@@ -124,6 +144,13 @@ def _let_cells_show_figures() -> None:
 def _attacks(findings: Findings) -> list[dict[str, Any]]:
     parts = (("control", findings.controls), ("attack", findings.attacks))
     return [{"kind": kind, **record_of(score)} for kind, scores in parts for score in scores]
+
+
+def _run(entry: RunEntry) -> dict[str, Any]:
+    """A run's line, with the parts of its leakage beside it."""
+    record = record_of(entry)
+    leakage = record.pop("leakage") or {}
+    return {**record, **{f"leak_{name}": value for name, value in leakage.items()}}
 
 
 def _figures(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -17,9 +17,13 @@ from taciturn.results.check import CheckResult
 from taciturn.results.compare import Comparison
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
+from taciturn.results.export import ExportResult
 from taciturn.results.ledger import LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
+from taciturn.results.run_comparison import RunComparison
+from taciturn.results.run_list import RunList
+from taciturn.results.run_record import RunRecord
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
 from taciturn.results.session import SessionAudit
@@ -40,9 +44,14 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "party-dry-run": ("dry_run", DryRun),
     "align": ("peer_ids", AlignmentResult),
     "predict": ("shared_weights", PredictionResult),
+    "study": ("workers", SimulatedStudy),
     "party-study": ("study", StudyRun),
     "party": ("run", PartyRun),
     "estimate": ("iterations", Estimate),
+    "runs-list": ("listed", RunList),
+    "runs-show": ("manifest", RunRecord),
+    "runs-compare": ("sides", RunComparison),
+    "runs-export": ("exported", ExportResult),
 }
 _MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}
 
@@ -89,12 +98,23 @@ def of_record(record: object) -> Result:
         return audit_of_record(record)
     if "centralised" in record:
         return Runs(*_runs(TrainingRun, record))
-    if "study" in record and "peer" not in record:
-        return read(SimulatedStudy, record)
     for told_by, kind in _KINDS.values():
         if told_by in record:
             return read(kind, record)
     raise refusal("", "has none of the keys of one")
+
+
+def kind_of(result: Result) -> str:
+    """The kind of a result, by the name of its command: ``train``, ``audit``, ``party-dry-run``.
+
+    Raises:
+        TypeError: No command gives such a result.
+    """
+    several: dict[str, type] = {"demo": DemoResult, "audit": AuditResult, "train": Runs}
+    for name, kind in (several | {name: kind for name, (_, kind) in _KINDS.items()}).items():
+        if isinstance(result, kind):
+            return name
+    raise TypeError(f"{type(result).__name__} is no result of a command")
 
 
 def audit_of_record(record: Mapping[str, Any]) -> AuditResult:
@@ -138,7 +158,6 @@ def json_schema() -> dict[str, Any]:
             "required": ["runs", "html"],
             "additionalProperties": False,
         },
-        "study": object_schema(SimulatedStudy, shared),
         **{name: object_schema(kind, shared) for name, (_, kind) in _KINDS.items()},
     }
     return {

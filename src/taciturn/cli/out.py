@@ -1,0 +1,230 @@
+"""``--out``: what every command that trains or audits does to leave a result folder.
+
+A command plans before its work (``planned``), so that a folder that is taken is refused at once,
+and shows and keeps its result at the end (``finish``).
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from taciturn.cli.console import console, show
+from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.report.blocks import Block, Page
+    from taciturn.results.folder import Destination
+    from taciturn.results.serialise import Result
+
+T = TypeVar("T", bound="Result")
+Out: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Leave a result folder here, for taciturn runs: the result, what made it, the report. "
+        "A folder of runs, or a name that ends with /, gets a new one in it.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where a result will be kept, and when its command began."""
+
+    destination: Destination
+    started: datetime
+    clock: float
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a result comes from.
+
+    ``settings`` are in full. ``source`` is the name of the data, or the path of the own table, and
+    ``digests`` what is known of its content. ``private``: it is a party's.
+    """
+
+    settings: Mapping[str, Any]
+    source: str | None
+    digests: Mapping[str, str]
+    private: bool = False
+
+
+def planned(out: str | None) -> Plan | None:
+    """Looks at where a result folder is to lie, before any work is done for it.
+
+    Args:
+        out: As it was typed; None where no folder is asked for.
+
+    Raises:
+        OutputError: Something else is there, or nothing can be written there.
+    """
+    if out is None:
+        return None
+    # Loaded here: the help does not need it.
+    from taciturn.results.folder import Destination
+
+    return Plan(Destination.of(out), datetime.now(UTC), time.perf_counter())
+
+
+def finish(
+    plan: Plan | None,
+    result: T,
+    json: bool,
+    blocks: Callable[[T], Iterable[Block]],
+    origin: Callable[[], Origin],
+    page: Callable[[], Page | None] = lambda: None,
+) -> None:
+    """Shows a result, and keeps it where that is planned.
+
+    Neither keeps the other from happening: a full disk, or a reader that has gone.
+
+    Args:
+        plan: What ``planned`` gave.
+        result: What the command gave.
+        json: Whether to print its record.
+        blocks: Makes blocks of it.
+        origin: Gives what it comes from; asked only where there is a plan.
+        page: Gives the HTML report, where the kind has one.
+
+    Raises:
+        OutputError: The folder cannot be written; nothing of it is left behind.
+    """
+    try:
+        show(result, json, blocks)
+    finally:
+        keep(plan, result, origin, page)
+
+
+def keep(
+    plan: Plan | None,
+    result: Result,
+    origin: Callable[[], Origin],
+    page: Callable[[], Page | None] = lambda: None,
+) -> Path | None:
+    """Writes a result folder where one is planned, and says where on standard error.
+
+    Args:
+        plan: What ``planned`` gave.
+        result: What the command shows.
+        origin: Gives what the result comes from; asked only where there is a plan.
+        page: Gives the HTML report, where the kind has one.
+
+    Raises:
+        OutputError: The folder cannot be written; nothing of it is left behind.
+    """
+    if plan is None:
+        return None
+    from taciturn.files import to_json
+    from taciturn.results.folder import write_folder
+    from taciturn.results.manifest import REPORT, RESULT
+    from taciturn.results.saved import kind_of
+
+    came, kind = origin(), kind_of(result)
+    manifest, words = _manifest(plan, result, came, kind)
+    files = {RESULT: f"{to_json(result.to_dict())}\n".encode()}
+    report = page()
+    if report is not None:
+        from taciturn.report.html import render
+
+        files[REPORT] = render(report).encode()
+    name = plan.destination.name(plan.started, *words)
+    folder = write_folder(plan.destination, name, manifest, files)
+    said = f"result folder: {folder}"
+    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
+    return folder
+
+
+def _manifest(plan: Plan, result: Result, came: Origin, kind: str) -> tuple[Any, tuple[str, ...]]:
+    """What made the result, and the words of the folder's name."""
+    from taciturn.parallel import usable_cores
+    from taciturn.results.manifest import FORMAT, DataFacts, HostFacts, Manifest
+    from taciturn.results.subject import data_name, subject_of
+
+    subject = subject_of(result)
+    name = data_name(came.source or subject.data)
+    mechanism = subject.mechanism or came.settings.get("mechanism")
+    manifest = Manifest(
+        format=FORMAT,
+        kind=kind,
+        private=came.private,
+        command=typed(),
+        version=__version__,
+        started=plan.started.isoformat(timespec="seconds"),
+        ended=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=time.perf_counter() - plan.clock,
+        settings=came.settings,
+        data=DataFacts(
+            name=name,
+            rows=subject.rows,
+            held_out_rows=subject.held_out_rows,
+            columns=subject.columns,
+            digests=came.digests,
+        ),
+        host=HostFacts(platform.python_version(), platform.platform(), usable_cores()),
+        files=(),
+    )
+    return manifest, (kind, name, str(mechanism) if mechanism else "")
+
+
+def typed() -> str:
+    """The command as it was typed, with nothing secret in it."""
+    from taciturn.results.manifest import without_credentials
+
+    return without_credentials(shlex.join(["taciturn", *sys.argv[1:]]))
+
+
+def simulated(settings: Mapping[str, Any], **beside: object) -> Origin:
+    """Where a simulation's result comes from.
+
+    Args:
+        settings: What was given on the command line and in a file.
+        beside: What the command takes and is no setting, where it was given.
+    """
+    from taciturn.settings.schema import Settings
+
+    given = {name: value for name, value in settings.items() if name != "record"}
+    resolved = Settings.of(given).resolved()
+    extra = {name: value for name, value in beside.items() if value is not None}
+    full = {**resolved.model_dump(mode="json"), **extra}
+    source = resolved.dataset or resolved.data
+    return Origin(full, source, source_digests(resolved.dataset, resolved.data))
+
+
+def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:
+    """The digests that exist of a simulation's data."""
+    from taciturn.data.datasets import content_digest
+    from taciturn.data.digests import file_digest
+
+    if data is not None:
+        return {"file": file_digest(Path(data))}
+    known = content_digest(dataset or "")
+    return {} if known is None else {"content": known}
+
+
+# A side's own limits; the rest of its section are files.
+_LIMITS = ("budget", "delta", "budget_total", "accept_leak", "scores_per_row")
+
+
+def of_party(config: PartyConfig) -> Origin:
+    """Where a party's result comes from: what is agreed, its own limits, its own table's file."""
+    from taciturn.data.digests import file_digest
+    from taciturn.settings.agreement import ALSO_SIMULATED
+
+    common = config.settings().model_dump(mode="json", include=set(ALSO_SIMULATED))
+    limits = {name: getattr(config.privacy, name) for name in _LIMITS}
+    beside = config.beside()
+    settings = {"role": config.role, **common, **beside, **limits}
+    file = config.path(config.data.file)
+    return Origin(settings, str(file), {"file": file_digest(file)}, private=True)

@@ -1,0 +1,177 @@
+"""The runs of a folder: which there are, which are wanted, in which order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from taciturn.errors import ConfigError, DataError, FileError, nearest
+from taciturn.results.folder import ResultFolder, run_folders
+from taciturn.results.manifest import MANIFEST
+from taciturn.results.run_list import RunEntry, RunList, UnreadableRun
+from taciturn.runs.parts import Part, parts_of
+
+DEFAULT_FOLDER = "runs"
+_HOW = "commands leave runs where --out names a folder, such as --out runs/"
+
+
+def _large_first(value: float | None) -> tuple[bool, float]:
+    return (value is None, -(value or 0.0))
+
+
+def _small_first(value: float | None) -> tuple[bool, float]:
+    return (value is None, math.inf if value is None else value)
+
+
+def _told(entry: RunEntry) -> float | None:
+    return None if entry.leakage is None else entry.leakage.beyond
+
+
+# What a list can be sorted by; where a run has no such figure, it comes last.
+ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
+    "time": lambda entry: (entry.started,),
+    "name": lambda entry: (entry.name,),
+    "auc": lambda entry: _large_first(entry.auc),
+    "epsilon": lambda entry: _small_first(entry.label_epsilon),
+    "leakage": lambda entry: _small_first(_told(entry)),
+    "seconds": lambda entry: _small_first(entry.seconds),
+    "bytes": lambda entry: _small_first(entry.bytes),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs are wanted; None stands for any.
+
+    Args:
+        mechanism: By the name of their mechanism.
+        dataset: By the name of their data.
+        kind: By the kind of their result, such as train or audit.
+        sort: A key of ``ORDERS``; None for the order in which they were named, or else of time.
+    """
+
+    mechanism: str | None = None
+    dataset: str | None = None
+    kind: str | None = None
+    sort: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.sort is not None and self.sort not in ORDERS:
+            raise ConfigError(
+                f"runs are not sorted by {self.sort}",
+                setting="sort",
+                hint=nearest(self.sort, ORDERS),
+            )
+
+    def of(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+        """Those of the runs that are wanted, in order; those that tie keep the order they had."""
+        chosen = [part for part in parts if self._includes(part.entry)]
+        if self.sort is not None:
+            order = ORDERS[self.sort]
+            chosen.sort(key=lambda part: order(part.entry))
+        return tuple(chosen)
+
+    def _includes(self, entry: RunEntry) -> bool:
+        pairs = (
+            (self.mechanism, entry.mechanism),
+            (self.dataset, entry.dataset),
+            (self.kind, entry.kind),
+        )
+        return all(wanted is None or wanted == has for wanted, has in pairs)
+
+
+ANY = Wanted()
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Runs that were read, and those that could not be."""
+
+    folder: str
+    parts: tuple[Part, ...]
+    unreadable: tuple[UnreadableRun, ...] = ()
+
+    @property
+    def list(self) -> RunList:
+        """The same as a result."""
+        return RunList(self.folder, tuple(part.entry for part in self.parts), self.unreadable)
+
+
+def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
+    """The runs in a folder; one that cannot be read is named, and the others are shown.
+
+    Args:
+        folder: A folder of result folders, or a result folder itself.
+        wanted: Which of them.
+
+    Raises:
+        FileError: There is no such folder.
+    """
+    if not folder.is_dir():
+        raise FileError("there is no folder of runs here", where=str(folder), hint=_HOW)
+    places = [folder] if (folder / MANIFEST).exists() else list(run_folders(folder))
+    parts: list[Part] = []
+    unreadable: list[UnreadableRun] = []
+    for place in places:
+        try:
+            parts += parts_of(ResultFolder.read(place))
+        except DataError as problem:
+            unreadable.append(UnreadableRun(problem.where or str(place), problem.message))
+    parts.sort(key=lambda part: part.entry.started)
+    return Collection(str(folder), wanted.of(parts), tuple(unreadable))
+
+
+def named(runs: Sequence[str], folder: Path) -> list[ResultFolder]:
+    """The result folders that a person names: by a path, a name, or a part that one name has.
+
+    Args:
+        runs: As they were typed.
+        folder: Where names are looked up.
+
+    Raises:
+        DataError: One of them is not there, or not whole.
+    """
+    return [ResultFolder.read(_place(run, folder)) for run in runs]
+
+
+def _place(run: str, folder: Path) -> Path:
+    path = Path(run)
+    if path.is_dir():
+        return path
+    inside = folder / run
+    if inside.is_dir():
+        return inside
+    places = list(run_folders(folder))
+    alike = [place for place in places if run in place.name]
+    if len(alike) == 1:
+        return alike[0]
+    names = [place.name for place in alike or places]
+    raise FileError(
+        f"{len(alike)} runs have {run} in their name" if alike else f"there is no run {run}",
+        where=str(folder),
+        hint=nearest(run, names) if names else _HOW,
+    )
+
+
+def chosen(runs: Sequence[str], folder: Path, wanted: Wanted = ANY) -> Collection:
+    """The runs that are named, in the order in which they are; without a name all of the folder.
+
+    A name may also be that of a folder of runs, which stands for all in it.
+
+    Raises:
+        DataError: One of them is not there, or not whole.
+    """
+    if not runs:
+        return collect(folder, wanted)
+    parts: list[Part] = []
+    unreadable: list[UnreadableRun] = []
+    for run in runs:
+        if Path(run).is_dir() and not (Path(run) / MANIFEST).exists():
+            inside = collect(Path(run))
+            parts += inside.parts
+            unreadable += inside.unreadable
+        else:
+            parts += parts_of(ResultFolder.read(_place(run, folder)))
+    return Collection(", ".join(runs), wanted.of(parts), tuple(unreadable))

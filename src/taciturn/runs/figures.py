@@ -1,0 +1,148 @@
+"""The figures of a result by name, in one order, for comparisons and exports.
+
+A figure's name is ``group/name``. Which of two values is better is said once, here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from taciturn.numerics.metrics import Metrics
+from taciturn.privacy.statement import Statement
+from taciturn.results.columns import BobSeat
+from taciturn.results.run_comparison import Form, Group
+from taciturn.results.run_list import Leakage
+
+Better = Literal["more", "less", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure that runs are compared by."""
+
+    group: Group
+    name: str
+    form: Form
+    better: Better = "neither"
+
+    @property
+    def key(self) -> str:
+        """Its name among all figures."""
+        return f"{self.group}/{self.name}"
+
+
+_SHARES = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "pr_auc": "PR-AUC",
+    "ks": "KS",
+}
+_LOSSES = {"loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
+
+
+def _model(rows: str) -> list[Figure]:
+    shares = [Figure("model", f"{name}, {rows}", "share", "more") for name in _SHARES.values()]
+    return shares + [
+        Figure("model", f"{name}, {rows}", "number", "less") for name in _LOSSES.values()
+    ]
+
+
+HELD_OUT, TRAINING = "held-out", "training"
+FIGURES: tuple[Figure, ...] = (
+    *_model(HELD_OUT),
+    *_model(TRAINING),
+    Figure("model", "AUC, Bob alone", "share"),
+    Figure("model", "the partner adds to the AUC", "share", "more"),
+    Figure("model", "AUC, in one place", "share"),
+    Figure("ledger", "label epsilon, total", "epsilon", "less"),
+    Figure("ledger", "label epsilon, total at delta", "epsilon", "less"),
+    Figure("ledger", "label epsilon, one release", "epsilon", "less"),
+    Figure("ledger", "residue epsilon, one release", "epsilon", "less"),
+    Figure("ledger", "claimed epsilon, one release", "epsilon"),
+    Figure("ledger", "releases of a row", "count", "less"),
+    Figure("ledger", "scores of a row that Bob gets", "count", "less"),
+    Figure("leakage", "best attack, labels shuffled", "share", "less"),
+    Figure("leakage", "known without messages, labels shuffled", "share"),
+    Figure("leakage", "beyond the control, labels shuffled", "share", "less"),
+    Figure("leakage", "best attack, true labels", "share", "less"),
+    Figure("leakage", "known without messages, true labels", "share"),
+    Figure("leakage", "beyond the control, true labels", "share", "less"),
+    Figure("leakage", "epsilon that guesses prove", "epsilon", "less"),
+    Figure("leakage", "Alice's values that Bob tells", "share", "less"),
+    Figure("cost", "time", "seconds", "less"),
+    Figure("cost", "iterations", "count"),
+    Figure("cost", "bytes to Alice", "bytes", "less"),
+    Figure("cost", "bytes to Bob", "bytes", "less"),
+)
+
+Values = dict[str, float]
+
+
+def metric_values(metrics: Metrics | Mapping[str, float] | None, rows: str) -> Values:
+    """The figures of a model on a set of rows; those that are not numbers are left out."""
+    if metrics is None:
+        return {}
+    values: Values = {}
+    for name, words in (_SHARES | _LOSSES).items():
+        value = metrics.get(name) if isinstance(metrics, Mapping) else getattr(metrics, name)
+        if value is not None and not math.isnan(value):
+            values[f"model/{words}, {rows}"] = float(value)
+    return values
+
+
+def ledger_values(ledger: Statement | None) -> Values:
+    """What a ledger comes to."""
+    if ledger is None:
+        return {}
+    values = {
+        "label epsilon, total": ledger.label_epsilon_total,
+        "label epsilon, total at delta": ledger.label_epsilon_total_delta,
+        "label epsilon, one release": ledger.label_epsilon_per_release,
+        "residue epsilon, one release": ledger.residue_epsilon_per_release,
+        "claimed epsilon, one release": ledger.claimed_epsilon_per_release,
+        "releases of a row": float(ledger.releases_per_row),
+    }
+    if ledger.columns is not None:
+        values["scores of a row that Bob gets"] = float(ledger.columns.scores_per_row)
+    return {f"ledger/{name}": value for name, value in values.items()}
+
+
+def leakage_values(leakage: Leakage | None) -> Values:
+    """What the best attack told, and what is known without it."""
+    if leakage is None:
+        return {}
+    labels = "labels shuffled" if leakage.labels == "shuffled" else "true labels"
+    values = {
+        f"leakage/best attack, {labels}": leakage.value,
+        f"leakage/known without messages, {labels}": leakage.known,
+        f"leakage/beyond the control, {labels}": leakage.beyond,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def seat_values(seat: BobSeat | None) -> Values:
+    """What Bob told of Alice's columns, by the best attack on them."""
+    if seat is None or not seat.findings.attacks:
+        return {}
+    best = max(attack.recovered for attack in seat.findings.attacks)
+    return {"leakage/Alice's values that Bob tells": best}
+
+
+def cost_values(
+    seconds: float | None = None,
+    iterations: float | None = None,
+    to_alice: float | None = None,
+    to_bob: float | None = None,
+) -> Values:
+    """What a training took."""
+    parts = {
+        "time": seconds,
+        "iterations": iterations,
+        "bytes to Alice": to_alice,
+        "bytes to Bob": to_bob,
+    }
+    return {f"cost/{name}": float(value) for name, value in parts.items() if value is not None}

@@ -1,0 +1,190 @@
+"""Which runs a folder has, in which order, and what is said of each."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import taciturn
+from taciturn.errors import ConfigError, DataError
+from taciturn.files import to_json
+from taciturn.results.manifest import RESULT
+from taciturn.results.run_list import RunList
+from taciturn.results.runs import Runs
+from taciturn.results.saved import of_record
+from taciturn.runs.collection import ORDERS, Wanted, chosen, collect, named
+from taciturn.runs.curves import ATTACK, HELD_OUT_AUC, curves_of
+from tests.report.samples import TRAINING, leaking, metrics
+from tests.runs.folders import ALICE, BOB, place, place_all
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return place_all(tmp_path_factory.mktemp("all"))
+
+
+def entry(folder: Path, name: str, part: str = "") -> Any:
+    (one,) = [e for e in collect(folder).list.listed if (e.name, e.part) == (name, part)]
+    return one
+
+
+def test_a_folder_lists_every_kind_of_result(folder):
+    listed = collect(folder).list
+    assert [(one.name, one.part) for one in listed.listed] == [
+        ("alice", ""),
+        ("audit", ""),
+        ("bob", ""),
+        ("compare", "sealed"),
+        ("compare", "add:5"),
+        ("demo", "none"),
+        ("demo", "add"),
+        ("dry-run", ""),
+        ("quiet", ""),
+        ("seeds", ""),
+        ("train", ""),
+    ]
+    assert listed.unreadable == ()
+    assert of_record(json.loads(to_json(listed.to_dict()))) == listed
+
+
+def test_a_training_is_listed_with_its_figures(folder):
+    one = entry(folder, "train")
+    assert (one.kind, one.dataset, one.mechanism, one.seed) == ("train", "breast-cancer", "none", 7)
+    assert (one.auc, one.auc_high) == (TRAINING.test.auc, 1.0)
+    assert one.label_epsilon == math.inf
+    assert one.leakage is None
+    assert one.bytes == TRAINING.bytes_to_alice + TRAINING.bytes_to_bob
+    assert entry(folder, "seeds").seeds == 2
+
+
+def test_an_audit_is_listed_with_what_the_best_attack_told_of_shuffled_labels(folder):
+    leak = entry(folder, "audit").leakage
+    assert (leak.labels, leak.attack, leak.shown) == ("shuffled", "exact-solve", True)
+    assert leak.beyond == pytest.approx(1.0 - 0.6242)
+    silent = entry(folder, "quiet").leakage
+    assert not silent.shown
+    assert silent.beyond < 0
+    assert entry(folder, "audit").verdict == "Alice can tell every label"
+
+
+def test_where_no_attack_applies_there_is_no_figure_of_one(folder):
+    leak = entry(folder, "compare", "sealed").leakage
+    assert (leak.attack, leak.value, leak.beyond, leak.shown) == (None, None, None, False)
+    assert entry(folder, "compare", "add:5").leakage.beyond == pytest.approx(0.28)
+    assert entry(folder, "compare", "add:5").forecast
+
+
+def test_alices_run_has_no_figure_that_depends_on_a_label(folder):
+    hers, his = entry(folder, "alice"), entry(folder, "bob")
+    assert (hers.auc, hers.label_epsilon, hers.leakage) == (None, None, None)
+    assert (his.auc, his.label_epsilon) == (0.93, math.inf)
+    assert hers.private
+    assert his.private
+
+
+def test_curves_are_those_of_the_result():
+    assert curves_of(BOB)[HELD_OUT_AUC] == ((1, 0.51), (2, 0.52), (4, 0.54))
+    assert curves_of(ALICE) == {}
+    assert curves_of(leaking())[ATTACK] == ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (10, 1.0))
+    assert curves_of(Runs((TRAINING,))) == {}
+
+
+# --- which, and in which order ----------------------------------------------------------------
+
+
+def names(runs: RunList) -> list[str]:
+    return [one.name for one in runs.listed]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (Wanted(mechanism="sealed"), ["compare"]),
+        (Wanted(kind="party"), ["alice", "bob"]),
+        (Wanted(kind="audit", mechanism="add"), ["quiet"]),
+        (Wanted(dataset="loans"), []),
+    ],
+)
+def test_filters_leave_what_is_wanted(folder, wanted, expected):
+    assert names(collect(folder, wanted).list) == expected
+
+
+def test_runs_are_sorted_and_what_has_no_figure_comes_last(tmp_path):
+    for name, auc, day in (("a", 0.7, 3), ("b", 0.9, 1), ("c", math.nan, 2)):
+        run = replace(TRAINING, test=metrics(0.5, auc))
+        place(tmp_path, name, Runs((run,)), started=f"2026-11-0{day}T00:00:00+00:00")
+    assert names(collect(tmp_path).list) == ["b", "c", "a"]
+    orders = {sort: names(collect(tmp_path, Wanted(sort=sort)).list) for sort in ORDERS}
+    assert orders["auc"] == ["b", "a", "c"]
+    assert orders["name"] == ["a", "b", "c"]
+    assert orders["time"] == ["b", "c", "a"]
+    # Ties keep the order of time.
+    assert orders["epsilon"] == ["b", "c", "a"]
+
+
+def test_an_order_that_there_is_not_is_refused():
+    with pytest.raises(ConfigError, match="not sorted by acu") as refused:
+        Wanted(sort="acu")
+    assert "did you mean auc?" in refused.value.hint
+
+
+def test_a_run_is_named_by_a_path_a_name_or_a_part_that_only_it_has(folder):
+    for run in ("train", str(folder / "train"), "trai"):
+        (one,) = named([run], folder)
+        assert one.path == folder / "train"
+    with pytest.raises(DataError, match="there is no run tarin") as refused:
+        named(["tarin"], folder)
+    assert "did you mean train?" in refused.value.hint
+    with pytest.raises(DataError, match="2 runs have d in their name"):
+        named(["d"], folder.parent / place_two(folder.parent))
+
+
+def place_two(folder: Path) -> str:
+    for name in ("d-1", "d-2"):
+        place(folder / "two", name, Runs((TRAINING,)))
+    return "two"
+
+
+def test_named_runs_keep_their_order_and_a_folder_stands_for_its_runs(folder):
+    order = [part.entry.name for part in chosen(["train", "audit"], folder).parts]
+    assert order == ["train", "audit"]
+    ranked = chosen(["train", "audit"], folder, Wanted(sort="name")).parts
+    assert [part.entry.name for part in ranked] == ["audit", "train"]
+    assert len(chosen([str(folder)], folder).parts) == 11
+
+
+def test_a_broken_folder_is_named_and_the_others_are_shown(tmp_path):
+    place(tmp_path, "good", Runs((TRAINING,)))
+    bad = place(tmp_path, "bad", Runs((TRAINING,)))
+    (bad / RESULT).write_text("{}")
+    (tmp_path / "notes.txt").write_text("")
+    (tmp_path / ".half.new").mkdir()
+    runs = collect(tmp_path).list
+    assert names(runs) == ["good"]
+    (one,) = runs.unreadable
+    assert one.file == str(bad / RESULT)
+    assert "not whole" in one.reason
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(DataError, match="no folder of runs") as refused:
+        collect(tmp_path / "runs")
+    assert "--out runs/" in refused.value.hint
+
+
+def test_python_has_the_same_as_a_frame(folder):
+    runs = taciturn.runs(folder, kind="audit")
+    assert repr(runs) == f"RunList({folder}: 2 runs)"
+    frame = runs.to_pandas()
+    assert list(frame["name"]) == ["audit", "quiet"]
+    assert list(frame["leak_attack"]) == ["exact-solve", "likelihood"]
+    assert frame["auc"][0] == TRAINING.test.auc
+    assert runs.plot().axes[0].get_ylabel() == "AUC on held-out rows"
+    assert "exact-solve" in (runs._repr_html_() or "")
+    with pytest.raises(TypeError, match="no run has both"):
+        taciturn.runs(folder, dataset="none").plot()
