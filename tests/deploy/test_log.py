@@ -16,7 +16,7 @@ from taciturn.results.serialise import record_of
 def test_what_remains_is_told_once_there_is_a_pace_and_until_the_end(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    figures = Figures(None, None, 1, Log(None, "alice", silent))
+    figures = Figures(None, 1, Log(None, "alice", silent))
 
     def remaining(done: int, at: float) -> float | None:
         now[0] = at

@@ -13,6 +13,7 @@ import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
 from taciturn.cli.options import with_settings
+from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_text
@@ -36,7 +37,13 @@ KnownRows: TypeAlias = Annotated[
 
 
 @with_settings
-def train(*, json: Json = False, settings: dict[str, Any]) -> None:
+def train(
+    *,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
     """Train between two simulated parties: metrics, ledger, traffic.
 
     [bold]Examples[/bold]
@@ -44,14 +51,18 @@ def train(*, json: Json = False, settings: dict[str, Any]) -> None:
     taciturn train --dataset breast-cancer --mechanism none --seed 1
 
     taciturn train --data loans.csv --id customer --label default --alice-columns half
+
+    taciturn train --dataset breast-cancer --watch
     """
     from taciturn import api
     from taciturn.report.training import training_blocks
+    from taciturn.results.live import LedgerPlanned
 
     if not json:
         _announce_estimate(settings)
-    with progress_bar() as meter:
+    with watched_bar("train", watch, watch_port, _asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
+        meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
     show(result.runs, json, training_blocks)
 
 
@@ -318,6 +329,12 @@ def stamped(result: Made) -> Made:
     command = shlex.join(["taciturn", *sys.argv[1:]])
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     return replace(result, version=__version__, command=command, audited=moment)
+
+
+def _asked(settings: dict[str, Any]) -> dict[str, object]:
+    """What was asked for, in the words of the command line."""
+    named = {name: value for name, value in settings.items() if value not in (None, (), [])}
+    return {hyphenated(name): value for name, value in named.items()}
 
 
 def _announce_estimate(settings: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.crypto.engines import on_engine
 from taciturn.deploy.assess import Ended, assess
+from taciturn.deploy.bulletin import Bulletin
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.identity import identity_of
@@ -34,10 +35,10 @@ from taciturn.deploy.log import Figures
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.score_book import Charge, score_book
+from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.engine.callbacks import SILENT, Callbacks, unpublished
 from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import (
@@ -73,10 +74,12 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.live import QUALITY_LEARNT, LedgerPlanned, ScoresOpened, Setup
 from taciturn.results.parties import (
     ColumnImportance,
     DryRun,
     Identity,
+    PartyFigures,
     PartyMetrics,
     PartyRun,
     Sizes,
@@ -155,7 +158,9 @@ class Party:
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
         self.config, self.callbacks = config, callbacks
-        self._session = PeerSession(config, endpoint, callbacks)
+        self.bulletin = Bulletin.of(config, callbacks.publish)
+        heard = replace(callbacks, publish=self.bulletin.hear)
+        self._session = PeerSession(config, endpoint, heard)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         self.tables = load_tables(config, self._prepared)
@@ -259,6 +264,11 @@ class Party:
         Raises:
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
+        self.bulletin.begin(Setup(self.identity(), self.terms.agreement.solver))
+        with self.bulletin.running():
+            return self._run(record, fresh)
+
+    def _run(self, record: Path | None, fresh: bool) -> PartyRun:
         self._require_accepted()
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
@@ -279,6 +289,7 @@ class Party:
                     kept.journal.done(ended.to_bytes(kept.shelf))
                 else:
                     ended = Ended.of_bytes(past.done, kept.shelf)
+                    self.bulletin.follow(partial(_final, ended.run.run))
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
                 # A journal of an earlier version does not name it.
@@ -361,6 +372,7 @@ class Party:
         if self.config.role == "alice":
             return
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
+        self.callbacks.publish(LedgerPlanned(ledger, self.config.privacy.budget))
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
             if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
@@ -392,6 +404,8 @@ class Party:
         book = score_book(self.config)
         if book is not None:
             charge = self.charge(past)
+            if self.callbacks.publish is not unpublished:
+                self.callbacks.publish(self._opened(book))
             return Account(partial(book.require, charge), partial(book.charge, charge))
         # Only who pays for releases loads what counts them.
         from taciturn.deploy.ledger_book import ledger_book, spending
@@ -403,6 +417,13 @@ class Party:
             return spending(self.config, self.tables, self.terms, session)
 
         return Account(lambda: paid.require(spent()), lambda: paid.charge(spent()))
+
+    def _opened(self, book: ScoreBook) -> ScoresOpened:
+        """What this training opens to Bob, beside what he was given before."""
+        held_out = self.tables.held_out
+        rows = 0 if held_out is None else held_out.rows
+        counts = OpenedScores.of(self.terms, self.tables.train.rows, rows)
+        return ScoresOpened(counts.per_row, counts.in_all, book.most_given(), book.limit)
 
     def charge(self, past: Past) -> Charge:
         """The scores that a whole training opens to Bob, of each row."""
@@ -578,6 +599,11 @@ class Party:
         return forecast(self.terms, self.tables.train, table_memory=memory)
 
 
+def _final(figures: PartyFigures) -> PartyFigures:
+    """The figures of a training that has ended: they do not change any more."""
+    return figures
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class _Training:
     """One training, from its checkpoint to its model file.
@@ -615,11 +641,10 @@ class _Training:
         Raises:
             StateError: What the checkpoint needs is not there, or not what it was.
         """
-        past, metrics = meeting.past, party.config.output.metrics
+        past = meeting.past
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         coins = KeyedEntropy(past.meta.coins)
         figures = Figures(
-            party.config.path(metrics) if metrics else None,
             party.tables.labels,
             party.terms.per_epoch(party.tables.train.rows),
             party.log,
@@ -627,6 +652,7 @@ class _Training:
         )
         if body is not None:
             figures.restore(body["figures"])
+        party.bulletin.follow(lambda: figures.so_far(meeting.traffic))
         return cls(
             party,
             meeting,
@@ -665,12 +691,11 @@ class _Training:
             self._save(share)
             if recording is not None:
                 recording.conclude({"session": share.session})
-        self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
         if result.quality is not None:
             quality = record_of(result.quality)
             figures = {name: value for name, value in quality.items() if value is not None}
-            self.party.log("quality told" if self.bob else "quality learnt", **figures)
+            self.party.log("quality told" if self.bob else QUALITY_LEARNT, **figures)
         for note in self._ledger_notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
@@ -687,6 +712,8 @@ class _Training:
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+        # The farewell is no part of the training.
+        self.party.bulletin.follow(partial(_final, run.run))
         return Ended.of(run, result, share.session)
 
     def _save(self, share: ModelShare) -> None:
@@ -699,7 +726,7 @@ class _Training:
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
-        self.figures.write(self.meeting.traffic)
+        self.party.bulletin.require_written()
         self.party.callbacks.observe(event)
         if isinstance(event, Boundary):
             self.begun.set()
@@ -720,6 +747,7 @@ class _Training:
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),
         }
+        self.party.bulletin.checkpointed()
         return json.dumps(values).encode()
 
     def _share(self, result: PartyResult) -> ModelShare:
