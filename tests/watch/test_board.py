@@ -230,8 +230,26 @@ def test_work_of_several_levels_and_a_table_that_grows():
     ]
     assert shown["table"]["columns"] == ["l2", "AUC"]
     assert len(shown["table"]["rows"]) == 2
+    # What is waited for takes nothing from how far the work is.
+    board.announce("waiting for bob")
+    assert board.snapshot()["work"]["activity"] == "waiting for bob"
+    assert len(board.snapshot()["work"]["bars"]) == 2
+    board.progress(2, 5)
+    assert board.snapshot()["work"]["bars"][-1] == {"name": "step", "done": 2, "total": 5}
     board.observe(Aligning(5, 10))
     assert board.snapshot()["work"]["bars"][-1]["name"] == "id"
+
+
+def test_what_is_left_of_several_levels_is_told_of_all_of_them():
+    now = [0.0]
+    board = Board("study", clock=lambda: now[0])
+    board.publish(Stages((Stage("model", 0, 4),)))
+    assert board.snapshot()["work"]["remaining"] is None
+    now[0] = 30.0
+    board.publish(Stages((Stage("model", 1, 4),)))
+    board.observe(Progress(6, 12))
+    # A model and a half of four took half a minute.
+    assert board.snapshot()["work"]["remaining"] == pytest.approx(50.0)
 
 
 def test_a_ledger_of_infinite_price_is_said_in_words():

@@ -65,6 +65,7 @@ MOST_LETTERS = 400
 # Rates are told over the last seconds, and drawn over the last two minutes.
 RATE_SECONDS, SAMPLES = 8.0, 120
 # What other work counts.
+_STEPS = "steps"
 _UNITS = {Aligning.work: "id", RowsScored.work: "row"}
 
 
@@ -102,6 +103,9 @@ class Board:
         self._lock = threading.RLock()
         self._about = About(command, side, peer, wall(), facts)
         self._pulse, self._stages = Pulse(clock), tuple[Stage, ...]()
+        self._activity = "starting"
+        # When work of several levels was first looked at, and how far it was.
+        self._first: tuple[float, float] | None = None
         self._crossed, self._spent = Crossed(), None if side == "both" else Spent(0.0, 0.0)
         self._links: dict[str, LinkShown] = {}
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
@@ -122,17 +126,18 @@ class Board:
             self.say(f"a cluster of {counted(event.workers, 'worker')} computes")
         elif isinstance(event, Advance):
             with self._lock:
-                self._pulse.observe(event)
+                if self._pulse.observe(event):
+                    self._activity = event.work
 
     def announce(self, activity: str) -> None:
-        """Takes note of what runs now."""
+        """Takes note of what runs now; how far the work is stays as it was."""
         with self._lock:
-            self._pulse.begin(activity)
+            self._activity = activity
 
     def progress(self, done: int, total: int) -> None:
         """Takes note of how much of it is done."""
         with self._lock:
-            self._pulse.advance(self._pulse.activity, done, total)
+            self._pulse.advance(_STEPS, done, total)
 
     def say(self, text: str) -> None:
         """Takes note of a line that is said on the screen."""
@@ -160,6 +165,7 @@ class Board:
                     self._account = _opened(news)
                 case Stages():
                     self._stages = news.stages
+                    self._remaining(news.stages)
                 case _:
                     self._take_label_side(news)
 
@@ -230,7 +236,17 @@ class Board:
         if total:
             name = {Progress.work: self._about.unit, **_UNITS}.get(self._pulse.activity, "step")
             bars = (*bars, Stage(name, done, total))
-        return Work(self._pulse.activity, bars, self._pulse.remaining(), self._rate())
+        remaining = self._remaining(bars) if self._stages else self._pulse.remaining()
+        return Work(self._activity, bars, remaining, self._rate())
+
+    def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
+        """The seconds that are left of work of several levels, at the pace since it was first seen.
+
+        A level's own pace says nothing of the others: models need not have the same passes.
+        """
+        now, part = self._clock(), whole_part(bars)
+        since, before = self._first = self._first or (now, part)
+        return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
 
     def _rate(self) -> float | None:
         """How much was done a second, over the last seconds."""
@@ -330,6 +346,19 @@ class BobBoard(Board):
             self._table = news
 
 
+def whole_part(bars: tuple[Stage, ...]) -> float:
+    """How far work of several levels is as a whole, from 0 to 1.
+
+    >>> whole_part((Stage("model", 1, 4), Stage("pass", 6, 12)))
+    0.375
+    """
+    part = 0.0
+    for bar in reversed(bars):
+        # A level that is through is counted by the one around it.
+        part = min(1.0, (bar.done + (part if part < 1 else 0.0)) / bar.total) if bar.total else 0.0
+    return part
+
+
 def _per_second(before: _Sample, after: _Sample, old: int, new: int) -> int:
     return round(max(0, new - old) / (after.at - before.at))
 
@@ -367,7 +396,7 @@ def _opened(news: ScoresOpened) -> Account:
         (
             ("of one row, in this training", f"{news.per_row:,}"),
             ("of all rows, in this training", f"{news.in_all:,}"),
-            ("of one row, so far by the book", given),
+            ("of one row, by the book so far", given),
             ("limit for one row", limit),
         ),
     )

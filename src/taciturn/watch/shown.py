@@ -41,7 +41,7 @@ class Work:
     Args:
         activity: What is done now, in words.
         bars: Levels of progress, the outermost first.
-        remaining: Seconds that are left of the innermost, at its pace; None where there is none.
+        remaining: Seconds that are left of all of it, at the pace so far; None where there is none.
         rate: How many of the innermost were done a second, of late; None where that is not known.
     """
 
