@@ -214,6 +214,80 @@ def test_every_rule_is_explained_on_the_page():
         assert f"`{rule['alert']}`" in PAGE, rule["alert"]
 
 
+def series(name: str, values: str) -> dict[str, str]:
+    return {"series": f'taciturn_{name}{{role="bob",peer="alice",instance="i"}}', "values": values}
+
+
+# What happens, over two hours in steps of a minute, and which alerts stand at the end of them.
+STORIES: dict[str, tuple[list[dict[str, str]], set[str]]] = {
+    "all is well": (
+        [
+            series("running", "1x120"),
+            series("written_timestamp_seconds", "0+60x120"),
+            series("started_timestamp_seconds", "0x120"),
+            series("link_up", "1x120"),
+            series("reconnections_total", "0x120"),
+            series("iterations_done", "0+3x120"),
+            series("waiting_seconds_total", "0+30x120"),
+            series("checkpoint_timestamp_seconds", "0+60x120"),
+        ],
+        set(),
+    ),
+    "killed": (
+        [series("running", "1x120"), series("written_timestamp_seconds", "0+60x60 3600x60")],
+        {"TaciturnGone"},
+    ),
+    "done, long ago": (
+        [
+            series("running", "0x120"),
+            series("written_timestamp_seconds", "0x120"),
+            series("exit_code", "0x120"),
+            series("link_up", "0x120"),
+            series("iterations_done", "12x120"),
+            series("started_timestamp_seconds", "0x120"),
+        ],
+        set(),
+    ),
+    "failed": ([series("running", "0x120"), series("exit_code", "43x120")], {"TaciturnFailed"}),
+    "stopped by a person": ([series("exit_code", "130x120")], set()),
+    "the link is down": (
+        [series("running", "1x120"), series("link_up", "1x60 0x60")],
+        {"TaciturnLinkDown"},
+    ),
+    "the link is unsteady": ([series("reconnections_total", "0+1x120")], {"TaciturnUnsteadyLink"}),
+    "stuck": (
+        [
+            series("running", "1x120"),
+            series("started_timestamp_seconds", "0x120"),
+            series("iterations_done", "7x120"),
+            series("waiting_seconds_total", "0+60x120"),
+            series("checkpoint_timestamp_seconds", "0x120"),
+        ],
+        {"TaciturnNoProgress", "TaciturnWaiting", "TaciturnOldCheckpoint"},
+    ),
+}
+
+
+@pytest.mark.slow  # asks a program that few machines have
+@pytest.mark.parametrize("story", STORIES)
+def test_prometheus_raises_the_alerts_that_a_story_calls_for(tmp_path, story):
+    tool, (inputs, standing) = promtool_path(), STORIES[story]
+    names = [rule["alert"] for rule in rules()]
+    assert standing <= set(names)
+    expected = [
+        {"expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}}) or vector(0)'}
+        | {"eval_time": "119m", "exp_samples": [{"labels": "{}", "value": int(name in standing)}]}
+        for name in names
+    ]
+    written = tmp_path / "story.yml"
+    test = {"interval": "1m", "input_series": inputs, "promql_expr_test": expected}
+    written.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "tests": [test]}))
+    checked = subprocess.run(
+        [tool, "test", "rules", str(written)], capture_output=True, text=True, check=False
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 @pytest.mark.slow  # asks a program that few machines have
 def test_prometheus_itself_accepts_the_rules_and_a_file(trained):
     tool = promtool_path()

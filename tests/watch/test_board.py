@@ -165,13 +165,17 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
     return snapshots
 
 
-@pytest.mark.parametrize("mechanism", seldom([*MECHANISMS], always=["none", "sealed"]))
+# Here Bob tells her how good the model is, which her screen repeats and her page does not.
+AGREEMENTS = {**MECHANISMS, "none": {"mechanism": "none", "tell-alice": "quality"}}
+
+
+@pytest.mark.parametrize("mechanism", seldom([*AGREEMENTS], always=["none", "sealed"]))
 def test_alices_page_is_the_same_whatever_the_labels_are(tmp_path, monkeypatch, mechanism):
     """The same training with the same coins, of true and of permuted labels."""
     monkeypatch.setattr(KeyedEntropy, "from_system", lambda: KeyedEntropy(bytes(32)))
     # At which moment of a training a second is over is no business of this test.
     monkeypatch.setattr(bulletin, "EVERY_SECONDS", 1e6)
-    agreement = MECHANISMS[mechanism]
+    agreement = AGREEMENTS[mechanism]
     true = watched(tmp_path / "true", agreement, permute=False)
     permuted = watched(tmp_path / "permuted", agreement, permute=True)
     assert len(true) > 10

@@ -42,6 +42,7 @@ from taciturn.errors import (
     TransportError,
 )
 from taciturn.faces import Hint
+from taciturn.results.live import TrafficSeen
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
@@ -114,6 +115,19 @@ class Traffic:
             return self.waiting
         # What was waited before the first connection is not part of the session.
         return self.waiting + max(0.0, now - max(begun, self.since))
+
+    def seen(self) -> TrafficSeen:
+        """The same for whoever watches."""
+        now = time.monotonic()
+        waited = self.waited(now)
+        return TrafficSeen(
+            bytes_sent=self.bytes_sent,
+            bytes_received=self.bytes_received,
+            frames_sent=self.sent,
+            frames_received=self.received,
+            waiting_seconds=waited,
+            computing_seconds=0.0 if self.since is None else now - self.since - waited,
+        )
 
     @classmethod
     def sum(cls, parts: Iterable[Traffic]) -> Traffic:

@@ -202,6 +202,7 @@ class Party:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
         tables, program = self.tables, self._dry_program()
+        self.bulletin.begin(self._setup())
         start = time.perf_counter()
         # A cluster that cannot be used is said now.
         with engine_of(self.config, self.log), self._session.meet(DRY_RUN) as meeting:
@@ -264,7 +265,7 @@ class Party:
         Raises:
             TaciturnError: This side or the peer cannot continue; says why, and what to do.
         """
-        self.bulletin.begin(Setup(self.identity(), self.terms.agreement.solver))
+        self.bulletin.begin(self._setup())
         with self.bulletin.running():
             return self._run(record, fresh)
 
@@ -564,6 +565,10 @@ class Party:
             held_out_rows=0 if held_out is None else held_out.rows,
             version=__version__,
         )
+
+    def _setup(self) -> Setup:
+        """What is about to run, for whoever watches."""
+        return Setup(self.identity(), self.terms.agreement.solver)
 
     def _exposure(self) -> ColumnExposure | None:
         """What Bob can learn of her columns: for Alice to know before she begins."""

@@ -45,6 +45,18 @@ class LinkChanged:
     state: LinkState
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficSeen:
+    """What crossed since this start, and where the seconds since the first connection went."""
+
+    bytes_sent: int
+    bytes_received: int
+    frames_sent: int
+    frames_received: int
+    waiting_seconds: float
+    computing_seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class ScoresOpened:
     """What a training opens to Bob of Alice's rows: counts, which no label decides.
@@ -113,6 +125,13 @@ class GrowingTable:
 
 
 News: TypeAlias = (
-    Setup | LinkChanged | PartyFigures | ScoresOpened | LedgerPlanned | Stages | GrowingTable
+    Setup
+    | LinkChanged
+    | PartyFigures
+    | TrafficSeen
+    | ScoresOpened
+    | LedgerPlanned
+    | Stages
+    | GrowingTable
 )
 """Whatever may be published."""

@@ -42,6 +42,7 @@ from taciturn.results.live import (
     Setup,
     Stage,
     Stages,
+    TrafficSeen,
 )
 from taciturn.results.parties import CurvePoint, PartyFigures
 from taciturn.results.serialise import record_of
@@ -161,6 +162,8 @@ class Board:
                     self._links[news.peer] = self._link(news)
                 case PartyFigures():
                     self._take_figures(news)
+                case TrafficSeen():
+                    self._take_traffic(news)
                 case ScoresOpened():
                     self._account = _opened(news)
                 case Stages():
@@ -226,6 +229,9 @@ class Board:
 
     def _take_figures(self, figures: PartyFigures) -> None:
         self._require_no_losses(figures)
+        self._take_traffic(figures)
+
+    def _take_traffic(self, figures: PartyFigures | TrafficSeen) -> None:
         self._crossed = Crossed(
             figures.bytes_sent, figures.bytes_received, figures.frames_sent, figures.frames_received
         )

@@ -156,8 +156,8 @@ class Server:
             if self._connections <= MOST_CONNECTIONS:
                 await self._answer(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            # Whoever hangs up, dawdles or says too much is not answered.
-            pass
+            # Whoever hangs up, dawdles or says too much is not answered, and not waited for.
+            writer.transport.abort()
         finally:
             self._connections -= 1
             writer.close()
