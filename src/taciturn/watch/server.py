@@ -128,7 +128,10 @@ class Server:
     async def _main(self) -> None:
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         server = await asyncio.start_server(
-            self._connected, sock=self._socket, limit=MOST_REQUEST_BYTES
+            self._connected,
+            sock=self._socket,
+            limit=MOST_REQUEST_BYTES,
+            backlog=MOST_CONNECTIONS,
         )
         self._ready.set()
         while not await self._ends_within(SAMPLE_SECONDS):
