@@ -10,6 +10,7 @@ import gzip
 import io
 import os
 import shlex
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -36,6 +37,8 @@ RECORDING = "--transcript alice.transcript"
 SIDE = f"{RECORDING} --party alice.toml"
 HIS_SIDE = "--transcript bob.transcript --party bob.toml"
 NAMED = "train --dataset breast-cancer --mechanism none"
+TAKEN = 47653
+_HELD: list[socket.socket] = []
 PROTECTED = "train --dataset breast-cancer --scheme clear --json --mechanism"
 
 
@@ -84,6 +87,13 @@ def parts(second: pl.Expr) -> dict[str, bytes]:
         part.write_parquet(stream)
         files[f"parts/{number}.parquet"] = stream.getvalue()
     return files
+
+
+def port_in_use() -> dict[str, bytes]:
+    """Takes a port for as long as this process runs; another program that has it does as well."""
+    with contextlib.suppress(OSError):
+        _HELD.append(socket.create_server(("127.0.0.1", TAKEN)))
+    return {}
 
 
 def plain() -> bytes:
@@ -786,6 +796,17 @@ CASES = (
         "model show m.json",
         "m.json",
         lambda: share().replace(b'"version": 2', b'"version": 9', 1),
+    ),
+    Case(
+        "a port for the live page that is in use",
+        f"{PROTECTED} sealed --watch-port {TAKEN}",
+        content=port_in_use,
+    ),
+    Case("a port for the live page that is none", f"{PROTECTED} sealed --watch-port 70000"),
+    party(
+        "a metrics file with the name of the one for Prometheus",
+        'metrics = "bob.metrics.json"',
+        'metrics = "bob.metrics.prom"',
     ),
     Case("a random share for export", "model export m.json --onnx m.onnx", "m.json", random_share),
     Case("one side's model twice", "model export m.json m.json --onnx m.onnx", "m.json", share),

@@ -24,6 +24,14 @@ def browser_path() -> str:
     return path
 
 
+def promtool_path() -> str:
+    """Prometheus' own checker; skips the test where there is none."""
+    path = shutil.which("promtool")
+    if path is None:
+        pytest.skip(f"{NOT_TESTED}the alert rules by Prometheus; get promtool from its package")
+    return path
+
+
 def spu_python() -> Path:
     """A Python that has SPU; skips the test where none is named."""
     named = os.environ.get("TACITURN_SPU_PYTHON")

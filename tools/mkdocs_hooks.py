@@ -28,6 +28,7 @@ OUTSIDE = (
     "SECURITY.md",
     f"{EXAMPLE}/README.md",
     f"{EXAMPLE}/Containerfile",
+    f"{EXAMPLE}/alerts.yml",
     f"{EXAMPLE}/compose.yaml",
     f"{EXAMPLE}/taciturn@.service",
     "examples/bank-and-telco/README.md",

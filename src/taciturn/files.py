@@ -149,6 +149,16 @@ def private_folder(path: Path) -> None:
             folder.mkdir(mode=0o700, exist_ok=True)
 
 
+def settings_home() -> Path:
+    """Where this account's programs keep their settings: ``$XDG_CONFIG_HOME``, or ``~/.config``.
+
+    Raises:
+        RuntimeError: This account has no home folder.
+    """
+    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return home if home.is_absolute() else Path.home() / ".config"
+
+
 def append_private(path: Path, text: str) -> None:
     """Adds text to a file that only its owner may read; one that others may is closed to them.
 

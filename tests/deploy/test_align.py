@@ -58,6 +58,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.results.parties import AlignmentResult
+from taciturn.watch.board import Board
 from tests.deploy.hosts import Hosts, furnish, two_hosts
 from tests.deploy.sides import Ends, write_config
 from tests.deploy.wires import Wire
@@ -447,6 +448,19 @@ class Side:
         assert "Traceback" not in err
         assert "bug in taciturn" not in err
         return self.process.returncode, out, err
+
+
+def test_a_live_page_shows_an_alignment(tmp_path):
+    ids = [f"p{number}" for number in range(40)]
+    people(tmp_path, ids, ids)
+    board = Board("align", "alice", "bob")
+    watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
+    result = both(tmp_path, watch=watch).records[0]
+    shown = board.snapshot()
+    assert shown["work"]["bars"] == [{"name": "id", "done": 80, "total": 80}]
+    assert 0 < shown["crossed"]["bytes_sent"] <= result["bytes_sent"]
+    assert [(link["peer"], link["state"]) for link in shown["links"]] == [("bob", "closed")]
+    assert "p39" not in str(shown)
 
 
 @contextmanager

@@ -38,6 +38,8 @@ NEVER = (
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.view",
+    # Without --watch.
+    "taciturn.watch",
     # Where the engine is local.
     "taciturn.crypto.cluster",
     "dask",

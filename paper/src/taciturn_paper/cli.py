@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import Json, Meter, progress_bar, show
+from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
 
@@ -90,6 +91,8 @@ def reproduce(
         Path | None,
         typer.Option(help="Keep finished pieces here; an interrupted run goes on with them."),
     ] = None,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
     json: Json = False,
 ) -> None:
     """Put the paper's words beside what is found here.
@@ -120,7 +123,7 @@ def reproduce(
     wanted = {"quick": quick, "seed": seed, "datasets": tuple(dataset or ())}
     from taciturn_paper.shelf import usual_folder
 
-    with progress_bar() as meter:
+    with watched_bar("reproduce", watch, watch_port, {"target": target.value}) as meter:
         record = _run(target, wanted, seeds, cache or usual_folder(), meter)
     if plot is not None:
         write_text(plot, _picture(target, record))

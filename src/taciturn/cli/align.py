@@ -11,6 +11,7 @@ import typer
 
 from taciturn.cli.console import Json, show
 from taciturn.cli.party import shown, stoppable
+from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable
 
@@ -44,6 +45,8 @@ def align(
         ),
     ] = None,
     normalise: Normalise = None,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
     json: Json = False,
 ) -> None:
     """Find the rows that all sides have, without revealing the other ids.
@@ -80,7 +83,7 @@ def align(
         shown_by(settings.face),
         stoppable(),
         _in_words(),
-        shown(settings) as callbacks,
+        shown(settings, watched_side("align", watch, watch_port, settings)) as callbacks,
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
         result = AligningParty(settings, endpoint, callbacks, chosen, out, rows).run()

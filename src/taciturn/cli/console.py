@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from taciturn.protocol.events import Event
     from taciturn.report.blocks import Block
+    from taciturn.results.live import News
     from taciturn.results.serialise import Result
+    from taciturn.watch.board import Board
 
 WIDTH = 100
 BEAT_SECONDS = 60.0
@@ -63,10 +65,13 @@ class Meter:
     Args:
         progress: The bar; None without a terminal.
         name: Who speaks, before each line; empty for nobody in particular.
+        board: What a live page shows, which is told the same; None for none.
     """
 
-    def __init__(self, progress: Progress | None, name: str = "") -> None:
-        self._progress, self._name = progress, name
+    def __init__(
+        self, progress: Progress | None, name: str = "", board: Board | None = None
+    ) -> None:
+        self._progress, self._name, self._board = progress, name, board
         self._task = None if progress is None else progress.add_task("training", total=None)
         self._pulse = Pulse()
 
@@ -74,9 +79,11 @@ class Meter:
         """Shows how far a training, a prediction or an alignment is."""
         from taciturn.protocol.events import Advance, ClusterJoined
 
+        if self._board is not None:
+            self._board.observe(event)
         if isinstance(event, ClusterJoined):
             seen = f", seen at {event.dashboard}" if event.dashboard else ""
-            self.say(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
+            self.print(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
         if not isinstance(event, Advance):
             return
         if not self._pulse.observe(event):
@@ -89,37 +96,59 @@ class Meter:
     def announce(self, activity: str) -> None:
         """Shows what runs now."""
         self._pulse.begin(activity)
+        if self._board is not None:
+            self._board.announce(activity)
         if self._progress and self._task is not None:
             self._progress.update(self._task, description=activity, completed=0, total=None)
 
+    @property
+    def watched(self) -> bool:
+        """Whether a live page shows it too."""
+        return self._board is not None
+
+    def publish(self, news: News) -> None:
+        """Shows what only a live page shows."""
+        if self._board is not None:
+            self._board.publish(news)
+
     def say(self, line: str) -> None:
+        """Shows a line above the bar, and on the live page."""
+        if self._board is not None:
+            self._board.say(line)
+        self.print(line)
+
+    def print(self, line: str) -> None:
         """Shows a line above the bar; without a terminal it goes to standard error as it is."""
         text = f"{self._name}: {line}" if self._name else line
         if self._progress is not None:
-            self._progress.console.print(text, markup=False, style="dim")
+            # Not broken into lines here: an address must stay in one piece.
+            self._progress.console.print(text, markup=False, style="dim", soft_wrap=True)
         else:
             print(text, file=sys.stderr, flush=True)
 
     def progress(self, done: int, total: int) -> None:
         """Shows how much of it is done."""
         self._pulse.advance(self._pulse.activity, done, total)
+        if self._board is not None:
+            self._board.progress(done, total)
         if self._progress and self._task is not None:
             self._progress.update(self._task, completed=done, total=total)
 
     def beat(self) -> None:
-        """Says how far the work is."""
-        self.say(self._pulse.line())
+        """Says how far the work is; a live page shows that anyway."""
+        self.print(self._pulse.line())
 
 
 @contextmanager
-def progress_bar(name: str = "") -> Iterator[Meter]:
+def progress_bar(name: str = "", board: Board | None = None) -> Iterator[Meter]:
     """Progress on standard error: a bar on a terminal, and else a line a minute.
 
     Args:
         name: Who speaks, before each line.
+        board: What a live page shows, which is told the same; None for none.
     """
     if not sys.stderr.isatty():
-        with _beating(Meter(None, name)) as meter:
+        with _beating(Meter(None, name, board)) as meter:
             yield meter
         return
     # Loaded here: without a terminal there is no bar.
@@ -142,7 +171,7 @@ def progress_bar(name: str = "") -> Iterator[Meter]:
         TextColumn("remaining"),
     )
     with Progress(*columns, console=console(error=True), transient=True) as progress:
-        yield Meter(progress, name)
+        yield Meter(progress, name, board)
 
 
 @contextmanager

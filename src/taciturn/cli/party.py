@@ -5,15 +5,16 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, Meter, console, progress_bar
 from taciturn.cli.out import Out, finish, of_party, planned
+from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.errors import ConfigError, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
@@ -165,6 +166,8 @@ def party(
     html: Annotated[
         Path | None, typer.Option(help="Of a study: write its table as one HTML file.")
     ] = None,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
     json: Json = False,
 ) -> None:
     """Run one side of a training between two machines; run it again to resume.
@@ -176,6 +179,8 @@ def party(
     taciturn party bob.toml --dry-run
 
     taciturn party bob.toml
+
+    taciturn party bob.toml --watch
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
     from taciturn.deploy.config import PartyConfig
@@ -196,7 +201,7 @@ def party(
         shown_by(settings.face),
         stoppable(),
         _going_on(dry_run),
-        shown(settings) as callbacks,
+        shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
@@ -260,16 +265,23 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 
 
 @contextmanager
-def shown(settings: PartyConfig) -> Iterator[Callbacks]:
-    """Shows what happens on one side while it waits for the peer and works with it."""
+def shown(
+    settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
+) -> Iterator[Callbacks]:
+    """Shows what happens on one side while it waits for the peer and works with it.
+
+    Args:
+        settings: The side's settings.
+        bar: Where it is shown (``watched_side``); None for the screen alone.
+    """
     from taciturn.deploy.link import BROKEN, CONNECTED
     from taciturn.deploy.log import Log, on_change
     from taciturn.deploy.transport.corelog import handshake_reasons
-    from taciturn.engine.callbacks import Callbacks
+    from taciturn.engine.callbacks import Callbacks, unpublished
 
     link = settings.link
     limit = f"{link.connect_seconds:g} s at most"
-    with progress_bar(settings.role) as meter:
+    with bar or progress_bar(settings.role) as meter:
         meter.announce(f"waiting for {settings.peer}, {limit}")
 
         def announce(text: str) -> None:
@@ -287,7 +299,8 @@ def shown(settings: PartyConfig) -> Iterator[Callbacks]:
         # command owns its process.
         listens = link.listen is not None
         with handshake_reasons(failed if listens else None, for_good=True):
-            yield Callbacks(announce, meter.observe, meter.progress)
+            publish = meter.publish if meter.watched else unpublished
+            yield Callbacks(announce, meter.observe, meter.progress, publish)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import typer
 from taciturn.cli.console import Json, console, progress_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, typed
+from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_text
@@ -36,7 +37,14 @@ KnownRows: TypeAlias = Annotated[
 
 
 @with_settings
-def train(*, out: Out = None, json: Json = False, settings: dict[str, Any]) -> None:
+def train(
+    *,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
+    out: Out = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
     """Train between two simulated parties: metrics, ledger, traffic.
 
     [bold]Examples[/bold]
@@ -46,15 +54,19 @@ def train(*, out: Out = None, json: Json = False, settings: dict[str, Any]) -> N
     taciturn train --dataset breast-cancer --seed 1 --out runs/
 
     taciturn train --data loans.csv --id customer --label default --alice-columns half
+
+    taciturn train --dataset breast-cancer --watch
     """
     from taciturn import api
     from taciturn.report.training import training_blocks
+    from taciturn.results.live import LedgerPlanned
 
     plan = planned(out)
     if not json:
         _announce_estimate(settings)
-    with progress_bar() as meter:
+    with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
+        meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
     finish(plan, result.runs, json, training_blocks, lambda: simulated(settings))
 
 
@@ -388,6 +400,12 @@ def stamped(result: Made) -> Made:
     """The result with what made it: the version, the command as it was typed, the moment in UTC."""
     moment = datetime.now(UTC).isoformat(timespec="seconds")
     return replace(result, version=__version__, command=typed(), audited=moment)
+
+
+def asked(settings: dict[str, Any]) -> dict[str, object]:
+    """What was asked for, in the words of the command line."""
+    named = {name: value for name, value in settings.items() if value not in (None, (), [])}
+    return {hyphenated(name): value for name, value in named.items()}
 
 
 def _announce_estimate(settings: dict[str, Any]) -> None:

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, progress_bar
+from taciturn.cli.console import Json
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import Out, finish, planned, simulated
-from taciturn.cli.simulate import write_page
+from taciturn.cli.simulate import asked, write_page
+from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import CommandLine, hyphenated
 from taciturn.files import require_writable
@@ -37,6 +38,8 @@ def study(
         typer.Option(min=1, help="How many train at a time (default: one for each core)."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the table as one HTML file.")] = None,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
     out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
@@ -53,6 +56,8 @@ def study(
     """
     from taciturn import api
     from taciturn.report.study import study_blocks, study_page
+    from taciturn.results.live import LedgerPlanned
+    from taciturn.results.study import study_rows
 
     plan = planned(out)
     require_writable(html)
@@ -65,7 +70,9 @@ def study(
         )
     axes = dict(map(_axis, vary))
     varied = frozenset(name.replace("-", "_") for name in axes)
-    with shown_by(_Varied(from_study=varied)), progress_bar() as meter:
+    facts = {**asked(settings), "vary": " ".join(vary), "folds": folds}
+    page = watched_bar("study", watch, watch_port, facts)
+    with shown_by(_Varied(from_study=varied)), page as meter:
         meter.announce("training models")
         result = api.study(
             vary=axes,
@@ -75,6 +82,8 @@ def study(
             progress=meter.progress,
             **wanted,
         )
+        meter.publish(study_rows(result.study))
+        meter.publish(LedgerPlanned(result.ledger, settings.get("budget")))
     made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
         write_page(study_page(result, made), html, None)

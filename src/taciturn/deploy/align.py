@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from taciturn.arrays import IndexArray
@@ -177,12 +178,14 @@ class AligningParty:
         terms = terms_among(normalisation, parties) if parties else normalisation.canonical()
         with on_threads() as spread, _scratch(self.config) as scratch:
             search = Search(self.config.role, [*parties], self._enough, terms, spread, scratch)
-            return meeting.run(search.program(SystemEntropy()), observe=self._observe)
+            observe = partial(self._observe, meeting)
+            return meeting.run(search.program(SystemEntropy()), observe=observe)
 
-    def _observe(self, event: Event) -> None:
+    def _observe(self, meeting: Meeting, event: Event) -> None:
         self._callbacks.observe(event)
         if isinstance(event, Aligning):
             self._pace.passed(event)
+            self._callbacks.publish(meeting.traffic.seen())
 
     def _write(self, rows: IndexArray) -> None:
         own = self._own.take(rows)

@@ -222,6 +222,8 @@ class OutputSection(Checked):
         str | None,
         _output(
             "Progress and speed: JSON, rewritten every two seconds while it trains; no secrets.",
+            detail="Beside it the same for Prometheus, with the ending `.prom` "
+            "([monitoring.md](monitoring.md))",
             example="{role}.metrics.json",
         ),
     ] = None
@@ -263,8 +265,13 @@ class OutputSection(Checked):
     @property
     def files(self) -> tuple[str, ...]:
         """What a training writes, as far as it is asked for."""
-        named = (self.model, self.log, self.metrics, self.held_out_scores)
+        named = (self.model, self.log, self.metrics, self.prometheus, self.held_out_scores)
         return tuple(name for name in named if name is not None)
+
+    @property
+    def prometheus(self) -> str | None:
+        """The file for Prometheus, which stands beside the metrics file."""
+        return None if self.metrics is None else str(Path(self.metrics).with_suffix(".prom"))
 
 
 class PrivacySection(Checked):
@@ -732,6 +739,15 @@ class PartyConfig:
     def _check_output(self) -> None:
         """What is said about scores is Bob's, and needs rows to be said of."""
         output = self.output
+        if output.metrics is not None and output.metrics == output.prometheus:
+            raise ConfigError(
+                "the metrics file is JSON; the one for Prometheus stands beside it, under the same "
+                "name with the ending .prom",
+                setting="metrics",
+                hint=Hint(
+                    "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
+                ),
+            )
         for name in ("held_out_scores", "threshold", "miss_cost"):
             if getattr(output, name) is None:
                 continue

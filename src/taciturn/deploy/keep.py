@@ -16,7 +16,7 @@ from taciturn.deploy.journal import Journal
 from taciturn.deploy.shelf import SealedShelf
 from taciturn.deploy.vault import KEY_BYTES
 from taciturn.errors import StateError
-from taciturn.files import exclusive_lock, reporting_write_errors, sync_folder
+from taciturn.files import exclusive_lock, reporting_write_errors, settings_home, sync_folder
 from taciturn.mapped import Scratch
 from taciturn.rng import SystemEntropy
 
@@ -110,9 +110,8 @@ def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
 def _usual_place(config: PartyConfig) -> Path:
     """In this account's own settings, one key for each state folder."""
     folder = config.path(config.state.folder).resolve()
-    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
-        home = home if home.is_absolute() else Path.home() / ".config"
+        home = settings_home()
     except RuntimeError:
         raise StateError(
             "this account has no home folder for the state key",

@@ -42,6 +42,7 @@ from taciturn.errors import (
     TransportError,
 )
 from taciturn.faces import Hint
+from taciturn.results.live import TrafficSeen
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
@@ -84,7 +85,10 @@ class Patience:
 
 @dataclass(slots=True)
 class Traffic:
-    """What crossed, since when, and how long was waited for it."""
+    """What crossed, since when, and how long was waited for it.
+
+    ``waits_since`` is when the wait of this moment began; None where nothing is waited for.
+    """
 
     sent: int = 0
     received: int = 0
@@ -93,19 +97,46 @@ class Traffic:
     waiting: float = 0.0
     links: int = 0
     since: float | None = None
+    waits_since: float | None = None
 
     @property
     def total_bytes(self) -> int:
         """Those of all frames, in both directions."""
         return self.bytes_sent + self.bytes_received
 
+    def waited(self, now: float) -> float:
+        """How long was waited by now, the wait of this moment included.
+
+        >>> Traffic(waiting=2.0, since=0.0, waits_since=7.0).waited(10.0)
+        5.0
+        """
+        begun = self.waits_since
+        if begun is None or self.since is None:
+            return self.waiting
+        # What was waited before the first connection is not part of the session.
+        return self.waiting + max(0.0, now - max(begun, self.since))
+
+    def seen(self) -> TrafficSeen:
+        """The same for whoever watches."""
+        now = time.monotonic()
+        waited = self.waited(now)
+        return TrafficSeen(
+            bytes_sent=self.bytes_sent,
+            bytes_received=self.bytes_received,
+            frames_sent=self.sent,
+            frames_received=self.received,
+            waiting_seconds=waited,
+            computing_seconds=0.0 if self.since is None else now - self.since - waited,
+        )
+
     @classmethod
     def sum(cls, parts: Iterable[Traffic]) -> Traffic:
-        """That of several links, since the first of them."""
-        total = cls()
+        """That of several links, since the first of them; waits count as far as they are."""
+        total, now = cls(), time.monotonic()
         for part in parts:
-            for name in ("sent", "received", "bytes_sent", "bytes_received", "waiting", "links"):
+            for name in ("sent", "received", "bytes_sent", "bytes_received", "links"):
                 setattr(total, name, getattr(total, name) + getattr(part, name))
+            total.waiting += part.waited(now)
             if part.since is not None:
                 total.since = min(part.since, total.since or part.since)
         return total
@@ -339,23 +370,31 @@ class Link:
 
     def _next(self) -> bytes:
         while True:
-            channel = self._live()
-            start = time.monotonic()
-            try:
-                frame = self._data(self._envelope(channel))
-            except ConnectionLost as problem:
-                if problem.peer:
-                    # Another's, whose link was tended meanwhile.
-                    raise
-                self._broken()
-                continue
-            finally:
-                self.traffic.waiting += time.monotonic() - start
+            with self._waiting():
+                channel = self._live()
+                try:
+                    frame = self._data(self._envelope(channel))
+                except ConnectionLost as problem:
+                    if problem.peer:
+                        # Another's, whose link was tended meanwhile.
+                        raise
+                    self._broken()
+                    continue
             if frame is not None:
                 self._pace.arrived()
                 self.traffic.received += 1
                 self.traffic.bytes_received += len(frame)
                 return frame
+
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Counts the time: for a message, and for the link where it broke."""
+        self.traffic.waits_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.traffic.waiting = self.traffic.waited(time.monotonic())
+            self.traffic.waits_since = None
 
     def _envelope(self, channel: Channel) -> bytes:
         """What the peer says next; meanwhile other links are tended."""

@@ -1,12 +1,13 @@
-"""What an operator reads: a log of one JSON object a line, and a small file of figures.
+"""What an operator reads: a log of one JSON object a line, and the figures of a training.
 
 Neither holds a secret: no label, no score, no weight, no key, no frame; rows are counted, not
-named. Losses are Bob's own, and stand in Bob's files only: both files are their owner's alone.
+named. Losses are Bob's own, and stand in Bob's files only: all files are their owner's alone.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +19,11 @@ from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import Traffic
 from taciturn.engine.callbacks import Announce
-from taciturn.files import append_private, reporting_write_errors, write_private
+from taciturn.files import append_private, reporting_write_errors
 from taciturn.numerics.logistic import training_loss
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
 from taciturn.protocol.outcome import Trained
 from taciturn.results.parties import CurvePoint, PartyFigures
-from taciturn.results.serialise import read, record_of
-
-_EVERY_SECONDS = 2.0
 
 
 class Log:
@@ -90,10 +88,9 @@ def _in_words(facts: dict[str, Any]) -> str:
 
 
 class Figures:
-    """Follows a training: how far, how fast, how good; written to a file now and then.
+    """Follows a training: how far, how fast, how good. Any thread may ask.
 
     Args:
-        path: The file; None for none.
         labels: Bob's labels, for the loss; None at Alice.
         per_epoch: Iterations in an epoch.
         log: Where the end of each epoch is noted.
@@ -102,17 +99,18 @@ class Figures:
 
     def __init__(
         self,
-        path: Path | None,
         labels: LabelTable | None,
         per_epoch: int,
         log: Log,
         class_weight: tuple[float, float] | None = None,
     ) -> None:
-        self._path, self._labels, self._log = path, labels, log
+        self._labels, self._log = labels, log
         self._class_weight = class_weight
         self._per_epoch = per_epoch
         self._losses: list[float] = []
-        self._start = self._written = time.monotonic()
+        self._start = time.monotonic()
+        # Who tells of them does so in a thread of its own.
+        self._lock = threading.RLock()
         # When the first progress was seen, and how far it was: a resumed training begins later.
         self._first: tuple[float, int] | None = None
         self.curve: list[dict[str, float | int]] = []
@@ -121,19 +119,22 @@ class Figures:
     def observe(self, event: Event) -> None:
         """Takes note of an event."""
         if isinstance(event, Progress):
-            self.figures["iterations"] = event.done
-            self.figures["iterations_total"] = event.total
-            self._first = self._first or (time.monotonic(), event.done)
-            self._note_loss(event)
+            with self._lock:
+                self.figures["iterations"] = event.done
+                self.figures["iterations_total"] = event.total
+                self._first = self._first or (time.monotonic(), event.done)
+                self._note_loss(event)
         elif isinstance(event, HeldOutSeen):
             held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
             done = event.iteration + 1
-            self._point(done).update(held_out)
+            with self._lock:
+                self._point(done).update(held_out)
             self._log("held-out rows evaluated", iteration=done, **_rounded(held_out))
 
     def finish(self, trained: Trained) -> None:
         """Takes note of the training's end."""
-        self.figures["iterations"] = trained.iterations
+        with self._lock:
+            self.figures["iterations"] = trained.iterations
         if trained.stopped is not None:
             self._log(
                 "training ended early", iteration=trained.iterations, reason=trained.stopped.value
@@ -163,18 +164,6 @@ class Figures:
         """Resumes from a checkpoint."""
         self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
-    def write(self, traffic: Traffic, *, force: bool = False) -> None:
-        """Writes the file, where it is time to.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
-        now = time.monotonic()
-        if self._path is None or (now - self._written < _EVERY_SECONDS and not force):
-            return
-        self._written = now
-        write_private(self._path, json.dumps(record_of(self.so_far(traffic)), indent=1) + "\n")
-
     def _remaining(self) -> float | None:
         """What is left at the pace since the first progress; None before there is one."""
         done, total = self.figures["iterations"], self.figures["iterations_total"]
@@ -185,20 +174,27 @@ class Figures:
 
     def so_far(self, traffic: Traffic) -> PartyFigures:
         """The figures so far."""
-        seconds = time.monotonic() - (traffic.since or self._start)
-        return PartyFigures(
-            **self.figures,
-            curve=tuple(read(CurvePoint, point) for point in self.curve),
-            seconds=seconds,
-            waiting_seconds=traffic.waiting,
-            computing_seconds=seconds - traffic.waiting,
-            remaining_seconds=self._remaining(),
-            frames_sent=traffic.sent,
-            frames_received=traffic.received,
-            bytes_sent=traffic.bytes_sent,
-            bytes_received=traffic.bytes_received,
-            links=traffic.links,
-        )
+        now = time.monotonic()
+        seconds, waited = now - (traffic.since or self._start), traffic.waited(now)
+        with self._lock:
+            return PartyFigures(
+                **self.figures,
+                curve=tuple(_curve_point(point) for point in self.curve),
+                seconds=seconds,
+                waiting_seconds=waited,
+                computing_seconds=seconds - waited,
+                remaining_seconds=self._remaining(),
+                frames_sent=traffic.sent,
+                frames_received=traffic.received,
+                bytes_sent=traffic.bytes_sent,
+                bytes_received=traffic.bytes_received,
+                links=traffic.links,
+            )
+
+
+def _curve_point(point: dict[str, float | int]) -> CurvePoint:
+    losses = {name: value for name, value in point.items() if name != "iteration"}
+    return CurvePoint(int(point["iteration"]), **losses)
 
 
 def _rounded(facts: dict[str, float | int]) -> dict[str, float | int]:

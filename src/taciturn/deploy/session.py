@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
-from taciturn.deploy.link import Link, Pace, Patience, Traffic
+from taciturn.deploy.link import BROKEN, CONNECTED, Link, Pace, Patience, Traffic
 from taciturn.deploy.log import Log
 from taciturn.deploy.playback import USUAL, Freeze, LinkTap, Rhythm, run_party, unheard, unnoted
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Observer
@@ -37,6 +37,7 @@ from taciturn.errors import (
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
+from taciturn.results.live import LinkChanged, LinkState
 from taciturn.rng import SystemEntropy
 
 R = TypeVar("R")
@@ -46,6 +47,8 @@ OPENING_SECONDS = 30.0
 TELLING_SECONDS = 3.0
 # How long one of several links is waited for at the end before the next.
 FAREWELL_TURN_SECONDS = 1.0
+# What a link's words say of its state.
+_STATES: Mapping[str, LinkState] = {CONNECTED: "connected", BROKEN: "broken"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +160,7 @@ class PeerSession:
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
-        self._role, self._callbacks = config.role, callbacks
+        self._role, self._peer, self._callbacks = config.role, config.peer, callbacks
         # In the order of the agreement, which is that of the links in a journal.
         self._endpoints = (
             {peer: endpoint[peer] for peer in config.peers}
@@ -192,6 +195,7 @@ class PeerSession:
         links: dict[str, Link] = {}
         for place, (peer, endpoint) in enumerate(self._endpoints.items()):
             announce = self._announce_of(peer)
+            self._publish(peer, "waiting")
             links[peer] = Link(
                 endpoint,
                 journal,
@@ -212,6 +216,8 @@ class PeerSession:
             raise
         finally:
             _at_once(Link.close, links.values())
+            for peer in links:
+                self._publish(peer, "closed")
 
     def refuse(self, purpose: int, problem: TaciturnError) -> None:
         """Tells every peer that is there that this side cannot begin."""
@@ -228,7 +234,17 @@ class PeerSession:
 
     def _announce_of(self, peer: str) -> Announce:
         """Where it is told what happens to a link, and to whose."""
-        return self.log if peer == ONLY else lambda text: self.log(f"{peer}: {text}")
+
+        def announce(text: str) -> None:
+            if text in _STATES:
+                self._publish(peer, _STATES[text])
+            self.log(text if peer == ONLY else f"{peer}: {text}")
+
+        return announce
+
+    def _publish(self, peer: str, state: LinkState) -> None:
+        """Says the state of a link to whoever watches."""
+        self._callbacks.publish(LinkChanged(peer or self._peer, state))
 
     def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
         """Notes why, and tells the peers; one that aborted itself need not be told."""

@@ -65,12 +65,14 @@ from taciturn.protocol.study import (
     study_program,
 )
 from taciturn.results.estimate import Estimate
+from taciturn.results.live import LedgerPlanned, Stage, Stages
 from taciturn.results.outlook import Outlook
 from taciturn.results.study import (
     StudiedSetting,
     StudyRun,
     StudyTable,
     choice_bits,
+    study_rows,
 )
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.study import Study
@@ -210,6 +212,7 @@ class StudyParty(Trainer):
         if self.config.role == "alice":
             return
         ledger = self.plan.ledger().statement()
+        self.callbacks.publish(LedgerPlanned(ledger, self.config.privacy.budget))
         problem: TaciturnError | None = leak_refusal(self.config, self.terms, ledger)
         budget = self.config.privacy.budget
         if problem is None and budget is not None and ledger.label_epsilon_total > budget:
@@ -231,6 +234,7 @@ class StudyParty(Trainer):
         session, book = past.meta.nonce.hex(), score_book(self.config)
         if book is not None:
             charge = self.plan.charge(session)
+            self.tell_scores(book)
             return Account(lambda: book.require(charge), lambda: book.charge(charge))
         # Only who pays for releases loads what counts them.
         from taciturn.deploy.ledger_book import ledger_book
@@ -287,7 +291,9 @@ class StudyParty(Trainer):
 
     def _assessed(self, ended: StudyEnded, past: Past, session: str) -> StudyEnded:
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            return StudyEnded(Assessment(self, ended).run())
+            run = Assessment(self, ended).run()
+        self.callbacks.publish(study_rows(run.study))
+        return StudyEnded(run)
 
 
 @dataclass(slots=True, repr=False)
@@ -330,9 +336,8 @@ class _Models:
         Raises:
             StateError: What the checkpoint needs is not there, or not what it was.
         """
-        past, metrics = meeting.past, party.config.output.metrics
-        path = party.config.path(metrics) if metrics else None
-        figures = Figures(path, None, party.iterations, party.log)
+        past, figures = meeting.past, Figures(None, party.iterations, party.log)
+        party.bulletin.follow(lambda: figures.so_far(meeting.traffic))
         coins = KeyedEntropy(past.meta.coins)
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         if body is None:
@@ -364,8 +369,6 @@ class _Models:
                 freeze=self._freeze,
                 rhythm=Rhythm(state.every_iterations, state.every_seconds),
             )
-        self.figures.figures["iterations"] = party.iterations
-        self.figures.write(self.meeting.traffic, force=True)
         party.log("all models of the study are trained", models=len(models))
         bobs = party.config.role == "bob"
         run = StudyRun(
@@ -375,6 +378,8 @@ class _Models:
             ledger=party.plan.ledger().statement() if bobs else None,
             run=self.figures.so_far(self.meeting.traffic),
         )
+        # The farewell is no part of the training.
+        party.bulletin.follow(lambda: run.run)
         return StudyEnded(run, tuple(self.trained), self.meeting.name, assessed=not bobs)
 
     def _program_of(
@@ -394,7 +399,7 @@ class _Models:
         self._bob = self._side.bob_side(coins, None if state is None else self.spent)
         labels = self._side.tables.labels
         per_epoch, weights = model.terms.per_epoch(model.rows), model.terms.agreement.class_weight
-        self._losses = Figures(None, labels, per_epoch, self.party.log, weights)
+        self._losses = Figures(labels, per_epoch, self.party.log, weights)
         if state is not None and self._kept_losses is not None:
             self._losses.restore(self._kept_losses)
 
@@ -407,6 +412,7 @@ class _Models:
         if isinstance(event, ModelTrained):
             self._keep(event)
         elif isinstance(event, ModelBegun):
+            self._tell_stage(event.number)
             self.party.callbacks.observe(event)
         elif isinstance(event, Progress | PartDone):
             self._advance(event)
@@ -414,6 +420,11 @@ class _Models:
             self._pass(event)
         else:
             self.party.callbacks.observe(event)
+
+    def _tell_stage(self, done: int) -> None:
+        """Publishes how many models are trained; no figure of one, which depends on labels."""
+        stage = Stage("model", done, len(self.party.plan.models))
+        self.party.callbacks.publish(Stages((stage,)))
 
     def _pass(self, event: Boundary) -> None:
         """The program stands between two iterations of a model."""
@@ -437,7 +448,7 @@ class _Models:
             self._losses.observe(event)
         whole = Progress(done, total)
         self.figures.observe(whole)
-        self.figures.write(self.meeting.traffic)
+        self.party.bulletin.require_written()
         self.party.callbacks.observe(whole)
 
     def _keep(self, event: ModelTrained) -> None:
@@ -456,6 +467,7 @@ class _Models:
             }
             share = model_share(side, self._bob, result, session, study)
             save_model(share, party.model_path(model), party.log)
+        self._advance(Progress(result.trained.iterations, model.passes))
         scores = result.held_out_scores
         kept = None if scores is None else self.kept.results.put(f"scores-{event.number}", scores)
         losses = () if self._losses is None else _losses_of(self._losses)
@@ -464,6 +476,7 @@ class _Models:
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         party.log("model trained", model=model.point.number, on=fold, number=event.number + 1)
         self._kept_losses = None
+        self._tell_stage(event.number + 1)
         party.callbacks.observe(event)
 
     def _freeze(self, at: TrainingState) -> bytes:
@@ -478,6 +491,7 @@ class _Models:
             "losses": None if self._losses is None else self._losses.to_json(),
             "trained": [one.to_json() for one in self.trained],
         }
+        self.party.bulletin.checkpointed()
         return json.dumps(values).encode()
 
 

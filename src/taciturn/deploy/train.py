@@ -26,6 +26,7 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.engines import on_engine
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.assess import Ended, assess
+from taciturn.deploy.bulletin import Bulletin
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.identity import identity_of
@@ -37,11 +38,11 @@ from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.score_book import Charge, score_book
+from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.side import Side, terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.engine.callbacks import SILENT, Callbacks, unpublished
 from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import (
@@ -73,10 +74,12 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
+from taciturn.results.live import QUALITY_LEARNT, LedgerPlanned, ScoresOpened, Setup
 from taciturn.results.outlook import Outlook
 from taciturn.results.parties import (
     ColumnImportance,
     DryRun,
+    PartyFigures,
     PartyMetrics,
     PartyRun,
     Sizes,
@@ -181,7 +184,9 @@ class Trainer(Side):
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
         self.callbacks = callbacks
-        self._session = PeerSession(config, endpoint, callbacks)
+        self.bulletin = Bulletin.of(config, callbacks.publish)
+        heard = replace(callbacks, publish=self.bulletin.hear)
+        self._session = PeerSession(config, endpoint, heard)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         tables = self._load_tables(config)
@@ -228,6 +233,7 @@ class Trainer(Side):
             TaciturnError: The two sides do not fit, or cannot meet.
         """
         tables, program = self.tables, self._dry_program()
+        self.bulletin.begin(self._setup())
         start = time.perf_counter()
         # A cluster that cannot be used is said now.
         with engine_of(self.config, self.log), self._session.meet(DRY_RUN) as meeting:
@@ -314,6 +320,11 @@ class Trainer(Side):
 
     def _conduct(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         """Meets the peer and works with it until the end; the result of that."""
+        self.bulletin.begin(self._setup())
+        with self.bulletin.running():
+            return self._met(record, fresh)
+
+    def _met(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         self._require_accepted()
         with state_folder(self.config) as kept:
             for warning in kept.warnings:
@@ -334,6 +345,7 @@ class Trainer(Side):
                     kept.journal.done(self._record(ended, kept))
                 else:
                     ended = self._ended(past.done, kept)
+                    self.bulletin.follow(partial(_final, ended.run.run))
                     self.log("this side has already finished; confirming to the peer")
                 confirmed = meeting.finish(LINGER_SECONDS)
                 # A journal of an earlier version does not name it.
@@ -429,6 +441,7 @@ class Trainer(Side):
         if self.config.role == "alice":
             return
         ledger = planned_ledger(self.config, self.tables, self.terms).statement()
+        self.callbacks.publish(LedgerPlanned(ledger, self.config.privacy.budget))
         problem = leak_refusal(self.config, self.terms, ledger)
         if problem is None:
             if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
@@ -460,6 +473,7 @@ class Trainer(Side):
         book = score_book(self.config)
         if book is not None:
             charge = self.charge(past)
+            self.tell_scores(book)
             return Account(partial(book.require, charge), partial(book.charge, charge))
         # Only who pays for releases loads what counts them.
         from taciturn.deploy.ledger_book import ledger_book, spending
@@ -471,6 +485,14 @@ class Trainer(Side):
             return spending(self.config, self.tables, self.terms, session)
 
         return Account(lambda: paid.require(spent()), lambda: paid.charge(spent()))
+
+    def tell_scores(self, book: ScoreBook) -> None:
+        """Publishes what is opened to Bob, beside what he was given before."""
+        if self.callbacks.publish is unpublished:
+            return
+        counts = self._opened()
+        opened = ScoresOpened(counts.per_row, counts.in_all, book.most_given(), book.limit)
+        self.callbacks.publish(opened)
 
     def charge(self, past: Past) -> Charge:
         """The scores that a whole training opens to Bob, of each row."""
@@ -526,6 +548,10 @@ class Trainer(Side):
         held_out = self.tables.held_out
         rows = 0 if held_out is None else held_out.rows
         return OpenedScores.of(self.terms, self.tables.train.rows, rows)
+
+    def _setup(self) -> Setup:
+        """What is about to run, for whoever watches."""
+        return Setup(self.identity(), self.terms.agreement.solver)
 
     def _exposure(self) -> ColumnExposure | None:
         """What Bob can learn of her columns: for Alice to know before she begins."""
@@ -589,6 +615,11 @@ class Party(Trainer):
         return Ended(self._assess(ended, past, session))
 
 
+def _final(figures: PartyFigures) -> PartyFigures:
+    """The figures of a training that has ended: they do not change any more."""
+    return figures
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class _Training:
     """One training, from its checkpoint to its model file.
@@ -626,11 +657,10 @@ class _Training:
         Raises:
             StateError: What the checkpoint needs is not there, or not what it was.
         """
-        past, metrics = meeting.past, party.config.output.metrics
+        past = meeting.past
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         coins = KeyedEntropy(past.meta.coins)
         figures = Figures(
-            party.config.path(metrics) if metrics else None,
             party.tables.labels,
             party.terms.per_epoch(party.tables.train.rows),
             party.log,
@@ -638,6 +668,7 @@ class _Training:
         )
         if body is not None:
             figures.restore(body["figures"])
+        party.bulletin.follow(lambda: figures.so_far(meeting.traffic))
         return cls(
             party,
             meeting,
@@ -676,12 +707,11 @@ class _Training:
             save_model(share, config.path(config.output.model), self.party.log)
             if recording is not None:
                 recording.conclude({"session": share.session})
-        self.figures.write(self.meeting.traffic, force=True)
         self.party.log("model written", file=config.output.model)
         if result.quality is not None:
             quality = record_of(result.quality)
             figures = {name: value for name, value in quality.items() if value is not None}
-            self.party.log("quality told" if self.bob else "quality learnt", **figures)
+            self.party.log("quality told" if self.bob else QUALITY_LEARNT, **figures)
         for note in () if self.bob is None else self.bob.ledger.notes():
             self.party.log("note", about=note)
         stopped, curve = result.trained.stopped, self.figures.so_far(self.meeting.traffic).curve
@@ -698,11 +728,13 @@ class _Training:
             ledger=None if self.bob is None else self.bob.ledger.statement(),
             run=self.figures.so_far(self.meeting.traffic),
         )
+        # The farewell is no part of the training.
+        self.party.bulletin.follow(partial(_final, run.run))
         return Ended.of(run, result, share.session)
 
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
-        self.figures.write(self.meeting.traffic)
+        self.party.bulletin.require_written()
         self.party.callbacks.observe(event)
         if isinstance(event, Boundary):
             self.begun.set()
@@ -723,6 +755,7 @@ class _Training:
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),
         }
+        self.party.bulletin.checkpointed()
         return json.dumps(values).encode()
 
     def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from taciturn.protocol.events import Event
+from taciturn.results.live import News
 
 Announce: TypeAlias = Callable[[str], None]
 """Told in words what runs now, or what has happened."""
@@ -14,6 +15,8 @@ Observer: TypeAlias = Callable[[Event], None]
 """Told each event of a program."""
 ReportProgress: TypeAlias = Callable[[int, int], None]
 """Told how much of some work is done, and of how much."""
+Publish: TypeAlias = Callable[[News], None]
+"""Told figures, the state of links, what it costs: now and then, from any thread."""
 
 
 def silent(text: str) -> None:
@@ -28,6 +31,10 @@ def quietly(done: int, total: int) -> None:
     """Reports no progress."""
 
 
+def unpublished(news: News) -> None:
+    """Nobody watches."""
+
+
 @dataclass(frozen=True, slots=True)
 class Callbacks:
     """Everyone who is told; by default nobody.
@@ -36,11 +43,13 @@ class Callbacks:
         announce: Told in words.
         observe: Told each event.
         progress: Told how much is done.
+        publish: Told what whoever watches may see.
     """
 
     announce: Announce = silent
     observe: Observer = ignore
     progress: ReportProgress = quietly
+    publish: Publish = unpublished
 
 
 SILENT = Callbacks()

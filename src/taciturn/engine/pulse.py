@@ -68,11 +68,18 @@ class Pulse:
         if self._total:
             parts = [f"{self.activity}: {math.floor(self._done):,} of {self._total:,}"]
         parts.append(f"{_duration(now - self._start)} elapsed")
-        since, done = self._first or (now, self._done)
-        if self._done > done and self._total > self._done:
-            left = (now - since) * (self._total - self._done) / (self._done - done)
+        left = self.remaining()
+        if left is not None:
             parts.append(f"about {_duration(left)} remaining")
         return ", ".join(parts)
+
+    def remaining(self) -> float | None:
+        """The seconds that are left at the pace so far; None where there is none yet."""
+        now = self._clock()
+        since, done = self._first or (now, self._done)
+        if not done < self._done < self._total:
+            return None
+        return (now - since) * (self._total - self._done) / (self._done - done)
 
 
 def _duration(seconds: float) -> str:

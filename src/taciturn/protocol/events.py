@@ -119,3 +119,18 @@ class HeldOutSeen(Event):
 
     iteration: int
     metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedStep(Event):
+    """A simulation, which holds both sides, after an iteration: what crossed, and the loss.
+
+    ``train_loss`` is the mean over an epoch's batches, at its end; None within it.
+    """
+
+    iteration: int
+    bytes_to_alice: int
+    bytes_to_bob: int
+    frames_to_alice: int
+    frames_to_bob: int
+    train_loss: float | None = None

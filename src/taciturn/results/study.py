@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
+from taciturn.results.live import GrowingTable
 from taciturn.results.parties import Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result
 
@@ -115,6 +116,27 @@ class SimulatedStudy(Result):
     seconds: float
     workers: int
     notes: tuple[str, ...] = ()
+
+
+def study_rows(table: StudyTable) -> GrowingTable:
+    """The table for whoever watches Bob's side; the best stands first."""
+    names = tuple(table.settings[0].values)
+    known = sorted(table.settings, key=lambda one: math.inf if one.behind is None else one.behind)
+    rows = tuple(
+        (
+            one.number,
+            *(str(one.values[name]) for name in names),
+            one.loss,
+            one.auc,
+            None if one.held_out is None else one.held_out.auc,
+        )
+        for one in known
+    )
+    return GrowingTable(
+        "All combinations, the best first",
+        ("model", *names, "log loss", "AUC", "held-out AUC"),
+        rows,
+    )
 
 
 def choice_bits(combinations: int) -> float:

@@ -39,7 +39,7 @@ from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOB
-from taciturn.protocol.events import ClusterJoined, Event, Progress
+from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import ONLY, Program
@@ -132,7 +132,8 @@ class _Run:
         data, terms = self.data, self.terms
         start = time.perf_counter()
         weights = terms.agreement.class_weight
-        batches = _Batches(observe, data.labels_train.values, weights)
+        per_epoch = terms.per_epoch(data.labels_train.rows)
+        batches = _Batches(observe, data.labels_train.values, weights, per_epoch)
         (alices, bob), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
         shared = Shared.of(alices.values(), bob)
@@ -149,7 +150,7 @@ class _Run:
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
         alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
         held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
-        losses = batches.losses(terms.per_epoch(data.labels_train.rows))
+        losses = batches.losses()
         # Where nobody sees a score on the way, a simulation still knows the end.
         end = training_loss(train, data.labels_train.values, weights)
         measured = Measured(
@@ -173,14 +174,14 @@ class _Run:
         return Outcome(result, terms, data, hers, his, tuple(batches.rows))
 
     def _converse(
-        self, taps: list[LinkTap], observe: Observer
+        self, taps: list[LinkTap], observe: _Batches
     ) -> tuple[tuple[dict[str, Trained], BobTrained], Ledger, _Meter]:
         method = mechanism(self.terms.agreement)
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
         memory = settings.table_memory << 20
         alices, bob = programs(self.data, self.terms, self.coins, method, ledger, memory)
-        meter = _Meter([*alices], taps)
+        meter = observe.meter = _Meter([*alices], taps)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
             return run_star(alices, bob, tap=meter, observe=observe), ledger, meter
@@ -241,14 +242,23 @@ def programs(
 
 
 class _Batches:
-    """Notes the true batch of each iteration, which only Bob knows, and passes events on."""
+    """Notes the true batch of each iteration, which only Bob knows, and passes events on.
+
+    After an iteration it also tells what crossed so far, and at the end of an epoch its loss.
+    """
 
     def __init__(
-        self, observe: Observer, labels: LabelArray, class_weight: tuple[float, float] | None
+        self,
+        observe: Observer,
+        labels: LabelArray,
+        class_weight: tuple[float, float] | None,
+        per_epoch: int,
     ) -> None:
         self._observe, self._labels, self._class_weight = observe, labels, class_weight
+        self._per_epoch = per_epoch
         self.rows: list[IndexArray] = []
         self._losses: list[float] = []
+        self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
@@ -258,23 +268,38 @@ class _Batches:
                 truth = event.of_batch(self._labels)
                 self._losses.append(training_loss(event.scores, truth, self._class_weight))
         self._observe(event)
+        if isinstance(event, Progress) and self.meter is not None:
+            self._observe(self._step(event, self.meter))
 
-    def losses(self, per_epoch: int) -> list[float]:
+    def _step(self, event: Progress, meter: _Meter) -> SimulatedStep:
+        whole = len(event.scores) and event.done % self._per_epoch == 0
+        return SimulatedStep(
+            event.done,
+            bytes_to_alice=meter.sent["bob"],
+            bytes_to_bob=meter.sent["alice"],
+            frames_to_alice=meter.frames["bob"],
+            frames_to_bob=meter.frames["alice"],
+            train_loss=fmean(self._losses[-self._per_epoch :]) if whole else None,
+        )
+
+    def losses(self) -> list[float]:
         """The mean loss of each epoch, of its batches as they were met."""
-        starts = range(0, len(self._losses), per_epoch)
-        return [fmean(self._losses[start : start + per_epoch]) for start in starts]
+        starts = range(0, len(self._losses), self._per_epoch)
+        return [fmean(self._losses[start : start + self._per_epoch]) for start in starts]
 
 
 class _Meter:
-    """Counts bytes by sender, over all links, and passes the frames on."""
+    """Counts bytes and frames by sender, over all links, and passes the frames on."""
 
     def __init__(self, alices: Sequence[str], taps: list[LinkTap]) -> None:
         self.sent: dict[Role, int] = {"alice": 0, "bob": 0}
+        self.frames: dict[Role, int] = {"alice": 0, "bob": 0}
         self._numbers = {name: number for number, name in enumerate(alices)}
         self._taps = taps
 
     def __call__(self, link: str, sender: Role, frame: bytes) -> None:
         self.sent[sender] += len(frame)
+        self.frames[sender] += 1
         for tap in self._taps:
             tap(sender, frame, self._numbers[link])
 

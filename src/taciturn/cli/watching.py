@@ -1,0 +1,128 @@
+"""``--watch`` and ``--watch-port``: a live page beside what a command shows on the screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taciturn.cli.console import Meter, progress_bar
+from taciturn.errors import ConfigError
+from taciturn.files import settings_home
+
+if TYPE_CHECKING:
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.watch.board import Board
+
+Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch", help="Serve a live page to a browser on this machine; its address is said."
+    ),
+]
+WatchPort = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=65535,
+        help="The same on this port: the address stays as it is from one start to the next.",
+    ),
+]
+
+
+@contextmanager
+def watched_bar(
+    command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
+) -> Iterator[Meter]:
+    """A progress bar, and where it is asked for a live page: of both sides in one process.
+
+    Args:
+        command: The command's name.
+        watch: Whether to serve a page.
+        port: On which port; None for any. Names a page too.
+        facts: What the page says of the work, by name.
+
+    Raises:
+        ConfigError: The port cannot be had.
+    """
+    if not watch and port is None:
+        with progress_bar() as meter:
+            yield meter
+        return
+    # Imported here: most runs have no page.
+    from taciturn.watch.board import BobBoard
+
+    named = tuple((name, str(value)) for name, value in (facts or {}).items())
+    board = BobBoard(command, "both", facts=named)
+    with progress_bar(board=board) as meter, _served(board, port, _own_file(port), meter):
+        yield meter
+
+
+@contextmanager
+def watched_side(
+    command: str, watch: bool, port: int | None, config: PartyConfig
+) -> Iterator[Meter]:
+    """The same for one side of a real run; its address is kept in its state folder.
+
+    Args:
+        command: The command's name.
+        watch: Whether to serve a page.
+        port: On which port; None for the one that was used before, or any.
+        config: The side's settings.
+
+    Raises:
+        ConfigError: The port cannot be had.
+    """
+    if not watch and port is None:
+        with progress_bar(config.role) as meter:
+            yield meter
+        return
+    from taciturn.watch.board import Board, BobBoard
+
+    kind = BobBoard if config.role == "bob" else Board
+    board = kind(command, config.role, config.peer)
+    file = config.path(config.state.folder) / "watch.json"
+    with progress_bar(config.role, board) as meter, _served(board, port, file, meter):
+        yield meter
+
+
+def _own_file(port: int | None) -> Path | None:
+    """Where the address of a simulation's page is kept: for a port that was named."""
+    if port is None:
+        return None
+    try:
+        return settings_home() / "taciturn" / f"watch-{port}.json"
+    except RuntimeError:
+        raise ConfigError(
+            "this account has no home folder for the live page's address",
+            where="--watch-port",
+            hint="use --watch alone, or set XDG_CONFIG_HOME",
+        ) from None
+
+
+@contextmanager
+def _served(board: Board, port: int | None, file: Path | None, meter: Meter) -> Iterator[None]:
+    from taciturn.watch.open import open_server
+
+    server, remark = open_server(board, port, file)
+    with server.serving():
+        if remark:
+            meter.say(remark)
+        meter.print(f"live page: {_said(server.address.url, file, remark)}")
+        try:
+            yield
+        except BaseException as problem:
+            board.end(problem)
+            raise
+        board.end(None)
+
+
+def _said(url: str, file: Path | None, remark: str) -> str:
+    """The address on a terminal; elsewhere, as in a service's journal, the file that has it."""
+    if sys.stderr.isatty() or file is None or remark:
+        return url
+    return f"its address is in {file}"

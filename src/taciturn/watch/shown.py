@@ -1,0 +1,115 @@
+"""The parts of a page, as frozen values; ``record_of`` makes JSON of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from taciturn.results.live import LinkState, Stage
+
+Fact: TypeAlias = tuple[str, str]
+"""A name and a value, in words."""
+EndState: TypeAlias = Literal["running", "done", "interrupted", "failed"]
+Side: TypeAlias = Literal["alice", "bob", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What runs.
+
+    Args:
+        command: The command's name.
+        side: Whose page it is; ``both`` in a simulation.
+        peer: The other side, in words; empty in a simulation.
+        started: When, in seconds since 1970.
+        facts: What else is worth knowing of it.
+        unit: What a training counts.
+    """
+
+    command: str
+    side: Side
+    peer: str
+    started: float
+    facts: tuple[Fact, ...] = ()
+    unit: str = "iteration"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How far it is.
+
+    Args:
+        activity: What is done now, in words.
+        bars: Levels of progress, the outermost first.
+        remaining: Seconds that are left of all of it, at the pace so far; None where there is none.
+        rate: How many of the innermost were done a second, of late; None where that is not known.
+    """
+
+    activity: str
+    bars: tuple[Stage, ...] = ()
+    remaining: float | None = None
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossed:
+    """What crossed between the sides, since this start."""
+
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    frames_sent: int = 0
+    frames_received: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Where the seconds since the first connection went."""
+
+    waiting: float
+    computing: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinkShown:
+    """A link: its state, since when, and how often it was connected."""
+
+    peer: str
+    state: LinkState
+    since: float
+    connections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that was said on the screen, and when."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What it costs: the ledger at Bob, opened scores at Alice."""
+
+    title: str
+    entries: tuple[Fact, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How it ended, or that it runs.
+
+    Args:
+        state: In a word.
+        at: When, in seconds since 1970; None while it runs.
+        kind: The class of the problem; empty where there is none.
+        words: What that means.
+        code: With what the command ends.
+    """
+
+    state: EndState = "running"
+    at: float | None = None
+    kind: str = ""
+    words: str = ""
+    code: int | None = None

@@ -1,0 +1,182 @@
+"""The page in a real Chromium: it lives, says when it is stale, and carries on after a restart."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.errors import PeerAbsent
+from taciturn.protocol.events import Progress
+from taciturn.results.live import (
+    GrowingTable,
+    LedgerPlanned,
+    LinkChanged,
+    ScoresOpened,
+    Setup,
+    Stage,
+    Stages,
+)
+from taciturn.results.parties import CurvePoint
+from taciturn.watch.board import Board, BobBoard
+from taciturn.watch.open import open_server
+from tests.deploy.sides import write_config, write_tables
+from tests.test_two_machines import free_port
+from tests.waiting import wait_until
+from tests.watch.browsers import PHONE, Look, chromium
+from tests.watch.clients import served
+from tests.watch.test_board import FIGURES, IDENTITY, STATEMENT
+
+MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+def full_board(*, hers: bool = False) -> Board:
+    """A board with something in every section; names are as long and as nasty as they come."""
+    peer = MARKUP + "a-very-long-name-" * 6
+    board = Board("party", "alice", peer) if hers else BobBoard("party", "bob", peer)
+    board.publish(Setup(replace(IDENTITY, role="alice" if hers else "bob", peer=peer), "newton"))
+    board.publish(LinkChanged(peer, "connected"))
+    board.publish(Stages((Stage("model", 7, 48),)))
+    board.observe(Progress(3, 12))
+    board.say(MARKUP)
+    board.say("a note of one word: " + "x" * 300)
+    if hers:
+        board.publish(FIGURES)
+        board.publish(ScoresOpened(12, 1080, 24, 100))
+    else:
+        curve = tuple(CurvePoint(n, 1 / n, 1.1 / n, 1 - 0.3 / n) for n in range(1, 30))
+        board.publish(replace(FIGURES, curve=curve))
+        board.publish(LedgerPlanned(STATEMENT, 4.0))
+        rows = tuple((f"l2 = {n}", 0.9, None, MARKUP) for n in range(12))
+        board.publish(GrowingTable("Models so far", ("settings", "AUC", "loss", "note"), rows))
+    return board
+
+
+def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
+    """One page, from its opening over the loss of its server to another process."""
+    file, board = tmp_path / "watch.json", full_board()
+    server, _ = open_server(board, None, file)
+    with server.serving():
+        look = Look(browser, server.address.url)
+        look.says("state", "running")
+        look.says("percent", "15.1")
+        look.says("bars", "pass 3 of 12")
+        board.observe(Progress(9, 12))
+        look.says("bars", "pass 9 of 12")
+        look.says("title", "Bob: taciturn party")
+        look.says("loss-legend", "held-out")
+        look.says("account", "label epsilon")
+        look.says("table-body", "l2 = 11")
+        assert look.complaints == []
+        assert look.refused == []
+        assert set(look.requests) - {"data:,"} == {look.url, f"{look.url}events"}
+        # What is shown is text, whatever it says.
+        assert look.page.locator("main img, main script, section a").count() == 0
+        board.publish(LinkChanged("bob", "broken"))
+        look.says("state", "link broken")
+    # The server ends without having been told how the work ended: as after a kill.
+    look.says("state", "connection lost")
+    look.says("banner", "What is below is stale")
+    assert "stale" in look.page.evaluate("document.body.className")
+    look.says("bars", "pass 9 of 12")
+    other = full_board()
+    again, _ = open_server(other, None, file)
+    assert again.address == server.address
+    with again.serving():
+        look.says("banner", "Another process took over")
+        look.says("bars", "pass 3 of 12")
+        assert "stale" not in look.page.evaluate("document.body.className")
+        other.end(PeerAbsent("nobody came to a secret place"))
+    look.says("state", "failed")
+    look.says("banner", "PeerAbsent (exit code 43)")
+    assert "secret" not in look.page.content()
+    look.page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("hers", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_nothing_sticks_out_on_a_phone_or_a_desk(browser, hers, scheme):
+    """The slow ones are the same with other colours and fewer cards."""
+    with served(full_board(hers=hers)) as server:
+        look = Look(browser, server.address.url, viewport=PHONE, color_scheme=scheme)
+        look.says("bars", "pass 3 of 12")
+        assert look.sticks_out() == 0
+        for width in (320, 700, 1200):
+            look.page.set_viewport_size({"width": width, "height": 900})
+            assert look.sticks_out() == 0, width
+        ground = look.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == {"light": "rgb(245, 246, 248)", "dark": "rgb(18, 21, 26)"}[scheme]
+        words = look.page.locator("body").inner_text()
+        assert ("Nothing on this page depends on a label" in words) == hers
+        assert ("ledger" in words) != hers
+        assert look.complaints == []
+        look.page.close()
+
+
+COMMAND = [sys.executable, "-m", "taciturn", "party"]
+
+
+def party(folder: Path, role: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, f"{role}.toml", "--watch", "--json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def address(folder: Path, role: str) -> str:
+    file = folder / f"{role}-state" / "watch.json"
+    wait_until(file.exists)
+    url: str = json.loads(file.read_text())["address"]
+    return url
+
+
+@pytest.mark.slow  # two processes, one of them twice, and a training of some seconds
+def test_both_pages_during_a_training_of_two_processes(browser, tmp_path):
+    """Bob is killed on the way and started again: both pages say so, and carry on to the end."""
+    write_tables(tmp_path, rows=300)
+    make_certificates(tmp_path / "certs", ["alice", "bob"])
+    way = f"127.0.0.1:{free_port()}"
+    agreement = {"mechanism": "sealed", "epochs": 12, "evaluate": "epoch"}
+    for role, kind in (("alice", "connect"), ("bob", "listen")):
+        write_config(tmp_path, role, agreement=agreement, link={kind: way})
+    running = {role: party(tmp_path, role) for role in ("alice", "bob")}
+    urls = {role: address(tmp_path, role) for role in running}
+    looks = {role: Look(browser, url) for role, url in urls.items()}
+    looks["bob"].says("loss-legend", "training")
+    looks["alice"].says("links", "connected")
+    running["bob"].send_signal(signal.SIGKILL)
+    running["bob"].communicate()
+    looks["bob"].says("state", "connection lost")
+    looks["alice"].says("state", "link broken")
+    running["bob"] = party(tmp_path, "bob")
+    looks["bob"].says("banner", "Another process took over")
+    looks["alice"].says("links", "1 reconnection")
+    for role, process in running.items():
+        out, _ = process.communicate()
+        assert process.returncode == 0, out
+        looks[role].says("state", "done")
+        assert urls[role] == address(tmp_path, role)
+        # The address is as secret as the page, and a service's journal is not.
+        assert urls[role] not in out
+    assert not looks["alice"].page.locator("#loss-card, #auc-card, #table-card").first.is_visible()
+    assert looks["bob"].page.locator("#loss-card").is_visible()
+    for look in looks.values():
+        assert look.refused == []
+        look.page.close()
