@@ -23,6 +23,7 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.engines import on_engine
+from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
@@ -149,16 +150,20 @@ class Party:
     Raises:
         ConfigError: The settings do not go together.
         DataError: Its table is not fit for use.
+        SignatureError: The agreement that its file names is not signed as it stands, or does not
+            fit this side.
     """
 
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
         self.config, self.callbacks = config, callbacks
+        require_signed(config)
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         self.tables = load_tables(config, self._prepared)
+        require_fit(config, self.tables)
         self.terms = terms_of(config, self.tables)
         for note in (
             *self.tables.notes,
@@ -196,6 +201,7 @@ class Party:
         Raises:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
+        require_begun_in_time(self.config)
         tables, program = self.tables, self._dry_program()
         start = time.perf_counter()
         # A cluster that cannot be used is said now.
@@ -417,6 +423,8 @@ class Party:
         facts = self._facts()
         past = None if fresh else kept.journal.resume()
         if past is None:
+            # Of one that began in time the rest may follow later.
+            require_begun_in_time(self.config)
             coins = KeyedEntropy.from_system().key
             kept.shelf.clear()
             self.log("session started")
@@ -868,6 +876,9 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
             )
         common = agree(settings, columns, tables.train.rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
+    if config.agreement_file is not None:
+        # Two sides with two files notice when they meet; a model's file has which one it was.
+        beside["file_digest"] = config.agreement_file.digest
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)
 
 
