@@ -22,18 +22,17 @@ from taciturn.deploy.agreed import misfits, own_side, source_columns
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
-from taciturn.deploy.score_book import score_book
+from taciturn.deploy.own_limits import opened_sum, refusals
 from taciturn.deploy.sign_file import own_differences, record_of_agreement, signers_so_far
 from taciturn.deploy.signing import Signer, require_in_time
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.train import terms_of
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.engine.exposure import OpenedScores
 from taciturn.engine.forecast import forecast
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
 from taciturn.faces import Hint
 from taciturn.protocol.terms import Terms
-from taciturn.results.agreement import OpenedSum, Review
+from taciturn.results.agreement import Review
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal
 
@@ -69,12 +68,8 @@ def review(
         announce("time and traffic")
         estimate = _estimate(config, tables, terms, assumed)
         signers, wrong = _signers(config, agreement)
-        refused = (
-            [] if check.price is None or check.price.refused is None else [check.price.refused]
-        )
-        opened = _opened(config, tables, terms)
-        obstacles = [*wrong, *_obstacles(path, config, agreement, tables), *refused]
-        obstacles += _too_many(opened)
+        obstacles = [*wrong, *_obstacles(path, config, agreement, tables)]
+        obstacles += refusals(config, tables, terms)
     return Review(
         reviewed=agreement.path,
         role=config.role,
@@ -88,7 +83,7 @@ def review(
         own_column_names=source_columns(tables),
         check=check,
         assumed_columns=assumed,
-        opened=opened,
+        opened=opened_sum(config, tables, terms),
         estimate=estimate,
         obstacles=tuple(obstacles),
     )
@@ -160,30 +155,6 @@ def _obstacles(
             "write only file and signed in [agreement] of this side's file, or ask for a new "
             "proposal",
         )
-
-
-def _opened(config: PartyConfig, tables: PartyTables, terms: Terms) -> OpenedSum | None:
-    """The scores of Alice's rows, before and after; None at Bob."""
-    book = score_book(config)
-    if book is None:
-        return None
-    held_out = 0 if tables.held_out is None else tables.held_out.rows
-    counts = OpenedScores.of(terms, tables.train.rows, held_out)
-    this = max(counts.per_row, counts.per_held_out_row if held_out else 0)
-    so_far = book.most_given()
-    return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=book.limit)
-
-
-def _too_many(opened: OpenedSum | None) -> list[Refusal]:
-    if opened is None or opened.limit is None or opened.then <= opened.limit:
-        return []
-    return [
-        Refusal(
-            f"the training gives up to {opened.this:,} scores of a row where {opened.so_far:,} "
-            f"were given before, and this side's limit is {opened.limit:,}",
-            "agree on fewer passes or epochs, or raise scores-per-row in [privacy]",
-        )
-    ]
 
 
 def _estimate(

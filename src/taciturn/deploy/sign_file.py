@@ -12,6 +12,7 @@ from taciturn.deploy.agreed import misfits, own_side
 from taciturn.deploy.agreement_file import AgreementFile, moment_text
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
+from taciturn.deploy.own_limits import refusals
 from taciturn.deploy.signing import (
     Signer,
     Verifier,
@@ -130,7 +131,13 @@ def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) 
             where=f"{config.where}, [data]",
             hint="ask for a new proposal, or name the table that was meant",
         )
-    terms_of(config, tables)
+    refused = refusals(config, tables, terms_of(config, tables))
+    if refused:
+        raise SignatureError(
+            f"this side would not begin by this agreement: {refused[0].why}",
+            where=config.where,
+            hint=refused[0].way_out,
+        )
     apart = own_differences(path, config, tables)
     if apart:
         raise SignatureError(

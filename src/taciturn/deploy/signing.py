@@ -210,12 +210,12 @@ class _Examined:
         self._require_value(chain[0])
         self._require_this_agreement()
         side = self._side()
-        self._require_name(chain[0])
-        if not is_vouched_for(chain, verifier.roots):
+        if not _vouched_for(chain, verifier):
             raise self._wrong(
                 f"the certificate with which {side.name} signed is not of the authority in "
                 f"{verifier.ca}"
             )
+        self._require_name(chain[0])
         if side.fingerprint not in (None, self.signature.fingerprint):
             raise self._wrong(
                 f"{side.name} signed with another key than the agreement names: "
@@ -289,7 +289,8 @@ class _Examined:
 
     def _require_name(self, own: x509.Certificate) -> None:
         named = ""
-        with suppress(CertificateError):
+        # What a certificate says of itself may be no certificate's language.
+        with suppress(CertificateError, ValueError):
             named = party_name(own, Path(self.agreement.path))
         if named != self.signature.name:
             raise self._wrong(
@@ -315,6 +316,13 @@ class _Examined:
             raise self._wrong(
                 f"the certificate of {one.name} was not valid on {day(one.time)}, when it signed"
             )
+
+
+def _vouched_for(chain: list[x509.Certificate], verifier: Verifier) -> bool:
+    try:
+        return is_vouched_for(chain, verifier.roots)
+    except Exception:  # certificates of others, in which anything may be damaged
+        return False
 
 
 def day(moment: datetime) -> str:

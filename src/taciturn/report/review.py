@@ -15,7 +15,6 @@ from taciturn.report.blocks import (
     Blanks,
     Block,
     Bullets,
-    Details,
     Facts,
     Heading,
     Page,
@@ -39,19 +38,29 @@ from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, Level
 
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
-_ANSWERS: dict[Level, str] = {
-    LEAKS: "Alice will be able to compute labels: the rehearsal recovered some.",
-    AT_RISK: "Alice will be able to guess labels better than by chance: the rehearsal did.",
-    CLEAR: "None of the known attacks told Alice a label in the rehearsal. That is no proof of "
-    "safety.",
+_ANSWERS: dict[Level, Words] = {
+    LEAKS: (
+        Span("Labels leak.", "bad"),
+        " Alice will be able to compute labels: the rehearsal recovered some.",
+    ),
+    AT_RISK: (
+        Span("Labels are at risk.", "warning"),
+        " Alice will be able to guess labels better than by chance: the rehearsal did.",
+    ),
+    CLEAR: (
+        Span("No leak was seen.", "strong"),
+        " None of the known attacks told Alice a label in the rehearsal. That is no proof of "
+        "safety.",
+    ),
 }
-_BOB_TELLS = Span(
-    "Bob will be able to estimate values of Alice's columns: the rehearsal did.", "bad"
+_BOB_TELLS: Words = (
+    Span("Columns show.", "bad"),
+    " Bob will be able to estimate values of Alice's columns: the rehearsal did.",
 )
-_BOB_CLEAR = Span(
-    "None of the known attacks told Bob a value of Alice's columns in the rehearsal. That is no "
+_BOB_CLEAR: Words = (
+    Span("No leak was seen.", "strong"),
+    " None of the known attacks told Bob a value of Alice's columns in the rehearsal. That is no "
     "proof of safety.",
-    "muted",
 )
 _SOLVERS = {
     "newton": "newton: every pass uses all rows, and nothing is to be tuned",
@@ -75,6 +84,11 @@ _GLOSSARY: dict[str, str] = {
     "something stands in for what is the other side's.",
     "Attack": "A method by which one side tries to compute what is the other's from what it "
     "receives. The ones that are known to this program were run.",
+    "Control": "What anybody could guess without the messages, set beside each attack.",
+    "Known rows": "Rows of Alice's that Bob is taken to know already, such as common customers.",
+    "R2": "How much of the columns an estimate explains: 1 is all, 0 is no more than their means.",
+    "Ciphertext": "An encrypted number, which only the owner of the key can read.",
+    "Weight": "A number of the model for one column.",
     "Fingerprint": "A short text that tells one key from every other. Compare it with the other "
     "side by another way than the file.",
     "Digest": "A short text that changes with every letter of the agreement.",
@@ -157,7 +171,8 @@ def short_blocks(agreement: AgreementRecord) -> list[Block]:
 
 
 def _title(result: Review) -> str:
-    who = f"{result.name} ({result.role}) with {', '.join(result.peers)}"
+    role = "" if result.name == result.role else f" ({result.role})"
+    who = f"{result.name}{role} with {', '.join(result.peers)}"
     rows = f"{result.rows:,} training and {result.held_out_rows:,} held-out rows"
     return f"{result.agreement.settings.get('mechanism')} · {who} · {rows}"
 
@@ -195,7 +210,7 @@ def _in_short(result: Review) -> Section:
         lines.append(Paragraph(("Purpose: ", Span(result.agreement.purpose, "strong"))))
     facts: dict[str, Words] = {
         "protection": f"{result.agreement.settings.get('mechanism')}: {result.mechanism}",
-        "Bob's labels": Span(_ANSWERS[result.check.verdict], _TONES[result.check.verdict]),
+        "Bob's labels": _ANSWERS[result.check.verdict],
         "Alice's columns": _columns_in_short(result),
         "price": price,
         "signatures": f"{signed}; valid until {printed_date(result.agreement.valid_until)}",
@@ -230,8 +245,12 @@ def _price_in_short(result: Review) -> str:
     ledger = None if result.check.price is None else result.check.price.ledger
     if ledger is not None:
         total = ledger.label_epsilon_total
-        sure = "no bound" if math.isinf(total) else f"{most_sure(total)} of a label at even odds"
-        return f"of a label, {label_epsilon(total)} for this training ({sure})"
+        if math.isinf(total):
+            return "a label's epsilon is infinite: there is no bound to what it tells"
+        return (
+            f"a label's {label_epsilon(total)}: whoever was at even odds about a label is then "
+            f"{most_sure(total)} of it"
+        )
     opened = result.opened
     if opened is None:
         return "–"
@@ -318,15 +337,16 @@ def _learns(result: Review) -> Section:
         ]
     blocks += [
         Heading("Alice's seat: what she could tell of the labels"),
-        Paragraph(Span(_ANSWERS[check.verdict], _TONES[check.verdict])),
+        Paragraph(_ANSWERS[check.verdict]),
         _verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
         advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in check.recommendations}
         blocks += [Paragraph("What to use in its place:", "strong"), Facts(advice)]
     if check.bob_seat is not None:
-        blocks += rehearsal_blocks(check.bob_seat)
-        blocks.append(Paragraph(_BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR))
+        heading, *rest = rehearsal_blocks(check.bob_seat)
+        answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
+        blocks += [heading, Paragraph(answer), *rest]
     else:
         blocks += [
             Heading("Bob's seat: what he could tell of Alice's columns"),
@@ -358,7 +378,14 @@ def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> Table:
         for (level, why, change), alike in names.items()
     ]
     headings = ("attack", "verdict", "why", "smallest change that helps")
-    return table(headings, rows, words=range(4), label="Attacks from Alice's seat, the worst first")
+    # Where nothing has to change, no room is left for it.
+    wide = 4 if any(row[3] for row in rows) else 3
+    return table(
+        headings[:wide],
+        [row[:wide] for row in rows],
+        words=range(wide),
+        label="Attacks from Alice's seat, the worst first",
+    )
 
 
 def _argument(result: Review) -> list[Section]:
@@ -464,9 +491,9 @@ def _signatures(agreed: AgreementRecord) -> Table:
 
 def _settings(result: Review) -> Section:
     settings = {key: _value(value) for key, value in result.agreement.settings.items()}
-    listed = Details("Every setting with its value", (Facts(settings),))
     words = "All of them are a part of what is signed; defaults are written out."
-    return Section("All agreed settings", "settings", (Paragraph(words), listed), "Settings")
+    blocks = (Paragraph(words), Facts(dict(settings)))
+    return Section("All agreed settings", "settings", blocks, "Settings")
 
 
 def _value(value: object) -> str:
