@@ -35,6 +35,7 @@ from taciturn.model.share import ModelShare
 from taciturn.protocol.events import Event, Progress
 from taciturn.report import html
 from taciturn.report.review import review_page
+from taciturn.results.agreement import Review
 from taciturn.results.saved import of_record
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
@@ -53,7 +54,7 @@ def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, 
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     furnish(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -380,7 +381,7 @@ def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture(scope="module")
-def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
     from taciturn.audit.review import review
     from taciturn.deploy.sign_file import sign_file
