@@ -66,6 +66,7 @@ class Scene:
         sign_request(folder / "others", request_certificate(folder / "others", "bob").request)
         self.proposal = self._proposed()
         self.other = self._proposed()
+        (folder / "plain.toml").write_bytes((folder / "bob.toml").read_bytes())
         for role in ("alice", "bob"):
             name_agreement(folder / f"{role}.toml")
         self.bob, self.alice = self.signature("bob"), self.signature("alice")

@@ -15,7 +15,9 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.signing import Verifier, block, require_in_time, verified
 from taciturn.deploy.transport.renewal import renew_certificates, request_certificate, sign_request
+from taciturn.doctor.party import look_at_agreement
 from taciturn.errors import ConfigError, SignatureError
+from taciturn.results.doctor import Level
 from tests import tampering
 from tests.tampering import TAMPERINGS, Scene
 
@@ -63,7 +65,7 @@ def test_the_page_has_the_table():
 
 
 @given(place=st.floats(0, 1, exclude_max=True), sign=st.characters(codec="ascii"))
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_single_character_can_be_changed(scene, place, sign):
     """Whatever changes what the file says is refused: in the agreement, and in the signatures."""
     at = int(place * len(scene.text))
@@ -130,6 +132,16 @@ def test_a_side_that_has_another_key_now_must_sign_anew(scene):
         f"alice signed the agreement with another key than it has now: {old}…, and the key is "
         f"{new}…"
     )
+
+
+def test_the_doctor_says_whether_it_is_signed(scene):
+    signed = scene.config(scene.text)
+    (finding,) = look_at_agreement(signed)
+    assert finding.level is Level.OK
+    assert finding.summary.endswith("and signed by bob, alice")
+    (finding,) = look_at_agreement(scene.config(scene.file(scene.alice)))
+    assert (finding.level, finding.summary.partition(" (")[0]) == (Level.PROBLEM, "bob")
+    assert look_at_agreement(PartyConfig.read(scene.folder / "plain.toml")) == []
 
 
 def test_it_is_valid_to_the_last_second(scene):

@@ -228,7 +228,7 @@ class AgreementFile:
         body["valid-until"] = moment_text(self.valid_until)
         try:
             return canonical_json({"tag": TAG, **body})
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             raise ConfigError(
                 "a value of the agreement is neither a text nor a finite number, nor a list or "
                 "section of them",

@@ -632,6 +632,11 @@ class PartyConfig:
             return Settings.of({**common, **limits, **alices}).resolved()
 
     @property
+    def agreement_file_name(self) -> str:
+        """Where the agreement lies; empty where this side's own file holds it."""
+        return "" if self.agreement_file is None else self.agreement_file.path
+
+    @property
     def alice_columns(self) -> int | None:
         """How many prepared columns Alice has, where that is agreed on."""
         columns: int | None = self.agreed.get("alice_columns")

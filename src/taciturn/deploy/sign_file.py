@@ -101,7 +101,10 @@ def own_differences(path: Path, config: PartyConfig, tables: PartyTables) -> lis
         changed = differences(own.agreement_file.canonical(), config.agreement_file.canonical())
         return [f"{own.agreement_file.path} is another agreement: {line}" for line in changed]
     without = here.model_copy(update={"file_digest": None})
-    return differences(other.canonical(), without.canonical())
+    apart = differences(other.canonical(), without.canonical())
+    if own.study_values != config.study_values:
+        apart.append("study: another one here than there")
+    return apart
 
 
 def _apart(own: PartyConfig, config: PartyConfig) -> bool:

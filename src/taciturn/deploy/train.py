@@ -158,12 +158,14 @@ class Party:
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
         self.config, self.callbacks = config, callbacks
-        require_signed(config)
+        signers = require_signed(config)
         self._session = PeerSession(config, endpoint, callbacks)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         self.tables = load_tables(config, self._prepared)
         require_fit(config, self.tables)
+        if signers:
+            self.log("agreement verified", file=config.agreement_file_name, signed_by=[*signers])
         self.terms = terms_of(config, self.tables)
         for note in (
             *self.tables.notes,
