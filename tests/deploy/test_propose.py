@@ -7,6 +7,7 @@ import json
 import re
 import stat
 import tomllib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,19 @@ def test_columns_can_be_kept_to_oneself_and_the_peers_key_named(folder, capsys):
     code, _, err = command(capsys, "propose", "bob.toml", "--valid-until", "2020-01-01")
     assert code == ConfigError.exit_code
     assert "valid until a time to come" in err
+
+
+def test_a_study_is_a_part_of_what_is_signed(proposer):
+    folder, tables = proposer
+    made = propose(PartyConfig.read(folder / "bob.toml"), tables["bob"], "agreement.toml")
+    study = {"folds": 5, "l2": [0.01, 0.1], "columns": {"few": ["a b", "c"]}, "runs": [{"x": 0.3}]}
+    more = replace(made, study=study)
+    read = AgreementFile.parse(proposal_text(more), "agreement.toml")
+    assert read == more
+    assert read.digest != made.digest
+    assert replace(read, study=None).digest == made.digest
+    other = proposal_text(more).replace("folds = 5", "folds = 6")
+    assert AgreementFile.parse(other, "agreement.toml").digest != read.digest
 
 
 # --- signing -------------------------------------------------------------------------------------

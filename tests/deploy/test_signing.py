@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -132,6 +137,27 @@ def test_a_side_that_has_another_key_now_must_sign_anew(scene):
         f"alice signed the agreement with another key than it has now: {old}…, and the key is "
         f"{new}…"
     )
+
+
+def test_a_key_of_rsa_signs_too(scene):
+    folder, key = scene.folder / "rsa", rsa.generate_private_key(65537, 2048)
+    folder.mkdir()
+    for name in ("ca.pem", "ca.key"):
+        (folder / name).write_bytes((scene.folder / "certs" / name).read_bytes())
+    form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "alice.key").write_bytes(key.private_bytes(*form))
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "alice")])
+    asked = x509.CertificateSigningRequestBuilder().subject_name(name)
+    named = x509.SubjectAlternativeName([x509.DNSName("alice")])
+    request = asked.add_extension(named, critical=False).sign(key, SHA256())
+    (folder / "alice.csr").write_bytes(request.public_bytes(Encoding.PEM))
+    sign_request(folder, folder / "alice.csr")
+    signature = scene.signature("alice", "rsa")
+    config = scene.config(scene.file(scene.bob, signature), "bob")
+    assert require_signed(config)["alice"].fingerprint == signature.fingerprint
+    forged = replace(signature, value=bytes([signature.value[0] ^ 1]) + signature.value[1:])
+    with pytest.raises(SignatureError, match="the signature of alice is not by its key"):
+        require_signed(scene.config(scene.file(scene.bob, forged), "bob"))
 
 
 def test_the_doctor_says_whether_it_is_signed(scene):

@@ -264,8 +264,9 @@ def _obstacles(result: Review) -> Section:
             "every signature that is there is right."
         )
         return Section("What stands in the way", "obstacles", (Paragraph(words),), "Obstacles")
-    rows = [(Span(one.why, "bad"), one.way_out) for one in result.obstacles]
-    drawn = table(("what", "way out"), rows, words=(0, 1), label="What stands in the way")
+    # Words that stand out are never broken: only the sign does.
+    rows = [(Span("✗", "bad"), one.why, one.way_out) for one in result.obstacles]
+    drawn = table(("", "what", "way out"), rows, words=range(3), label="What stands in the way")
     return Section("What stands in the way", "obstacles", (drawn,), "Obstacles")
 
 
@@ -342,7 +343,7 @@ def _learns(result: Review) -> Section:
     ]
     if check.verdict != CLEAR:
         advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in check.recommendations}
-        blocks += [Paragraph("What to use in its place:", "strong"), Facts(advice)]
+        blocks += [Heading("What to use in its place"), Facts(advice)]
     if check.bob_seat is not None:
         heading, *rest = rehearsal_blocks(check.bob_seat)
         answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
@@ -364,7 +365,7 @@ def _learns(result: Review) -> Section:
             Facts({"Bob": said.bob, "Alice": said.alice, "repeated": said.repeated}),
         ]
     stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
-    blocks += [Paragraph("How this was rehearsed:", "strong"), Bullets(stood)]
+    blocks += [Heading("How this was rehearsed"), Bullets(stood)]
     return Section("Who learns what", "learns", tuple(blocks), "Learns")
 
 
