@@ -138,6 +138,10 @@ def test_columns_can_be_kept_to_oneself_and_the_peers_key_named(folder, capsys):
     assert made.alices[0].fingerprint == show_certificate(Path("certs/alice.pem")).fingerprint
     assert 'file = "agreement.toml"; signed = true' in " ".join(err.split())
     assert "mean_symmetry" not in out
+    record = json.loads(command(capsys, "propose", "bob.toml", "--json")[1])
+    assert problems(record, "propose") == []
+    assert of_record(record).to_dict() == record
+    assert AgreementFile.parse(record["text"], "x").digest == record["agreement"]["digest"]
     code, _, err = command(capsys, "propose", "bob.toml", "--peer-certificate", "certs/carol.pem")
     assert code == ConfigError.exit_code
     assert "the certificate is of carol, and the peer is alice" in err

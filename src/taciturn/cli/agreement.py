@@ -68,6 +68,7 @@ def propose(
     from taciturn.deploy.propose import proposal_text
     from taciturn.deploy.propose import propose as made_by
     from taciturn.deploy.sign_file import lines_for, record_of_agreement
+    from taciturn.deploy.signing import day
     from taciturn.deploy.tables import load_tables
     from taciturn.results.agreement import Proposal
 
@@ -103,7 +104,7 @@ def propose(
         typer.echo(text, nl=False)
     screen = console(error=out is None)
     if out is not None:
-        screen.print(f"wrote {out}", markup=False)
+        screen.print(f"wrote {out}, valid until {day(agreement.valid_until)}", markup=False)
     for line in _next(lines, "Next: review it, sign it, and send it to the other side"):
         screen.print(line, markup=False)
 

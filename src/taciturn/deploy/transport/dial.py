@@ -22,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import grpc
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.deploy.transport.address import check_address, check_name
 from taciturn.deploy.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
@@ -37,7 +38,7 @@ from taciturn.deploy.transport.probe import (
     obstacle,
 )
 from taciturn.deploy.transport.security import client_credentials
-from taciturn.deploy.transport.tls import Credentials, not_the_agreed_one
+from taciturn.deploy.transport.tls import Credentials
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from taciturn.rng import SystemEntropy
 
@@ -197,18 +198,17 @@ class DialEndpoint:
         """What a call trusts: our authority, or where a key is pinned its certificate alone."""
         if self._pin is None:
             return self._credentials
-        try:
-            shown = self._pin.certificate_at(self._address, self._own.authority, timeout)
-        except ValueError as other:
+        shown = self._pin.certificate_at(self._address, self._own.authority, min(timeout, SLOW))
+        if shown is not None and (against := self._pin.objection(shown)):
             raise self._refused(
-                f"{self._peer}: {not_the_agreed_one(str(other), self._pin.fingerprint)}",
+                f"{self._peer}: {against}",
                 "it answers with another key than it signed with: ask whether that is its own",
-            ) from None
-        # Without an answer the call fails by itself, and says why; if it does not, it is refused.
+            )
+        # Without an answer the call fails by itself, and says why; if it does not, it is dropped.
         self._asked = shown is not None
-        return (
-            client_credentials(replace(self._own, authority=shown)) if shown else self._credentials
-        )
+        if shown is None:
+            return self._credentials
+        return client_credentials(replace(self._own, authority=shown.public_bytes(Encoding.PEM)))
 
     def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:

@@ -5,8 +5,8 @@ first, over a connection of its own; then the call trusts that one certificate a
 TLS handshake succeeds only with whoever has its private key: it does not matter if somebody else
 answered in between.
 
-**Guarantee.** A call that trusts what ``certificate_at`` returned reaches the owner of the pinned
-key, or nobody.
+**Guarantee.** A call that trusts what ``certificate_at`` returned, and ``objection`` has nothing
+against, reaches the owner of the pinned key, or nobody.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.deploy.transport.probe import split_address
-from taciturn.deploy.transport.tls import certificate_fingerprint
+from taciturn.deploy.transport.tls import certificate_fingerprint, not_the_agreed_one
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,10 @@ class KeyPin:
     certificate: Path
     key: Path
 
-    def certificate_at(self, address: str, authority: bytes, timeout: float) -> bytes | None:
-        """The certificate, PEM, of the server at an address, which our authority vouches for.
+    def certificate_at(
+        self, address: str, authority: bytes, timeout: float
+    ) -> x509.Certificate | None:
+        """The certificate of the server at an address, which our authority vouches for.
 
         Args:
             address: ``host:port``.
@@ -47,9 +48,6 @@ class KeyPin:
 
         Returns:
             None where nobody answers, or somebody for whom the authority does not vouch.
-
-        Raises:
-            ValueError: The certificate is of another key, whose fingerprint is the message.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -64,12 +62,11 @@ class KeyPin:
                 context.wrap_socket(plain) as secured,
             ):
                 octets = secured.getpeercert(binary_form=True)
+            return None if octets is None else x509.load_der_x509_certificate(octets)
         except (OSError, ValueError):
             return None
-        if not octets:
-            return None
-        shown = x509.load_der_x509_certificate(octets)
+
+    def objection(self, shown: x509.Certificate) -> str:
+        """What speaks against the key of a certificate; nothing, if empty."""
         actual = certificate_fingerprint(shown)
-        if actual != self.fingerprint:
-            raise ValueError(actual)
-        return shown.public_bytes(Encoding.PEM)
+        return "" if actual == self.fingerprint else not_the_agreed_one(actual, self.fingerprint)
