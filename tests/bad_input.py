@@ -308,6 +308,34 @@ def predict(title: str, content: Callable[[], bytes], extra: str = "") -> Case:
     return Case(title, command, "bob.toml", content)
 
 
+AGREEMENT = f"""format = 1
+id = "{"5e" * 16}"
+valid-until = 2099-12-31T12:00:00Z
+
+[agreement]
+mechanism = "sealed"
+rows = 48
+
+[side.bob]
+name = "bob"
+
+[side.alice]
+name = "alice"
+"""
+
+
+def agreed(
+    title: str, old: str = "", new: str = "", command: str = "party bob.toml", beside: str = ""
+) -> Case:
+    """Bob's file names an agreement, in which something was changed."""
+    assert old in AGREEMENT, old
+    text = template("bob", Trial("sealed"))
+    start, end = text.index("[agreement]"), text.index("# ---", text.index("[agreement]"))
+    party_file = f'{text[:start]}[agreement]\nfile = "agreement.toml"\n{beside}\n{text[end:]}'
+    files = {"bob.toml": party_file, "agreement.toml": AGREEMENT.replace(old, new, 1)}
+    return Case(title, command, "", lambda: {name: text.encode() for name, text in files.items()})
+
+
 CASES = (
     own("a repeated id", changed(7, 0, "p003")),
     own("a missing id", changed(7, 0, "")),
@@ -870,6 +898,30 @@ CASES = (
         "bob.toml",
         template("bob", Trial("add")).encode,
     ),
+    party(
+        "an agreement to be signed that is in no file", "[agreement]", "[agreement]\nsigned = true"
+    ),
+    agreed("a setting beside the file of the agreement", beside="passes = 3\n"),
+    agreed("a file of an agreement that is not there", command="review nowhere.toml bob.toml"),
+    agreed("an agreement of another format", "format = 1", "format = 2"),
+    agreed("a file that is no agreement", "format = 1\n", ""),
+    agreed("an unknown key in an agreement", "mechanism", 'mechanisms = "sealed"\nmechanism'),
+    agreed("an unknown section in an agreement", "[side.bob]", "[sides.bob]"),
+    agreed("an agreement that ends on no date", "2099-12-31T12:00:00Z", '"soon"'),
+    agreed("an agreement with one side", '[side.alice]\nname = "alice"\n', ""),
+    agreed("a number of rows that is none", "rows = 48", "rows = 0"),
+    agreed(
+        "half a signature",
+        "[side.alice]",
+        '[[signature]]\nname = "bob"\nrole = "bob"\n[side.alice]',
+    ),
+    agreed("an agreement without certificates", command="sign agreement.toml bob.toml --yes"),
+    agreed("a proposal that ends on no date", command="propose bob.toml --valid-until soon"),
+    agreed(
+        "a proposal with two ends",
+        command="propose bob.toml --valid-until 2099-01-01 --valid-days 5",
+    ),
+    agreed("a proposal in place of an agreement", command="propose bob.toml --out agreement.toml"),
 )
 
 
@@ -910,7 +962,8 @@ def render() -> str:
         "| exit code | meaning |\n|---|---|\n| 0 | done |\n| 1 | a bug in taciturn |\n"
         "| 2 | wrong usage of the command |\n| 10 | a setting |\n"
         "| 11 | the training diverged |\n"
-        "| 12 | a package that adds a mechanism or an attack is broken |\n| 20 | data |\n"
+        "| 12 | a package that adds a mechanism or an attack is broken |\n"
+        "| 13 | an agreement is not signed as it stands, or its time is over |\n| 20 | data |\n"
         "| 21 | a dataset that is not available |\n"
         "| 30 | this side's program broke the protocol: a bug |\n"
         "| 31 | the peer broke the protocol |\n| 32 | the settings of the two sides differ |\n"

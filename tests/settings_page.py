@@ -20,7 +20,11 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 # What a file may hold beside the agreement has the type of a simulation's setting, or a narrower.
-DERIVED_TYPES = dict.fromkeys(("l_rr", "passes", "alice_columns", "rows"), "whole number")
+DERIVED_TYPES = {
+    **dict.fromkeys(("l_rr", "passes", "alice_columns", "rows"), "whole number"),
+    "file": "text",
+    "signed": "true or false",
+}
 # Tables that have other keys than columns.
 OTHER_KEYS = {"parties": "by name"}
 

@@ -33,6 +33,7 @@ OUTSIDE = (
     f"{EXAMPLE}/taciturn@.service",
     "examples/bank-and-telco/README.md",
     "examples/cluster/README.md",
+    "examples/signed-agreement/README.md",
     "examples/three-parties/README.md",
     "examples/story.ipynb",
     "docs/references.bib",

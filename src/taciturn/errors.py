@@ -5,7 +5,8 @@
     TaciturnError                      exit  1   (never raised bare)
     ├── ConfigError                       10  a setting is unknown, missing or out of range
     │   ├── DivergenceError               11  the training diverged at these settings
-    │   └── ExtensionError                12  a package that adds a mechanism or an attack is broken
+    │   ├── ExtensionError                12  a package that adds a mechanism or an attack is broken
+    │   └── SignatureError                13  an agreement is not signed as it stands, or has ended
     ├── DataError                         20  a table, file or dataset is not fit for use
     │   ├── TableError                    20  several things in one table are not fit for use
     │   ├── FileError                     20  a file is absent, unreadable, cut short or unknown
@@ -216,6 +217,12 @@ class ExtensionError(ConfigError):
     """A package that adds a mechanism or an attack does not load, or breaks a rule."""
 
     exit_code = 12
+
+
+class SignatureError(ConfigError):
+    """An agreement is not signed by everybody as it stands, or its time is over."""
+
+    exit_code = 13
 
 
 class DataError(TaciturnError):

@@ -18,7 +18,14 @@ from taciturn import api
 from taciturn.cli.options import SHARED, merged
 from taciturn.data.datasets import NAMES
 from taciturn.data.own import DEFAULTS
-from taciturn.deploy.config import DERIVED, SECTIONS, file_default, party_file, section_settings
+from taciturn.deploy.config import (
+    DERIVED,
+    SECTIONS,
+    UNWRITTEN,
+    file_default,
+    party_file,
+    section_settings,
+)
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.faces import COMMAND_LINE, plain_value
@@ -46,7 +53,9 @@ def test_every_setting_of_a_simulation_is_declared_with_a_panel():
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_key_of_a_partys_file_is_declared_for_its_section(section):
     settings = section_settings(section)
-    assert set(settings) >= set(SECTIONS[section].model_fields)
+    # What follows from the file of an agreement is no key of any file.
+    assert set(settings) >= set(SECTIONS[section].model_fields) - set(UNWRITTEN)
+    assert not set(settings) & set(UNWRITTEN)
     assert {setting.scope for setting in settings.values()} == {Scope(section)}
 
 
@@ -78,7 +87,8 @@ def test_the_help_is_a_sentence_of_a_few_words(name):
 def test_an_example_is_a_value_that_an_agreement_may_hold():
     """Those of the other sections stand in the files to begin with, whose tests read them."""
     settings = section_settings("agreement")
-    least = {name: file_default("agreement", name) for name in Agreement.model_fields}
+    names = [name for name in Agreement.model_fields if name in settings]
+    least = {name: file_default("agreement", name) for name in names}
     examples = {name: settings[name].example for name in least if settings[name].example}
     assert len(examples) >= 10
     assert Agreement.of({**least, "key_bits": 0, **examples}).epsilon == examples["epsilon"]
@@ -320,6 +330,7 @@ def test_the_defaults_of_a_partys_file():
         "l1": 0.0,
         "feature_bits": 16,
         "residue_bits": 20,
+        "signed": False,
     }
 
 

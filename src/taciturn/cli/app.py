@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from taciturn import extensions
+from taciturn.cli.agreement import propose, review, sign
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
 from taciturn.cli.compare import compare
@@ -62,6 +63,9 @@ for command in (
     certs,
     doctor,
     init,
+    propose,
+    review,
+    sign,
     party,
     ledger,
     predict,

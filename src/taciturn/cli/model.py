@@ -118,13 +118,15 @@ def _confirm(peer: str, number: int, models: int, epsilon: float | None) -> None
     import sys
 
     price = "no finite price" if epsilon is None else f"the price of epsilon {epsilon:g}"
-    told = (
+    statement = (
         f"Using model {number} tells {peer} which of {models} was chosen: at most "
         f"{math.log2(models):.1f} bits about all labels together, at {price}."
     )
-    if sys.stdin.isatty() and typer.confirm(f"{told} Go on?", err=True):
+    if sys.stdin.isatty() and typer.confirm(f"{statement} Go on?", err=True):
         return
-    raise ConfigError(told, where="--yes", hint="give --yes if that may be told; nothing was done")
+    raise ConfigError(
+        statement, where="--yes", hint="give --yes if that may be told; nothing was done"
+    )
 
 
 @model.command()

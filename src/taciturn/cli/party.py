@@ -183,6 +183,7 @@ def party(
     taciturn party bob.toml --watch
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
+    from taciturn.deploy.agreed import peer_keys
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.train import Party
     from taciturn.deploy.way import way_to_peer
@@ -190,6 +191,8 @@ def party(
     plan = planned(out)
     settings = PartyConfig.read(config)
     output = settings.output
+    with shown_by(settings.face):
+        keys = peer_keys(settings)
     require_writable(*map(settings.path, output.files), record, html)
     if html is not None and (settings.study is None or dry_run):
         raise ConfigError(
@@ -202,7 +205,7 @@ def party(
         stoppable(),
         _going_on(dry_run),
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
-        way_to_peer(settings, callbacks.announce) as endpoint,
+        way_to_peer(settings, callbacks.announce, keys) as endpoint,
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)

@@ -1,7 +1,8 @@
 """A party's settings: one TOML file, of one shape for both sides.
 
 ``[agreement]`` must be the same on both sides, and is compared when they meet; everything else is
-one side's own business and never leaves it. Paths are relative to the file's folder.
+one side's own business and never leaves it. Paths are relative to the file's folder. In place of
+the settings ``[agreement]`` may name a file that both sides hold, and sign (``agreement_file``).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,6 +21,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.privacy.registry import mechanism_class
@@ -457,6 +460,34 @@ class Pins(Checked):
     ] = None
 
 
+class NamedAgreement(Checked):
+    """What [agreement] says where the settings stand in a file of their own."""
+
+    file: Annotated[
+        str | None,
+        Setting(
+            "The file that holds the agreement, in place of all other settings of this section.",
+            Scope.AGREEMENT,
+            detail="`taciturn propose` writes it, and both sides hold the same "
+            "([agreements.md](agreements.md))",
+            example="agreement.toml",
+        ),
+    ] = None
+    signed: Annotated[
+        bool,
+        Setting(
+            "With `file`: begin only where every side has signed it as it stands.",
+            Scope.AGREEMENT,
+            detail="Without it signatures need not be there; a wrong one is refused all the same",
+        ),
+    ] = False
+
+
+# What [agreement] holds where it names a file; no setting of an agreement.
+NAMING = tuple(NamedAgreement.model_fields)
+# What an agreement has and no section: it follows from the file that holds it.
+UNWRITTEN = ("file_digest",)
+
 STUDY = "study"
 """The section of several models; a file without it trains one."""
 SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
@@ -475,13 +506,13 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
 def section_settings(section: str) -> dict[str, Setting]:
     """The settings that a section may hold, by name, in the section's order."""
     model = SECTIONS[section]
-    known = declared(model, Agreement, Settings, Pins)
+    known = declared(model, Agreement, Settings, Pins, NamedAgreement)
     # A section's own before those that a simulation takes too.
     own = [name for name in model.model_fields if name in model.__annotations__]
     rest = [name for name in model.model_fields if name not in own]
     names = [*own, *rest] if model is DataSection else [*model.model_fields]
-    names += DERIVED if model is Agreement else ()
-    return {name: known[name] for name in names}
+    names += (*DERIVED, *NAMING) if model is Agreement else ()
+    return {name: known[name] for name in names if name not in UNWRITTEN}
 
 
 def file_default(section: str, name: str) -> object:
@@ -492,7 +523,7 @@ def file_default(section: str, name: str) -> object:
     # In [agreement] it is a number of columns; a simulation's default is a word.
     if name in ("alice_columns", "rows"):
         return None
-    model = SECTIONS[section]
+    model = NamedAgreement if section == "agreement" and name in NAMING else SECTIONS[section]
     if model is Agreement and name in ALSO_SIMULATED:
         own = getattr(OWN_DATA_DEFAULTS, name, None)
         return Settings.model_fields[name].default if own is None else own
@@ -506,6 +537,19 @@ def party_file(path: str) -> TomlFile:
     return TomlFile(path, sections)
 
 
+@dataclass(frozen=True, slots=True)
+class _TwoFiles(TomlFile):
+    """A party's file whose agreement stands in another one."""
+
+    agreement: str = ""
+
+    def place(self, setting: str, value: object = None) -> str:
+        """``agreement.toml, [agreement] rows``; the file's own key elsewhere."""
+        if self.sections.get(setting) != "agreement" or setting in NAMING:
+            return TomlFile.place(self, setting, value)
+        return TomlFile(self.agreement, self.sections).place(setting, value)
+
+
 class PartyConfig:
     """One side of a training, as its file describes it.
 
@@ -514,14 +558,40 @@ class PartyConfig:
         folder: Where its file lies: paths are relative to it.
         sections: The file's sections, to be checked.
         where: The file, for messages.
+        agreement: The agreement to be taken in place of the one in the sections, or named there.
+
+    Attributes:
+        agreement_file: The file that holds the agreement; None where this side's own file does.
+        signed: Whether every side must have signed that.
     """
 
-    def __init__(self, role: Role, folder: Path, sections: dict[str, Any], where: str) -> None:
+    def __init__(
+        self,
+        role: Role,
+        folder: Path,
+        sections: dict[str, Any],
+        where: str,
+        agreement: AgreementFile | None = None,
+    ) -> None:
         self.role: Role = role
         self.folder = folder
         self.where = where
-        self._sections = sections
         self.face = party_file(where)
+        section = sections.get("agreement", {})
+        # Whether this side's own file says anything of what is agreed on.
+        self.says_agreement = bool(section) or "study" in sections
+        self.agreement_file, self.signed = self._named_agreement(section, agreement)
+        if self.agreement_file is not None:
+            if agreement is None and "study" in sections:
+                raise ConfigError(
+                    "study stands in the file of the agreement, and not beside its name",
+                    where=f"{where}, [{STUDY}]",
+                    hint="leave the section out here",
+                )
+            sections = self._with_agreement(sections, self.agreement_file)
+        self._sections = sections
+        # As it stands, for an agreement that is proposed with it.
+        self.study_values: dict[str, Any] | None = sections.get("study")
         self.data = self._section(DataSection, sections, "data")
         self.link = self._section(LinkSection, sections, "link")
         self.state = self._section(StateSection, sections, "state")
@@ -529,7 +599,13 @@ class PartyConfig:
         self.privacy = self._section(PrivacySection, sections, "privacy")
         self.compute = self._section(ComputeSection, sections, "compute")
         with shown_by(self.face):
-            self.agreed = _agreed(sections.get("agreement", {}), self.face.within("agreement"))
+            held_by = (
+                self.face if self.agreement_file is None else party_file(self.agreement_file.path)
+            )
+            agreed = sections.get("agreement", {})
+            if self.agreement_file is None:
+                agreed = {key: value for key, value in agreed.items() if key not in NAMING}
+            self.agreed = _agreed(agreed, held_by.within("agreement"))
             self._check_role()
             self._check_peers()
             self.study = self._read_study(sections)
@@ -540,8 +616,12 @@ class PartyConfig:
                 require_shared_work(self.compute.engine)
 
     @classmethod
-    def read(cls, path: Path) -> PartyConfig:
+    def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
         """Reads a party's file.
+
+        Args:
+            path: The file.
+            agreement: The agreement to be taken in place of the one in the file, or named there.
 
         Raises:
             ConfigError: The file is absent or not TOML; a section or a key is unknown, missing or
@@ -562,7 +642,7 @@ class PartyConfig:
                     where=str(path),
                     hint=nearest(name, (*SECTIONS, STUDY)),
                 )
-        return cls(role, path.parent, values, str(path))
+        return cls(role, path.parent, values, str(path), agreement)
 
     def at(self, point: Point) -> PartyConfig:
         """The settings of one model of the study: with its values, and without the study.
@@ -570,7 +650,8 @@ class PartyConfig:
         Raises:
             ConfigError: They do not go together; says of which model.
         """
-        agreed = {hyphenated(key): value for key, value in self._sections["agreement"].items()}
+        written = self._sections.get("agreement", {})
+        agreed = {hyphenated(key): value for key, value in written.items() if key not in NAMING}
         # How many rows a fold has is not agreed on; nor is what columns and bins make of a table.
         for pin in ("rows", *(("alice-columns",) if point.data else ())):
             agreed.pop(pin, None)
@@ -581,7 +662,16 @@ class PartyConfig:
         sections = {**self._sections, "agreement": agreed, "data": data}
         del sections[STUDY]
         with of_model(point):
-            return PartyConfig(self.role, self.folder, sections, self.where)
+            settings = PartyConfig(self.role, self.folder, sections, self.where)
+        # By whatever file it was agreed on.
+        settings.agreement_file, settings.signed = self.agreement_file, self.signed
+        settings.face = self.face
+        return settings
+
+    @property
+    def first(self) -> PartyConfig:
+        """The settings of one model: these, or those of a study's first combination."""
+        return self if self.study is None else self.at(self.study.points[0])
 
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
@@ -597,6 +687,11 @@ class PartyConfig:
         alices = {"parties": max(1, len(self.parties))}
         with shown_by(self.face):
             return Settings.of({**common, **limits, **alices}).resolved()
+
+    @property
+    def agreement_file_name(self) -> str:
+        """Where the agreement lies; empty where this side's own file holds it."""
+        return "" if self.agreement_file is None else self.agreement_file.path
 
     @property
     def alice_columns(self) -> int | None:
@@ -655,6 +750,45 @@ class PartyConfig:
                 setting="epsilon",
                 hint=Hint("write {epsilon} once, in [agreement]", epsilon=1.0),
             )
+
+    def _named_agreement(
+        self, section: dict[str, Any], instead: AgreementFile | None
+    ) -> tuple[AgreementFile | None, bool]:
+        """The file that [agreement] names, if any, and whether it must be signed.
+
+        Raises:
+            ConfigError: The section has settings beside it; or the file is no agreement.
+        """
+        face = self.face.within("agreement")
+        naming = {key: value for key, value in section.items() if key in NAMING}
+        names = NamedAgreement.of(naming, face=face)
+        with shown_by(face):
+            if names.file is None and names.signed:
+                raise ConfigError(
+                    "only an agreement in a file of its own can be signed",
+                    setting="signed",
+                    hint='name it: file = "agreement.toml"; taciturn propose writes one',
+                )
+            beside = [key for key in section if key not in NAMING]
+            if names.file is not None and beside:
+                raise ConfigError(
+                    f"{hyphenated(beside[0])} stands in the file of the agreement, and not beside "
+                    "its name",
+                    where=f"{face.source} {hyphenated(beside[0])}",
+                    hint="leave only file and signed in this section",
+                )
+        if instead is not None or names.file is None:
+            return instead, names.signed
+        return AgreementFile.read(self.path(names.file)), names.signed
+
+    def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
+        """The sections as if the agreement had stood in this side's file."""
+        names = self.face.sections
+        self.face = _TwoFiles(self.where, names, agreement=agreement.path)
+        held = {"agreement": dict(agreement.agreement)}
+        if agreement.study is not None:
+            held["study"] = dict(agreement.study)
+        return {**{name: part for name, part in sections.items() if name != "study"}, **held}
 
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
@@ -787,7 +921,8 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     """The values of [agreement], checked, with the file's defaults."""
-    known = section_settings("agreement")
+    settings = section_settings("agreement").items()
+    known = {name: setting for name, setting in settings if name not in NAMING}
     _refuse_what_is_not_agreed(section, face)
     given = named(section, known, face)
     _refuse_for_simulations(given)

@@ -1,22 +1,35 @@
-"""What one of several Alices signs with: the key of her certificate."""
+"""What a party signs with: the key of its certificate."""
 
 from __future__ import annotations
 
 from taciturn.crypto.signatures import KeyIdentity
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.tls import load_credentials
+from taciturn.deploy.transport.tls import Credentials, load_credentials
+
+
+def credentials_of(config: PartyConfig) -> Credentials:
+    """This side's certificate, key and authority.
+
+    Raises:
+        CertificateError: One of them is not fit for use.
+    """
+    link = config.link
+    return load_credentials(
+        config.path(link.certificate), config.path(link.key), config.path(link.ca)
+    )
+
+
+def signer(credentials: Credentials) -> KeyIdentity:
+    """Whoever has these credentials, to sign with them."""
+    return KeyIdentity.of_pem(credentials.name, credentials.key)
 
 
 def identity_of(config: PartyConfig) -> KeyIdentity | None:
-    """This side's, where it is one of several Alices; None elsewhere.
+    """This side's, where it is one of several Alices, who sign their roster; None elsewhere.
 
     Raises:
         CertificateError: Its certificate, key or authority is not fit for use.
     """
     if config.role == "bob" or not config.parties:
         return None
-    link = config.link
-    credentials = load_credentials(
-        config.path(link.certificate), config.path(link.key), config.path(link.ca)
-    )
-    return KeyIdentity.of_pem(credentials.name, credentials.key)
+    return signer(credentials_of(config))

@@ -178,4 +178,7 @@ def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:
     with shown_by(config.face):
         common = agree(config.settings(), columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
+    if config.agreement_file is not None:
+        # Two sides with two files notice when they meet; a model's file has which one it was.
+        beside["file_digest"] = config.agreement_file.digest
     return Terms(Agreement.of({**common.agreement.model_dump(), **beside}), common.scheme)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.deploy.agreed import require_fit
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Past
@@ -106,6 +107,7 @@ class StudyParty(Trainer):
         if study is None:
             raise ConfigError("there is no [study] in the file", where=config.where)
         self.study: Study = study
+        self._whole = config
         self._folders: list[PreparedFolder] = []
         self._engine: Engine | None = None
         self._scores: dict[int, LoadArray] = {}
@@ -123,6 +125,11 @@ class StudyParty(Trainer):
 
     def _load_tables(self, config: PartyConfig) -> PartyTables:
         return self.plan.tables
+
+    def _require_fit(self, config: PartyConfig, tables: PartyTables) -> None:
+        """The agreement speaks of the table as it is, and not as a combination has it."""
+        if config.agreement_file is not None:
+            require_fit(config, load_tables(self._whole))
 
     def _forget_prepared(self) -> None:
         for folder in self._folders:

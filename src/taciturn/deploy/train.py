@@ -25,6 +25,7 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.crypto.engines import on_engine
 from taciturn.data.tables import LabelTable
+from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.bulletin import Bulletin
 from taciturn.deploy.compute import engine_of
@@ -178,18 +179,24 @@ class Trainer(Side):
     Raises:
         ConfigError: The settings do not go together.
         DataError: Its table is not fit for use.
+        SignatureError: The agreement that its file names is not signed as it stands, or does not
+            fit this side.
     """
 
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
     ) -> None:
         self.callbacks = callbacks
+        signers = require_signed(config)
         self.bulletin = Bulletin.of(config, callbacks.publish)
         heard = replace(callbacks, publish=self.bulletin.hear)
         self._session = PeerSession(config, endpoint, heard)
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         tables = self._load_tables(config)
+        self._require_fit(config, tables)
+        if signers:
+            self.log("agreement verified", file=config.agreement_file_name, signed_by=[*signers])
         super().__init__(config, tables, terms_of(config, tables))
         for note in (
             *self.tables.notes,
@@ -232,6 +239,7 @@ class Trainer(Side):
         Raises:
             TaciturnError: The two sides do not fit, or cannot meet.
         """
+        require_begun_in_time(self.config)
         tables, program = self.tables, self._dry_program()
         self.bulletin.begin(self._setup())
         start = time.perf_counter()
@@ -289,6 +297,10 @@ class Trainer(Side):
     def _load_tables(self, config: PartyConfig) -> PartyTables:
         """Reads and prepares this side's table."""
         return load_tables(config, self._prepared)
+
+    def _require_fit(self, config: PartyConfig, tables: PartyTables) -> None:
+        """Insists that the table is the one that an agreement in a file speaks of."""
+        require_fit(config, tables)
 
     @abstractmethod
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun | StudyRun:
@@ -507,6 +519,8 @@ class Trainer(Side):
         facts = self._facts()
         past = None if fresh else kept.journal.resume()
         if past is None:
+            # Of one that began in time the rest may follow later.
+            require_begun_in_time(self.config)
             coins = KeyedEntropy.from_system().key
             kept.clear()
             self.log("session started")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.log import Log, on_change
 from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.tls import Credentials, load_credentials, not_the_agreed_one
+from taciturn.deploy.transport.tls import Credentials, not_the_agreed_one
 from taciturn.engine.callbacks import Announce
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import CertificateError
@@ -16,13 +17,17 @@ from taciturn.faces import Hint
 
 
 @contextmanager
-def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoints]:
+def way_to_peer(
+    config: PartyConfig, announce: Announce, keys: Mapping[str, str] | None = None
+) -> Iterator[Endpoints]:
     """The endpoint that a party's file describes, or one for each of several; closed at the end.
 
     Args:
         config: The party's settings.
         announce: Told of the certificate's warnings and the port; and, as the log is, of callers
             that were refused, or why nobody is connected while this side waits.
+        keys: The fingerprints of the keys with which peers have signed the agreement, by their
+            names: nobody else is talked to under these.
 
     Raises:
         CertificateError: The party's own certificate, key or authority is not fit for use, or not
@@ -30,19 +35,18 @@ def way_to_peer(config: PartyConfig, announce: Announce) -> Iterator[Endpoints]:
         ConfigError: An address or a name is not usable.
         TransportError: The port cannot be opened.
     """
-    link = config.link
-    credentials = load_credentials(
-        config.path(link.certificate), config.path(link.key), config.path(link.ca)
-    )
+    credentials = credentials_of(config)
     require_agreed(config, credentials)
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
-    with _opened(config, credentials, announce) as ways:
+    with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:
         yield ways
 
 
 @contextmanager
-def _opened(config: PartyConfig, own: Credentials, announce: Announce) -> Iterator[Endpoints]:
+def _opened(
+    config: PartyConfig, own: Credentials, announce: Announce, keys: Mapping[str, str]
+) -> Iterator[Endpoints]:
     link, log = config.link, Log.of(config, announce)
     limits = Limits(dead_after=link.dead_seconds)
     waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
@@ -53,7 +57,7 @@ def _opened(config: PartyConfig, own: Credentials, announce: Announce) -> Iterat
         hub = Hub(
             link.listen,
             own,
-            pins={peer: config.parties.get(peer) for peer in config.peers},
+            pins={peer: keys.get(peer) for peer in config.peers},
             limits=limits,
             on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
             on_quiet=waits,
@@ -65,9 +69,14 @@ def _opened(config: PartyConfig, own: Credentials, announce: Announce) -> Iterat
             hub.close()
         return
     from taciturn.deploy.transport.dial import DialEndpoint
+    from taciturn.deploy.transport.pin import KeyPin
 
+    pin = None
+    if config.peer in keys:
+        files = config.path(link.certificate), config.path(link.key)
+        pin = KeyPin(keys[config.peer], *files)
     endpoint = DialEndpoint(
-        str(link.connect), own, peer=config.peer, limits=limits, on_failed=waits
+        str(link.connect), own, peer=config.peer, pin=pin, limits=limits, on_failed=waits
     )
     announce(f"connecting to {config.peer} at {link.connect}")
     try:

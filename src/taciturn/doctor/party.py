@@ -18,6 +18,7 @@ from typing import TypeAlias
 from taciturn.data.files import Dialect
 from taciturn.data.normalisation import further, in_words, spellings
 from taciturn.data.own import ids_alone
+from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
 from taciturn.deploy.prospect import Prospect
@@ -59,6 +60,7 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
     return [
         Finding.ok("config", f"{path}: {config.role} with {config.peer}"),
         *look_at_certificates(config),
+        *look_at_agreement(config),
         *look_at_table(config, report),
         *look_at_state(config),
         *look_at_output(config),
@@ -102,6 +104,24 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     return [*findings, *soon, *exposure]
 
 
+def look_at_agreement(config: PartyConfig) -> list[Finding]:
+    """The agreement in a file of its own: in time, this side's, and signed as it stands."""
+    agreement = config.agreement_file
+    if agreement is None:
+        return []
+    try:
+        require_begun_in_time(config)
+        signers = require_signed(config)
+    except TaciturnError as problem:
+        return [Finding.of_error("agreement", problem)]
+    who = ", ".join(signers) or "nobody"
+    until = f"{agreement.valid_until:%Y-%m-%d %H:%M} UTC"
+    said = f"{agreement.path} is valid until {until} and signed by {who}"
+    if len(signers) == len(agreement.sides):
+        return [Finding.ok("agreement", said)]
+    return [Finding.warning("agreement", said, "signed = true insists on everybody's signature")]
+
+
 def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
     """The table: readable, with its ids, fit for training; the settings with it, and the price."""
     try:
@@ -121,6 +141,7 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
     for note in tables.notes:
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
+        require_fit(config, tables)
         price = _prospect(config, tables).outlook()
     except TaciturnError as problem:
         return [*findings, Finding.of_error("agreement", problem)]

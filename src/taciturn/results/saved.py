@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import DataError
+from taciturn.results.agreement import Proposal, Review, SignedAgreement
 from taciturn.results.audit import AuditRun, Membership
 from taciturn.results.check import CheckResult
 from taciturn.results.compare import Comparison
@@ -36,6 +37,9 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "audit-session": ("recording", SessionAudit),
     "compare": ("compared", Comparison),
     "doctor": ("checks", DoctorResult),
+    "propose": ("proposed_by", Proposal),
+    "review": ("reviewed", Review),
+    "sign": ("signed_by", SignedAgreement),
     "model-show": ("coefficients", ModelCard),
     "model-use": ("values", UsedModel),
     "model-list": ("models", ModelList),

@@ -109,6 +109,9 @@ class Agreement(Protection):
         ),
     ] = None
 
+    # SHA-256 of the text that both sides hold in a file, where they do: no setting of that file.
+    file_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
     @property
     def alices(self) -> int:
         """How many feature parties there are."""
@@ -118,7 +121,9 @@ class Agreement(Protection):
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The fields as a text can hold them: sorted keys would lose the order of the parties."""
         plain: dict[str, Any] = values(self)
-        parties = plain.pop("parties", None)
+        parties, digest = plain.pop("parties", None), plain.pop("file_digest", None)
+        if digest is not None:
+            plain["file_digest"] = digest
         # Left out with one Alice, whose agreements have the text that they always had.
         return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
 

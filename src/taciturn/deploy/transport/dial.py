@@ -19,12 +19,15 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import grpc
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.deploy.transport.address import check_address, check_name
 from taciturn.deploy.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
 from taciturn.deploy.transport.limits import Limits
+from taciturn.deploy.transport.pin import KeyPin
 from taciturn.deploy.transport.probe import (
     MUTE,
     NO_ANSWER,
@@ -93,6 +96,7 @@ class DialEndpoint:
         address: ``host:port`` of the peer.
         credentials: Our own certificate, key and authority.
         peer: The name that the peer's certificate must have, whatever its address.
+        pin: The key that it must have too; None where any key of that name will do.
         limits: The numbers of the wire.
         on_failed: Told within seconds, in words, why attempts fail while they go on: each reason
             when it is new, not of another attempt that fails likewise.
@@ -107,6 +111,7 @@ class DialEndpoint:
         credentials: Credentials,
         *,
         peer: str,
+        pin: KeyPin | None = None,
         limits: Limits | None = None,
         on_failed: Callable[[str], None] = unheard,
     ) -> None:
@@ -114,10 +119,13 @@ class DialEndpoint:
         self._address = check_address(address, where="address")
         self._peer = check_name(peer, setting="peer")
         self._own, self._credentials = credentials, client_credentials(credentials)
+        self._pin = pin
         self._limits = limits or Limits()
         self._closed = threading.Event()
         self._current: GrpcChannel | None = None
         self._mishap = ""
+        # Whether the last call was one in which only the pinned key, if there is one, is trusted.
+        self._asked = pin is None
 
     def connect(self, timeout: float) -> GrpcChannel:
         """Calls until the peer answers."""
@@ -130,7 +138,7 @@ class DialEndpoint:
             if left <= 0:
                 raise self._nobody(timeout, mishap or self._mishap)
             channel = self._call(min(left, ATTEMPT))
-            if channel.alive and channel.wait_open(0):
+            if channel.alive and channel.wait_open(0) and self._asked:
                 return channel
             details = _details(channel)
             # Once may be a restart of the peer; several times in a row are its answer.
@@ -164,7 +172,7 @@ class DialEndpoint:
     def _call(self, timeout: float) -> GrpcChannel:
         """One attempt, on a connection of its own."""
         wire = grpc.secure_channel(
-            self._address, self._credentials, self._limits.client_options(self._peer)
+            self._address, self._trusting(timeout), self._limits.client_options(self._peer)
         )
         channel = GrpcChannel(self._peer, self._limits)
         metadata = [(CALLER, _this_process())]
@@ -185,6 +193,22 @@ class DialEndpoint:
             self._tell(obstacle(self._address, SLOW) or MUTE)
             channel.wait_open(timeout - SLOW)
         return channel
+
+    def _trusting(self, timeout: float) -> grpc.ChannelCredentials:
+        """What a call trusts: our authority, or where a key is pinned its certificate alone."""
+        if self._pin is None:
+            return self._credentials
+        shown = self._pin.certificate_at(self._address, self._own.authority, min(timeout, SLOW))
+        if shown is not None and (against := self._pin.objection(shown)):
+            raise self._refused(
+                f"{self._peer}: {against}",
+                "it answers with another key than it signed with: ask whether that is its own",
+            )
+        # Without an answer the call fails by itself, and says why; if it does not, it is dropped.
+        self._asked = shown is not None
+        if shown is None:
+            return self._credentials
+        return client_credentials(replace(self._own, authority=shown.public_bytes(Encoding.PEM)))
 
     def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:

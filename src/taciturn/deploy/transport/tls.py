@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -231,20 +232,34 @@ def _check_signed(
     chain: list[x509.Certificate], roots: list[x509.Certificate], path: Path, authority: Path
 ) -> None:
     """From our certificate upwards until one of the authority's has signed."""
-    at = chain[0]
-    # Bounded: certificates that signed each other have no top.
-    for _ in range(LONGEST_CHAIN):
-        if any(_signed_by(at, root) for root in roots):
-            return
-        above = [issuer for issuer in chain[1:] if _may_sign(issuer) and _signed_by(at, issuer)]
-        if not above:
-            break
-        at = above[0]
+    if is_vouched_for(chain, roots):
+        return
     raise CertificateError(
         f"the certificate was not signed by the authority in {authority}",
         where=str(path),
         hint="both parties' certificates must come from that authority",
     )
+
+
+def is_vouched_for(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
+    """Whether one of the roots has signed a certificate, itself or by those that follow it.
+
+    Dates are not looked at.
+
+    Args:
+        chain: The certificate, perhaps followed by intermediate ones.
+        roots: The authority's.
+    """
+    at = chain[0]
+    # Bounded: certificates that signed each other have no top.
+    for _ in range(LONGEST_CHAIN):
+        if any(_signed_by(at, root) for root in roots):
+            return True
+        above = [issuer for issuer in chain[1:] if _may_sign(issuer) and _signed_by(at, issuer)]
+        if not above:
+            return False
+        at = above[0]
+    return False
 
 
 def _signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:

@@ -1,0 +1,188 @@
+"""A review of an agreement from one side: what it means for this side, before anything is signed.
+
+The rehearsal is that of ``own_side``: this side's own table, and something that stands in for the
+other's. Nothing leaves the machine; nobody is called; nothing is charged.
+
+**Guarantee.** As of ``preflight``; sentences and counts follow from the agreement and this side's
+table.
+
+**Assumes.** What ``own_side`` assumes of what stands in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from taciturn.audit.own_side import check_party
+from taciturn.audit.rehearsal import random_table
+from taciturn.data.tables import FeatureTable
+from taciturn.deploy.agreed import misfits, own_side, source_columns
+from taciturn.deploy.agreement_file import AgreementFile
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import credentials_of
+from taciturn.deploy.own_limits import opened_sum, refusals
+from taciturn.deploy.prospect import Prospect
+from taciturn.deploy.sign_file import own_differences, record_of_agreement, signers_so_far
+from taciturn.deploy.signing import Signer, require_in_time
+from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.forecast import forecast
+from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
+from taciturn.faces import Hint
+from taciturn.results.agreement import Review
+from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Refusal
+
+# Random columns of more values than this take longer to make than they are worth.
+_MOST_VALUES = 20_000_000
+
+
+def review(
+    agreement: AgreementFile,
+    path: Path,
+    columns: int | None = None,
+    announce: Announce = silent,
+) -> Review:
+    """What an agreement means for one side.
+
+    Args:
+        agreement: The agreement.
+        path: The side's file.
+        columns: At Bob, how many columns Alice has, where the agreement does not say.
+        announce: Called with what runs now.
+
+    Raises:
+        ConfigError: The settings do not go together; or Bob does not know Alice's columns.
+        DataError: The table is not fit for use.
+        AgreementError: The table has other sizes than are agreed on.
+    """
+    config = PartyConfig.read(path, agreement)
+    with shown_by(config.face):
+        tables, prospect = load_tables(config), Prospect.of(config)
+        terms = prospect.terms
+        assumed = _assumed_columns(config, agreement, columns)
+        check = check_party(config, _beyond_agreed(config, assumed), announce)
+        announce("time and traffic")
+        estimate = _estimate(prospect, assumed)
+        signers, wrong = _signers(config, agreement)
+        obstacles = [*wrong, *_obstacles(path, config, agreement, tables)]
+        obstacles += refusals(prospect)
+    return Review(
+        reviewed=agreement.path,
+        role=config.role,
+        name=credentials_of(config).name,
+        peers=config.peers,
+        agreement=record_of_agreement(agreement, signers),
+        mechanism=terms.mechanism.summary,
+        rows=tables.train.rows,
+        held_out_rows=0 if tables.held_out is None else tables.held_out.rows,
+        own_columns=len(tables.preparation.columns),
+        own_column_names=source_columns(tables),
+        check=check,
+        assumed_columns=assumed,
+        opened=opened_sum(prospect),
+        estimate=estimate,
+        obstacles=tuple(obstacles),
+    )
+
+
+def _assumed_columns(
+    config: PartyConfig, agreement: AgreementFile, columns: int | None
+) -> int | None:
+    """At Bob, the number of random columns that stand in for Alice's; None at Alice."""
+    if config.role == "alice":
+        if columns is not None:
+            raise ConfigError(
+                "this file is Alice's, and her table has its columns",
+                setting="columns",
+                hint=Hint("leave {columns} out"),
+            )
+        return None
+    widths = [side.prepared for side in agreement.alices]
+    in_all = None if None in widths else sum(width or 0 for width in widths)
+    count = columns or config.alice_columns or in_all
+    if not count:
+        raise ConfigError(
+            "the agreement does not say how many columns Alice has, and random ones must stand in "
+            "for them",
+            setting="columns",
+            hint=Hint("use {columns}, or ask her", columns=30),
+        )
+    return count
+
+
+def _beyond_agreed(config: PartyConfig, assumed: int | None) -> int | None:
+    """What a check has to be told of Alice's columns."""
+    return None if config.role == "alice" else assumed
+
+
+def _signers(
+    config: PartyConfig, agreement: AgreementFile
+) -> tuple[dict[str, Signer], list[Refusal]]:
+    """Who has signed; where a signature is wrong nobody has, as far as this side can tell."""
+    try:
+        return signers_so_far(config, agreement), []
+    except SignatureError as problem:
+        return {}, [Refusal(problem.message, problem.hint)]
+
+
+def _obstacles(
+    path: Path, config: PartyConfig, agreement: AgreementFile, tables: PartyTables
+) -> Iterator[Refusal]:
+    """Why this side would not sign: who it is, when it is, its table, its own file."""
+    try:
+        side = own_side(config, agreement, credentials_of(config))
+        for problem in misfits(config, tables, side):
+            yield Refusal(f"this side's table: {problem}", "ask for a new proposal")
+    except TaciturnError as refused:
+        yield Refusal(refused.message, refused.hint)
+    try:
+        require_in_time(agreement, datetime.now(UTC))
+    except SignatureError as refused:
+        yield Refusal(refused.message, refused.hint)
+    try:
+        apart = own_differences(path, config, tables)
+    except TaciturnError as refused:
+        yield Refusal(refused.message, refused.hint)
+        return
+    for line in apart:
+        yield Refusal(
+            f"this side's file and the agreement differ: {line} (here is the file, there the "
+            "agreement)",
+            "write only file and signed in [agreement] of this side's file, or ask for a new "
+            "proposal",
+        )
+
+
+def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
+    """Time and traffic of all that is trained."""
+    single = _estimate_one(prospect, assumed)
+    return None if single is None else prospect.of_all(single)
+
+
+def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
+    """Those of one training: by Alice's own columns, or by random ones in their place."""
+    config, terms = prospect.config, prospect.terms
+    memory, own = config.compute.table_memory << 20, prospect.tables.train
+    if assumed is None:
+        return None if config.parties else forecast(terms, own, table_memory=memory)
+    if own.rows * assumed > _MOST_VALUES:
+        return None
+    stand_in = FeatureTable.of(random_table(own.rows, assumed).frame)
+    bob_columns = len(own.columns)
+    if not config.parties:
+        return forecast(terms, stand_in, bob_columns=bob_columns, table_memory=memory)
+    parts = _divided(stand_in, len(config.parties))
+    return forecast(terms, *parts, bob_columns=bob_columns, table_memory=memory)
+
+
+def _divided(table: FeatureTable, parties: int) -> list[FeatureTable]:
+    """Columns among several Alices, as evenly as it goes; each has one at least."""
+    width = max(1, len(table.columns) // parties)
+    starts = [min(part * width, len(table.columns) - 1) for part in range(parties)]
+    ends = [*(start + width for start in starts[:-1]), len(table.columns)]
+    return [
+        FeatureTable.of(table.values[:, start:end]) for start, end in zip(starts, ends, strict=True)
+    ]

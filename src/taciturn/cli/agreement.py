@@ -1,0 +1,252 @@
+"""The commands of an agreement that both sides sign: propose, review, sign."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.errors import ConfigError, shown_by
+from taciturn.files import require_writable, to_json, write_private
+from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.results.agreement import AgreementRecord
+
+_Agreement: TypeAlias = Annotated[
+    Path, typer.Argument(help="The agreement's file; taciturn propose writes one.")
+]
+_File: TypeAlias = Annotated[Path, typer.Argument(help="This side's TOML file.")]
+
+
+def propose(
+    config: _File,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the agreement to this file (default: print it).")
+    ] = None,
+    valid_until: Annotated[
+        str | None,
+        typer.Option(help="Until when a training may begin with it: 2026-12-31, or with a time."),
+    ] = None,
+    valid_days: Annotated[
+        int | None, typer.Option(min=1, help="The same in days from now (default: 30).")
+    ] = None,
+    purpose: Annotated[
+        str, typer.Option(help="What it is for, in words: a part of what is signed.")
+    ] = "",
+    peer_certificate: Annotated[
+        Path | None,
+        typer.Option(help="The peer's certificate: the agreement then names its key."),
+    ] = None,
+    hide_columns: Annotated[
+        bool,
+        typer.Option(
+            "--hide-columns", help="Tell the number of this side's columns, and no names."
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write out the agreement of a party's file, for both sides to review and sign.
+
+    Either side may propose. Every agreed setting is written with its value, defaults too.
+
+    [bold]Examples[/bold]
+
+    taciturn propose bob.toml > agreement.toml
+
+    taciturn propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
+    """
+    # Imported here: no other command needs it.
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.identity import credentials_of
+    from taciturn.deploy.propose import proposal_text
+    from taciturn.deploy.propose import propose as made_by
+    from taciturn.deploy.sign_file import lines_for, record_of_agreement
+    from taciturn.deploy.signing import day
+    from taciturn.deploy.tables import load_tables
+    from taciturn.results.agreement import Proposal
+
+    end = _end(valid_until, valid_days)
+    _require_absent(out)
+    require_writable(out)
+    settings = PartyConfig.read(config)
+    with shown_by(settings.face):
+        agreement = made_by(
+            settings,
+            load_tables(settings),
+            str(out or "agreement.toml"),
+            valid_until=end,
+            purpose=purpose,
+            peer_certificate=peer_certificate,
+            hide_columns=hide_columns,
+        )
+    text, lines = proposal_text(agreement), lines_for(out or Path("agreement.toml"))
+    result = Proposal(
+        proposed_by=credentials_of(settings).name,
+        agreement=record_of_agreement(agreement, {}),
+        lines=lines,
+        text=text if out is None else None,
+        file=None if out is None else str(out),
+        version=__version__,
+    )
+    if out is not None:
+        write_private(out, text, "agreement")
+    if json:
+        typer.echo(to_json(result.to_dict()))
+        return
+    if out is None:
+        typer.echo(text, nl=False)
+    screen = console(error=out is None)
+    if out is not None:
+        screen.print(f"wrote {out}, valid until {day(agreement.valid_until)}", markup=False)
+    for line in _next(lines, "Next: review it, sign it, and send it to the other side"):
+        screen.print(line, markup=False)
+
+
+def review(
+    agreement: _Agreement,
+    config: _File,
+    columns: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="At Bob: how many columns Alice has, where the agreement does not say."
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the review as one HTML page.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the review as Markdown.")] = None,
+    json: Json = False,
+) -> None:
+    """Show what an agreement means for this side: who learns what, the price, time, obstacles.
+
+    Either seat is rehearsed on this side's own table, and something stands in for the other's.
+    Nothing leaves the machine.
+
+    [bold]Examples[/bold]
+
+    taciturn review agreement.toml alice.toml
+
+    taciturn review agreement.toml bob.toml --html review.html
+    """
+    # Imported here: no other command needs it.
+    from taciturn.audit.review import review as made_of
+    from taciturn.cli.simulate import write_page
+    from taciturn.deploy.agreement_file import AgreementFile
+    from taciturn.report.review import review_blocks, review_page
+
+    require_writable(html, markdown)
+    with progress_bar() as meter:
+        result = made_of(AgreementFile.read(agreement), config, columns, meter.announce)
+    result = replace(
+        result,
+        version=__version__,
+        command=shlex.join(["taciturn", *sys.argv[1:]]),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    if html is not None or markdown is not None:
+        write_page(review_page(result), html, markdown)
+    show(result, json, review_blocks)
+
+
+def sign(
+    agreement: _Agreement,
+    config: _File,
+    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
+    json: Json = False,
+) -> None:
+    """Sign an agreement with the key of this side's certificate.
+
+    The signature is added to the file; the other side's stays. A side that has signed already
+    changes nothing.
+
+    [bold]Examples[/bold]
+
+    taciturn sign agreement.toml bob.toml
+
+    taciturn sign agreement.toml alice.toml --yes
+    """
+    # Imported here: no other command needs it.
+    from taciturn.deploy.agreement_file import AgreementFile
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.sign_file import (
+        record_of_agreement,
+        require_signable,
+        sign_file,
+        signers_so_far,
+    )
+    from taciturn.report.review import signed_blocks
+
+    document = AgreementFile.read(agreement)
+    settings = PartyConfig.read(config, document)
+    with shown_by(settings.face):
+        signers = signers_so_far(settings, document)
+        require_signable(config, settings, document)
+        if not yes:
+            _ask(record_of_agreement(document, signers), settings.role)
+        result = sign_file(agreement, settings)
+    show(result, json, signed_blocks)
+
+
+def _ask(agreement: AgreementRecord, role: str) -> None:
+    """Shows in short what is about to be signed, and asks; only a person can answer.
+
+    Raises:
+        ConfigError: Nobody is there to be asked.
+        Abort: The answer is no.
+    """
+    from taciturn.report.review import short_blocks
+    from taciturn.report.terminal import render
+
+    if not sys.stdin.isatty():
+        raise ConfigError(
+            "a signature needs a yes, and nobody is at the terminal to give it",
+            setting="yes",
+            hint="use --yes in a script",
+        )
+    screen = console(error=True)
+    screen.print(render(short_blocks(agreement)))
+    typer.confirm(f"Sign this agreement as {role}?", abort=True, err=True)
+
+
+def _require_absent(out: Path | None) -> None:
+    if out is not None and out.exists():
+        raise ConfigError(
+            "there is such a file already, and it may be signed",
+            where=str(out),
+            hint="name another file with --out, or move it away",
+        )
+
+
+def _end(until: str | None, days: int | None) -> datetime | None:
+    """When an agreement ends, as it was asked for."""
+    if until is None:
+        now = datetime.now(UTC).replace(microsecond=0)
+        return None if days is None else now + timedelta(days=min(days, 100_000))
+    if days is not None:
+        raise ConfigError(
+            "the end of the agreement is given twice",
+            where="--valid-days",
+            hint="leave --valid-days or --valid-until out",
+        )
+    try:
+        moment = datetime.fromisoformat(until)
+    except ValueError:
+        raise ConfigError(
+            f"{until!r} is no date",
+            where="--valid-until",
+            hint="use --valid-until 2026-12-31, say, or 2026-12-31T12:00:00Z",
+        ) from None
+    # A day without a time is in UTC, and includes its last minute.
+    if len(until) <= len("2026-12-31"):
+        moment += timedelta(hours=23, minutes=59)
+    return moment.replace(tzinfo=moment.tzinfo or UTC)
+
+
+def _next(lines: tuple[str, ...], first: str) -> list[str]:
+    listed = "; ".join(lines[1:])
+    return [f"{first}. To use it, [agreement] of each side's file holds only: {listed}"]

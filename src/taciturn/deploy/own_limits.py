@@ -1,0 +1,49 @@
+"""Whether a side's own limits let it begin by an agreement: asked before it signs."""
+
+from __future__ import annotations
+
+from taciturn.deploy.prospect import Prospect
+from taciturn.deploy.score_book import score_book
+from taciturn.errors import BudgetExceeded
+from taciturn.results.agreement import OpenedSum
+from taciturn.results.outlook import Refusal
+
+
+def refusals(prospect: Prospect) -> list[Refusal]:
+    """Why this side would not begin, and what changes it: Bob's ledger, or Alice's count.
+
+    Args:
+        prospect: What is about to be trained.
+    """
+    opened, config = opened_sum(prospect), prospect.config
+    if opened is not None:
+        return _too_many(opened)
+    try:
+        refused = prospect.outlook().refused
+    except BudgetExceeded as problem:
+        problem.face = problem.face or config.face
+        refused = Refusal(problem.message, problem.hint)
+    return [] if refused is None else [refused]
+
+
+def opened_sum(prospect: Prospect) -> OpenedSum | None:
+    """The scores of Alice's rows that the peer has, before and after; None at Bob."""
+    book = score_book(prospect.config)
+    if book is None:
+        return None
+    held_out, counts = prospect.tables.held_out, prospect.scores
+    this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
+    so_far = book.most_given()
+    return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=book.limit)
+
+
+def _too_many(opened: OpenedSum) -> list[Refusal]:
+    if opened.limit is None or opened.then <= opened.limit:
+        return []
+    return [
+        Refusal(
+            f"the training gives up to {opened.this:,} scores of a row where {opened.so_far:,} "
+            f"were given before, and this side's limit is {opened.limit:,}",
+            "agree on fewer passes or epochs, or raise scores-per-row in [privacy]",
+        )
+    ]

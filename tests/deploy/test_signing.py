@@ -1,0 +1,181 @@
+"""An agreement that both sides signed: what was changed since is refused, and named."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from taciturn.deploy.agreed import peer_keys, require_begun_in_time, require_signed
+from taciturn.deploy.agreement_file import AgreementFile
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import credentials_of
+from taciturn.deploy.signing import Verifier, block, require_in_time, verified
+from taciturn.deploy.transport.renewal import renew_certificates, request_certificate, sign_request
+from taciturn.doctor.party import look_at_agreement
+from taciturn.errors import ConfigError, SignatureError
+from taciturn.results.doctor import Level
+from tests import tampering
+from tests.tampering import TAMPERINGS, Scene
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene(tmp_path_factory.mktemp("signed") / "both")
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_what_both_signed_is_accepted_and_pins_the_peer(scene, role):
+    config = scene.config(scene.text, role)
+    signers = require_signed(config)
+    require_begun_in_time(config)
+    assert set(signers) == {"alice", "bob"}
+    peer = "bob" if role == "alice" else "alice"
+    assert peer_keys(config) == {peer: scene.credentials(peer).fingerprint}
+
+
+def begin(scene: Scene, text: str, at: datetime) -> None:
+    """What Alice's side looks at before it begins."""
+    config = scene.config(text)
+    require_signed(config, at)
+    require_begun_in_time(config, at)
+
+
+def test_there_are_more_than_a_dozen_tamperings_and_each_has_its_own_change():
+    assert len(TAMPERINGS) > 24
+    assert len({one.title for one in TAMPERINGS}) == len(TAMPERINGS)
+
+
+@pytest.mark.parametrize("one", TAMPERINGS, ids=lambda one: one.title)
+def test_a_tampered_agreement_is_refused_with_the_sentence_that_names_it(scene, one):
+    text, at = one.change(scene), scene.now + one.after
+    with pytest.raises(ConfigError) as refused:
+        begin(scene, text, at)
+    assert refused.value.message == one.said(scene.words)
+    assert "agreement.toml" in refused.value.where
+    assert refused.value.hint
+
+
+def test_the_page_has_the_table():
+    page = tampering.PAGE.read_text(encoding="utf-8")
+    assert page == tampering.render(page), "remake it: python -m tests.tampering"
+
+
+@given(place=st.floats(0, 1, exclude_max=True), sign=st.characters(codec="ascii"))
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_single_character_can_be_changed(scene, place, sign):
+    """Whatever changes what the file says is refused: in the agreement, and in the signatures."""
+    at = int(place * len(scene.text))
+    text = scene.text[:at] + sign + scene.text[at + 1 :]
+    try:
+        assume(tomllib.loads(text) != tomllib.loads(scene.text))
+    except tomllib.TOMLDecodeError:
+        pass
+    verifier = Verifier.of(scene.credentials("alice"), scene.folder / "certs" / "ca.pem")
+    with pytest.raises(ConfigError):
+        verified(AgreementFile.parse(text, "agreement.toml"), verifier, scene.now)
+
+
+def test_comments_blanks_and_the_order_of_keys_are_no_part_of_what_is_signed(scene):
+    lines = scene.text.replace("[agreement]\n", "# by hand\n[agreement]  # here\n\n")
+    first, second = "passes = 4\n", "schedule = "
+    assert lines.index(second) < lines.index(first)
+    swapped = lines.replace(first, "").replace(second, f"{first}{second}")
+    assert set(require_signed(scene.config(swapped))) == {"alice", "bob"}
+
+
+def test_without_signed_nobody_need_have_signed_but_a_wrong_signature_is_refused(scene):
+    file = scene.folder / "lenient.toml"
+    text = (scene.folder / "alice.toml").read_text()
+    file.write_text(text.replace("signed = true", "signed = false"))
+    scene.config(scene.file())
+    assert require_signed(PartyConfig.read(file)) == {}
+    scene.config(scene.file(scene.bob))
+    assert set(require_signed(PartyConfig.read(file))) == {"bob"}
+    scene.config(scene.file(scene.signature("bob", "others")))
+    with pytest.raises(SignatureError, match="another key than the agreement names"):
+        require_signed(PartyConfig.read(file))
+
+
+def test_a_renewed_certificate_with_its_key_keeps_the_signature(scene, tmp_path):
+    folder = scene.folder / "renewed"
+    folder.mkdir()
+    for path in (scene.folder / "certs").iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    renew_certificates(folder, days=5)
+    text = (scene.folder / "alice.toml").read_text().replace("certs/", "renewed/")
+    (scene.folder / "renewed.toml").write_text(text)
+    scene.config(scene.text)
+    config = PartyConfig.read(scene.folder / "renewed.toml")
+    assert (folder / "alice.pem").read_bytes() != (
+        scene.folder / "certs" / "alice.pem"
+    ).read_bytes()
+    assert set(require_signed(config)) == {"alice", "bob"}
+
+
+def test_a_side_that_has_another_key_now_must_sign_anew(scene):
+    folder = scene.folder / "rekeyed"
+    folder.mkdir()
+    for name in ("ca.pem", "ca.key"):
+        (folder / name).write_bytes((scene.folder / "certs" / name).read_bytes())
+    sign_request(folder, request_certificate(folder, "alice").request)
+    text = (scene.folder / "alice.toml").read_text().replace("certs/", "rekeyed/")
+    (scene.folder / "rekeyed.toml").write_text(text)
+    scene.config(scene.text)
+    with pytest.raises(SignatureError) as refused:
+        require_signed(PartyConfig.read(scene.folder / "rekeyed.toml"))
+    old, new = scene.alice.fingerprint[:16], scene.credentials("alice", "rekeyed").fingerprint[:16]
+    assert refused.value.message == (
+        f"alice signed the agreement with another key than it has now: {old}…, and the key is "
+        f"{new}…"
+    )
+
+
+def test_a_key_of_rsa_signs_too(scene):
+    folder, key = scene.folder / "rsa", rsa.generate_private_key(65537, 2048)
+    folder.mkdir()
+    for name in ("ca.pem", "ca.key"):
+        (folder / name).write_bytes((scene.folder / "certs" / name).read_bytes())
+    form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "alice.key").write_bytes(key.private_bytes(*form))
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "alice")])
+    asked = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    named = x509.SubjectAlternativeName([x509.DNSName("alice")])
+    request = asked.add_extension(named, critical=False).sign(key, SHA256())
+    (folder / "alice.csr").write_bytes(request.public_bytes(Encoding.PEM))
+    sign_request(folder, folder / "alice.csr")
+    signature = scene.signature("alice", "rsa")
+    config = scene.config(scene.file(scene.bob, signature), "bob")
+    assert require_signed(config)["alice"].fingerprint == signature.fingerprint
+    forged = replace(signature, value=bytes([signature.value[0] ^ 1]) + signature.value[1:])
+    with pytest.raises(SignatureError, match="the signature of alice is not by its key"):
+        require_signed(scene.config(scene.file(scene.bob, forged), "bob"))
+
+
+def test_the_doctor_says_whether_it_is_signed(scene):
+    signed = scene.config(scene.text)
+    (finding,) = look_at_agreement(signed)
+    assert finding.level is Level.OK
+    assert finding.summary.endswith("and signed by bob, alice")
+    (finding,) = look_at_agreement(scene.config(scene.file(scene.alice)))
+    assert (finding.level, finding.summary.partition(" (")[0]) == (Level.PROBLEM, "bob")
+    assert look_at_agreement(PartyConfig.read(scene.folder / "plain.toml")) == []
+
+
+def test_it_is_valid_to_the_last_second(scene):
+    require_in_time(scene.proposal, scene.proposal.valid_until)
+    with pytest.raises(SignatureError):
+        require_in_time(scene.proposal, scene.proposal.valid_until + timedelta(seconds=1))
+
+
+def test_a_signature_shows_no_key(scene):
+    own = credentials_of(scene.config(scene.text))
+    assert own.key.decode().splitlines()[1] not in block(scene.alice) + repr(scene.alice)

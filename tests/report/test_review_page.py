@@ -1,0 +1,99 @@
+"""The page of a review in a real Chromium: by day, by night, on a telephone and on paper."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from rich.console import Console
+
+from taciturn.audit.review import review
+from taciturn.deploy.agreement_file import AgreementFile
+from taciturn.report import html, terminal
+from taciturn.report.review import review_blocks, review_page
+from taciturn.results.agreement import Review
+from tests.report.test_browser import ARGUMENTS, SIZE, Seen
+from tests.system import browser_path
+from tests.tampering import Scene
+from tests.waiting import HANG
+
+# A browser takes seconds; what the page says is tried without one, in tests/deploy.
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(
+            executable_path=browser_path(), args=list(ARGUMENTS), timeout=1000 * HANG
+        )
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Review:
+    scene = Scene(tmp_path_factory.mktemp("review") / "both")
+    # Not Bob's own: his review has the ledger, hers the columns, and hers is the longer.
+    (scene.folder / "agreement.toml").write_text(scene.text)
+    return review(AgreementFile.parse(scene.text, "agreement.toml"), scene.folder / "alice.toml")
+
+
+@pytest.fixture(scope="module")
+def page(result: Review, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "review.html"
+    path.write_text(html.render(review_page(result)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1000])
+def test_it_asks_for_nothing_and_nothing_lies_beside_it(browser, page, scheme, width):
+    seen = Seen(browser, page, color_scheme=scheme)
+    seen.page.set_viewport_size({**SIZE, "width": width})
+    assert [url for url in seen.requests if url != "data:,"] == [page.as_uri()]
+    assert seen.complaints == []
+    assert seen.page.evaluate("document.scripts.length") == 0
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert seen.page.evaluate(wide)
+
+
+def test_its_headings_tell_the_story_in_order(browser, page):
+    seen = Seen(browser, page).page
+    assert seen.locator("h2").all_inner_texts() == [
+        "What this agreement comes to",
+        "What stands in the way",
+        "What is trained on what",
+        "Who learns what",
+        "Why Alice cannot read the labels",
+        "The ledger: so far, this training, then",
+        "Time and traffic",
+        "Who has signed",
+        "All agreed settings",
+        "What signing means, and what not",
+        "Words used here",
+        "Decision",
+    ]
+    levels = seen.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_nothing_is_folded_away_on_paper(browser, page, result):
+    seen = Seen(browser, page).page
+    seen.emulate_media(media="print")
+    for value in (result.agreement.digest, "split-salt", "not told to the other side"):
+        assert seen.get_by_text(value).first.is_visible()
+    assert len(seen.pdf()) > 10_000
+
+
+def test_on_a_terminal_it_is_at_most_100_wide(result):
+    screen = Console(width=terminal.WIDTH, file=io.StringIO())
+    with screen.capture() as said:
+        screen.print(terminal.render(review_blocks(result)))
+    lines = said.get().splitlines()
+    assert max(map(len, lines)) <= terminal.WIDTH
+    assert any("Whether to sign is for a person to decide" in line for line in lines)

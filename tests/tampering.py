@@ -1,0 +1,378 @@
+"""Every way we know of tampering with a signed agreement, with the sentence that names it.
+
+The table of ``docs/agreements.md`` is made from this one (``python -m tests.tampering``); a test
+compares the two.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from taciturn.deploy.agreement_file import AgreementFile, Signature
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import signer
+from taciturn.deploy.propose import proposal_text, propose
+from taciturn.deploy.signing import block, day, signed, statement
+from taciturn.deploy.tables import load_tables
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport.renewal import request_certificate, sign_request
+from taciturn.deploy.transport.tls import Credentials, load_credentials
+from tests.deploy.sides import NEWTON, write_config, write_tables
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "agreements.md"
+HEAD = "| what was changed | what the program says |\n|---|---|\n"
+NAMED = '[agreement]\nfile = "agreement.toml"\nsigned = true\n\n'
+AGREED = {"mechanism": "sealed", "alice-columns": 6, **NEWTON}
+
+
+def name_agreement(path: Path) -> None:
+    """A party's file names the agreement in place of its settings."""
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r"\[agreement\]\n.*?\n\n", NAMED, text, flags=re.DOTALL))
+
+
+def furnish(folder: Path, **agreement: Any) -> None:
+    """Tables, certificates and files of both sides."""
+    folder.mkdir(exist_ok=True)
+    write_tables(folder, rows=60)
+    make_certificates(folder / "certs", ["alice", "bob", "carol"])
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement={**AGREED, **agreement})
+
+
+class Scene:
+    """Two sides with a signed agreement, and others who would like to have signed it.
+
+    Args:
+        folder: Where the files go.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        furnish(folder)
+        self.folder, self.now = folder, datetime.now(UTC).replace(microsecond=0)
+        # Another authority with the same names, and other keys of this one.
+        make_certificates(folder / "elsewhere", ["alice", "bob"])
+        (folder / "others").mkdir()
+        for name in ("ca.pem", "ca.key"):
+            (folder / "others" / name).write_bytes((folder / "certs" / name).read_bytes())
+        sign_request(folder / "others", request_certificate(folder / "others", "bob").request)
+        self.proposal = self._proposed()
+        self.other = self._proposed()
+        (folder / "plain.toml").write_bytes((folder / "bob.toml").read_bytes())
+        for role in ("alice", "bob"):
+            name_agreement(folder / f"{role}.toml")
+        self.bob, self.alice = self.signature("bob"), self.signature("alice")
+        self.text = self.file(self.bob, self.alice)
+
+    def _proposed(self) -> AgreementFile:
+        config = PartyConfig.read(self.folder / "bob.toml")
+        return propose(
+            config,
+            load_tables(config),
+            "agreement.toml",
+            purpose="a pilot",
+            valid_until=self.now + timedelta(days=30),
+        )
+
+    def credentials(self, name: str, place: str = "certs") -> Credentials:
+        folder = self.folder / place
+        return load_credentials(folder / f"{name}.pem", folder / f"{name}.key", folder / "ca.pem")
+
+    def signature(
+        self,
+        name: str,
+        place: str = "certs",
+        *,
+        agreement: AgreementFile | None = None,
+        at: timedelta = timedelta(),
+    ) -> Signature:
+        """What a side signs, perhaps with another key, another agreement or at another time."""
+        text = agreement or self.proposal
+        side = text.sides[0 if name == "bob" else 1]
+        return signed(text, self.credentials(name, place), side, self.now + at)
+
+    def by_another(self, name: str, by: str) -> Signature:
+        """A signature in one's name by another one's key, with that one's certificate."""
+        one, own = self.signature(name), self.credentials(by)
+        (shown,) = x509.load_pem_x509_certificates(own.certificate)
+        return replace(
+            one,
+            fingerprint=own.fingerprint,
+            chain=(shown.public_bytes(Encoding.DER),),
+            value=signer(own).sign(statement(one.digest, one.role, one.name, one.time)),
+        )
+
+    def file(self, *signatures: Signature, agreement: AgreementFile | None = None) -> str:
+        """The file of an agreement with these signatures."""
+        return "\n".join([proposal_text(agreement or self.proposal), *map(block, signatures)])
+
+    def config(self, text: str, role: str = "alice") -> PartyConfig:
+        """A side whose file names this text."""
+        (self.folder / "agreement.toml").write_text(text, encoding="utf-8")
+        return PartyConfig.read(self.folder / f"{role}.toml")
+
+    @property
+    def words(self) -> dict[str, object]:
+        """What the sentences say of this scene."""
+        others = self.credentials("bob", "others").fingerprint
+        return {
+            "bob": self.bob.fingerprint[:16],
+            "other_bob": others[:16],
+            "id": self.proposal.id,
+            "other_id": self.other.id,
+            "ca": self.folder / "certs" / "ca.pem",
+            "rows": self.proposal.agreement["rows"],
+            "carol": self.credentials("carol").fingerprint[:16],
+            "until": day(self.proposal.valid_until),
+            "until_full": self.proposal.valid_until.isoformat(),
+            "later_full": (self.proposal.valid_until + timedelta(days=365)).isoformat(),
+            "tomorrow": day(self.now + timedelta(days=1)),
+            "late": day(self.now + timedelta(days=31)),
+            "early": day(self.now - timedelta(days=2)),
+            "full_other_bob": others,
+            "full_bob": self.bob.fingerprint,
+        }
+
+
+# What stands for the words of a scene on the page.
+SHOWN: dict[str, object] = {
+    "bob": "5859407eef721245",
+    "other_bob": "7fe00477368b21f0",
+    "carol": "0c45df6e2f1b8c3d",
+    "id": "3666cf61…",
+    "other_id": "be9603f3…",
+    "ca": "certs/ca.pem",
+    "rows": 48,
+    "until": "2026-12-17 09:00 UTC",
+    "until_full": "2026-12-17T09:00:00+00:00",
+    "later_full": "2027-12-17T09:00:00+00:00",
+    "tomorrow": "2026-11-18 09:00 UTC",
+    "late": "2026-12-18 09:00 UTC",
+    "early": "2026-11-15 09:00 UTC",
+    "full_other_bob": "7fe00477…",
+    "full_bob": "5859407e…",
+}
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """A change, and the sentence that it earns.
+
+    Args:
+        title: What was changed.
+        change: Makes the file of a scene.
+        sentence: What the program says; fields in braces are words of the scene.
+        after: How much later it is said.
+    """
+
+    title: str
+    change: Callable[[Scene], str]
+    sentence: str
+    after: timedelta = timedelta()
+
+    def said(self, words: dict[str, object]) -> str:
+        return self.sentence.format(**words)
+
+
+def put(old: str, new: str, *, last: bool = False) -> Callable[[Scene], str]:
+    """Replaces a text of the signed file: where it stands first, or last."""
+
+    def change(scene: Scene) -> str:
+        before, after = (text.format(**scene.words) for text in (old, new))
+        assert before in scene.text, before
+        if last:
+            head, _, tail = scene.text.rpartition(before)
+            return f"{head}{after}{tail}"
+        return scene.text.replace(before, after, 1)
+
+    return change
+
+
+def later(scene: Scene) -> str:
+    until = scene.proposal.valid_until
+    moved = until + timedelta(days=365)
+    spelled = [f"valid-until = {moment:%Y-%m-%dT%H:%M:%SZ}" for moment in (until, moved)]
+    assert spelled[0] in scene.text
+    return scene.text.replace(spelled[0], spelled[1])
+
+
+def without_line(scene: Scene, start: str) -> str:
+    lines = scene.text.splitlines(keepends=True)
+    at = [line.startswith(start) for line in lines].index(True)
+    return "".join(lines[:at] + lines[at + 1 :])
+
+
+def second(field: str, value: str) -> Callable[[Scene], str]:
+    """Another value of a key of Bob's signature."""
+
+    def change(scene: Scene) -> str:
+        head, tail = scene.text.split("[[signature]]", 1)
+        line = f"{field} = {value.format(**scene.words)}"
+        changed, count = re.subn(rf"(?m)^{field} = .*$", lambda _: line, tail, count=1)
+        assert count == 1
+        return f"{head}[[signature]]{changed}"
+
+    return change
+
+
+CHANGED = "the agreement was changed after bob signed it: "
+FORGED = "the signature of bob is not by its key, or its name, role, time or digest was changed"
+TAMPERINGS = (
+    Tampering(
+        "a setting",
+        put("passes = 4", "passes = 40"),
+        f"{CHANGED}agreement.passes is 40, and was 4",
+    ),
+    Tampering(
+        "a setting left out",
+        lambda scene: without_line(scene, "rows = "),
+        f"{CHANGED}agreement.rows is gone, and was {{rows}}",
+    ),
+    Tampering(
+        "a setting more",
+        put("[agreement]\n", "[agreement]\nscore-range = 8.0\n"),
+        f"{CHANGED}agreement.score-range is 8.0, and was not there",
+    ),
+    Tampering(
+        "its end",
+        later,
+        f'{CHANGED}valid-until is "{{later_full}}", and was "{{until_full}}"',
+    ),
+    Tampering(
+        "its purpose",
+        put('purpose = "a pilot"', 'purpose = "any purpose"'),
+        f'{CHANGED}purpose is "any purpose", and was "a pilot"',
+    ),
+    Tampering(
+        "a column of Bob's",
+        put("mean_symmetry", "mean_age"),
+        f'{CHANGED}side.bob.columns is ["mean_concavity", "mean_concave_points", "mean_age"], and '
+        'was ["mean_concavity", "mean_concave_points", "mean_symmetry"]',
+    ),
+    Tampering(
+        "Bob's key",
+        put('fingerprint = "{full_bob}"', 'fingerprint = "{full_other_bob}"'),
+        f'{CHANGED}side.bob.fingerprint is "{{full_other_bob}}", and was "{{full_bob}}"',
+    ),
+    Tampering(
+        "the name of a side",
+        put('[side.alice]\nname = "alice"', '[side.alice]\nname = "carol"'),
+        "the agreement's alice is carol, and this side's certificate names alice",
+    ),
+    Tampering(
+        "a signature removed",
+        lambda scene: scene.file(scene.alice),
+        "bob (bob) has not signed the agreement",
+    ),
+    Tampering(
+        "a signature twice",
+        lambda scene: scene.file(scene.bob, scene.alice, scene.bob),
+        "bob has signed the agreement twice",
+    ),
+    Tampering(
+        "a signature of another agreement between the same",
+        lambda scene: scene.file(scene.signature("bob", agreement=scene.other), scene.alice),
+        "the signature of bob is of another agreement: {other_id}, and this one is {id}",
+    ),
+    Tampering("the time of a signature", second("time", "2026-01-01T00:00:00Z"), FORGED),
+    Tampering("the role of a signature", second("role", '"alice"'), FORGED),
+    Tampering("the digest in a signature", second("digest", f'"{"0" * 64}"'), FORGED),
+    Tampering(
+        "the text in a signature",
+        second("text", '"{{}}"'),
+        "the text in the signature of bob is not the one it signed",
+    ),
+    Tampering(
+        "the fingerprint in a signature",
+        second("fingerprint", '"{full_other_bob}"'),
+        "the signature of bob says the key {other_bob}…, and its certificate has {bob}…",
+    ),
+    Tampering(
+        "a signature by somebody else of the same authority",
+        lambda scene: scene.file(scene.bob, scene.alice, scene.signature("carol")),
+        "carol has signed the agreement as alice, and is not that side of it",
+    ),
+    Tampering(
+        "a signature in Bob's name by somebody else",
+        lambda scene: scene.file(scene.by_another("bob", "carol"), scene.alice),
+        "the certificate in the signature of bob names carol",
+    ),
+    Tampering(
+        "a signature under another authority",
+        lambda scene: scene.file(scene.signature("bob", "elsewhere"), scene.alice),
+        "the certificate with which bob signed is not of the authority in {ca}",
+    ),
+    Tampering(
+        "a signature with another key of that name",
+        lambda scene: scene.file(scene.signature("bob", "others"), scene.alice),
+        "bob signed with another key than the agreement names: {other_bob}…, and the agreement has "
+        "{bob}…",
+    ),
+    Tampering(
+        "a signature of tomorrow",
+        lambda scene: scene.file(scene.signature("bob", at=timedelta(days=1)), scene.alice),
+        "bob signed on {tomorrow}, which is still to come",
+    ),
+    Tampering(
+        "a signature after the end",
+        lambda scene: scene.file(scene.signature("bob", at=timedelta(days=31)), scene.alice),
+        "bob signed on {late}, when the agreement was over: it was valid until {until}",
+        after=timedelta(days=40),
+    ),
+    Tampering(
+        "a signature of before its certificate",
+        lambda scene: scene.file(scene.signature("bob", at=-timedelta(days=2)), scene.alice),
+        "the certificate of bob was not valid on {early}, when it signed",
+    ),
+    Tampering(
+        "the end of the file cut off",
+        lambda scene: scene.text[: scene.text.rindex("value = ")],
+        "signature 2 of alice is not whole: value is missing, or is not in base64",
+    ),
+    Tampering(
+        "a key more in a signature",
+        second("value", '"AA=="\nnote = "x"'),
+        "the agreement has a key that is not known here: 'note' in signature 1 of bob",
+    ),
+    Tampering(
+        "a key more",
+        put("format = 1\n", 'format = 1\nappendix = "x"\n'),
+        "the agreement has a key that is not known here: 'appendix'",
+    ),
+    Tampering(
+        "its format",
+        put("format = 1\n", "format = 2\n"),
+        "the agreement is of format 2; this program knows 1",
+    ),
+    Tampering(
+        "nothing, after its end",
+        lambda scene: scene.text,
+        "the agreement was valid until {until}, and that is over",
+        after=timedelta(days=40),
+    ),
+)
+
+
+def table() -> str:
+    """The table of the page."""
+    rows = ((one.title, one.said(SHOWN).replace("|", "\\|")) for one in TAMPERINGS)
+    return HEAD + "".join(f"| {title} | {sentence} |\n" for title, sentence in rows)
+
+
+def render(page: str) -> str:
+    """The page with its table made anew."""
+    before, rows = page.split(HEAD)
+    after = re.sub(r"\A(\|.*\n)+", "", rows)
+    return before + table() + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
