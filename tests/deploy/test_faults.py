@@ -207,7 +207,10 @@ def test_the_page_names_every_figure_and_every_event(folder):
                 assert f"`{key}`" in PAGE, key
     source = "".join(
         (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
-        for name in ("deploy/train.py", "deploy/session.py", "deploy/predict.py", "deploy/log.py")
+        for name in (
+            *("deploy/train.py", "deploy/session.py", "deploy/predict.py", "deploy/log.py"),
+            *("deploy/study.py", "deploy/model_file.py"),
+        )
     )
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
     assert {"aborting", "session started", "rows scored"} <= set(events)
