@@ -16,6 +16,7 @@ from taciturn.privacy.events import (
     HiddenBatchGradient,
     LabelResponse,
     MeanOneFactor,
+    ModelChoice,
     NoisyAccuracy,
     NoisyModel,
     NonPrivate,
@@ -61,6 +62,7 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "flipped-label-gradient": FlippedLabelGradient,
         "noisy-model": NoisyModel,
         "noisy-accuracy": NoisyAccuracy,
+        "model-choice": ModelChoice,
         "ciphertexts-only": CiphertextsOnly,
     } == EVENTS
     assert all(kind.name == name for name, kind in EVENTS.items())
