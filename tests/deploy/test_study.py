@@ -31,6 +31,7 @@ from taciturn.errors import (
     FileError,
     PeerStopped,
     ShapeError,
+    StateError,
     TaciturnError,
 )
 from taciturn.model.share import ModelShare
@@ -333,6 +334,7 @@ def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, said):
         ('folds = 2\ncolumns = ["carol.age"]\n', {}, "names no column of bob or alice"),
         ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "judges its models by held-out rows"),
         ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tells Alice of no model how good it is"),
+        ("l2 = [0.1]\n", {"evaluate": "epoch"}, "looks at no score before the last word"),
         (f"folds = 20\npasses = [1]\nl2 = {list(range(1, 200))}\n", {}, "a study has 2,000"),
     ],
 )
@@ -403,13 +405,84 @@ def test_a_choice_without_noise_is_charged_infinity_once(finished):
     assert account.ledger.releases_per_row == 2
 
 
-def test_a_choice_by_response_is_charged_its_epsilon_for_each_draw(finished):
+def test_a_study_has_one_response_and_pays_for_it_once(finished):
+    """To draw again until the wanted model is named would tell which one is wanted."""
     config = PartyConfig.read(finished / "bob.toml")
-    for times in (1, 2):
-        assert use_model(config, 2, silent, epsilon=1.5).epsilon == 1.5
-        (account,) = ledger_book(config).accounts()
-        assert account.ledger.label_epsilon_total == pytest.approx(1.5 * times)
-        assert account.rows == 80
+    first = use_model(config, 2, silent, epsilon=0.01)
+    for wanted in (1, 2, 1, 2):
+        again = use_model(config, wanted, silent, epsilon=0.01)
+        assert again.model == first.model
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.label_epsilon_total == pytest.approx(0.01)
+    assert account.rows == 80
+    # The model that was named may be used as it is; another one is a choice of its own.
+    use_model(config, first.model, silent)
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.label_epsilon_total == pytest.approx(0.01)
+    use_model(config, 3 - first.model, silent)
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.label_epsilon_total == math.inf
+
+
+def test_an_answer_that_is_lost_is_not_drawn_again(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    use_model(config, 2, silent, epsilon=1.0)
+    (finished / "bob.models" / "choice.json").unlink()
+    with pytest.raises(StateError, match="the answer of then is not there"):
+        use_model(config, 2, silent, epsilon=1.0)
+
+
+def test_a_response_needs_every_model_that_it_may_name(finished):
+    config = PartyConfig.read(finished / "bob.toml")
+    (finished / "bob.models" / "model-01.json").unlink()
+    with pytest.raises(FileError, match="there is no model 1"):
+        use_model(config, 2, silent, epsilon=1.0)
+    (account,) = ledger_book(config).accounts()
+    assert account.ledger.label_epsilon_total == 0
+    assert not (finished / "bob.models" / "choice.json").exists()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, 31.0, math.nan])
+def test_an_epsilon_that_is_none_is_refused_before_it_is_charged(finished, epsilon):
+    config = PartyConfig.read(finished / "bob.toml")
+    with pytest.raises(ConfigError):
+        use_model(config, 2, silent, epsilon=epsilon)
+    assert not (finished / "bob.models" / "choice.json").exists()
+
+
+def test_models_of_an_earlier_study_keep_a_folder_of_their_own(finished):
+    session = str(written(finished, "bob", 1).study["session"])
+    run_study(finished, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+    assert written(finished, "bob", 1).study["session"] != session
+    (kept,) = finished.glob("bob.models.*")
+    assert kept.name == f"bob.models.{session[:8]}"
+    assert ModelShare.load(kept / "model-01.json").study["session"] == session
+
+
+def test_a_book_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(tmp_path):
+    every = {"every-iterations": 2}
+    write_study(tmp_path, state={"alice": every, "bob": every})
+    ends = run_study(tmp_path, watch={"alice": Callbacks(observe=Killer(20))})
+    assert isinstance(ends.alice, Killed)
+    path = tmp_path / "alice.toml"
+    path.write_text(path.read_text().replace("[privacy]", '[privacy]\nscores = "new.json"'))
+    run_study(tmp_path).records  # noqa: B018 - raises what went wrong
+    book = score_book(PartyConfig.read(path))
+    assert book is not None
+    assert book.most_given() == 2 * (3 + 3 + 1)
+
+
+@pytest.mark.parametrize(
+    ("agreed", "role", "said"),
+    [
+        ({"rows": 50}, "bob", "rows is 50, and this side's table has"),
+        ({"alice-columns": 7}, "alice", "alice-columns is 7, and her prepared table has 6"),
+    ],
+)
+def test_sizes_that_are_agreed_on_hold_for_a_study_too(tmp_path, agreed, role, said):
+    write_study(tmp_path, agreement=agreed)
+    with pytest.raises(AgreementError, match=re.escape(said)):
+        study_of(tmp_path, role)
 
 
 def test_a_choice_beyond_the_limit_leaves_the_model_as_it_was(finished):

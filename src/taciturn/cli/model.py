@@ -92,7 +92,7 @@ def use(
     taciturn model use alice.toml 7
     """
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.study_use import drawn, studied_model, use_model
+    from taciturn.deploy.study_use import studied_model, use_model
     from taciturn.errors import shown_by
     from taciturn.report.model import used_blocks
 
@@ -102,8 +102,6 @@ def use(
         models = int(share.study["models"])
         if settings.role == "bob" and not yes:
             _confirm(settings.peer, number, models, epsilon)
-        if epsilon is not None and settings.role == "bob":
-            number = drawn(number, models, epsilon)
         used = use_model(settings, number, lambda text: None, epsilon)
     print_result(used, json, used_blocks)
 

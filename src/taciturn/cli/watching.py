@@ -16,6 +16,7 @@ from taciturn.files import settings_home
 
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
+    from taciturn.watch.address import Address
     from taciturn.watch.board import Board
 
 Watch = Annotated[
@@ -112,7 +113,7 @@ def _served(board: Board, port: int | None, file: Path | None, meter: Meter) -> 
     with server.serving():
         if remark:
             meter.say(remark)
-        meter.print(f"live page: {_said(server.address.url, file, remark)}")
+        meter.print(f"live page: {_said(server.address, file, remark)}")
         try:
             yield
         except BaseException as problem:
@@ -121,8 +122,12 @@ def _served(board: Board, port: int | None, file: Path | None, meter: Meter) -> 
         board.end(None)
 
 
-def _said(url: str, file: Path | None, remark: str) -> str:
+def _said(address: Address, file: Path | None, remark: str) -> str:
     """The address on a terminal; elsewhere, as in a service's journal, the file that has it."""
-    if sys.stderr.isatty() or file is None or remark:
-        return url
+    if sys.stderr.isatty() or file is None:
+        return address.url
+    if remark:
+        # One that serves this once only is kept beside the usual one.
+        file = file.with_name(f"{file.stem}-now{file.suffix}")
+        address.keep(file)
     return f"its address is in {file}"

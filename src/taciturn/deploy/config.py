@@ -576,6 +576,8 @@ class PartyConfig:
         self.role: Role = role
         self.folder = folder
         self.where = where
+        # The most columns of Alice's that Bob accepts where their number is not agreed on.
+        self.most_columns = MOST_COLUMNS
         self.face = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
@@ -665,6 +667,9 @@ class PartyConfig:
             settings = PartyConfig(self.role, self.folder, sections, self.where)
         # By whatever file it was agreed on.
         settings.agreement_file, settings.signed = self.agreement_file, self.signed
+        if "bins" not in point.data:
+            # Sets of columns only leave some out.
+            settings.most_columns = self.alice_columns or MOST_COLUMNS
         settings.face = self.face
         return settings
 
@@ -734,8 +739,9 @@ class PartyConfig:
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
             ("tell_alice", "a study tells Alice of no model how good it is"),
+            ("evaluate", "a study looks at no score before the last word has been said"),
         ):
-            if self.agreed.get(name) not in (None, "nothing"):
+            if self.agreed.get(name) not in (None, "nothing", "end"):
                 raise ConfigError(words, setting=name, hint=Hint("leave {" + name + "} out"))
         if not study.folds and self.agreed["held_out"] is None:
             raise ConfigError(

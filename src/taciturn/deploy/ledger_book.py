@@ -163,6 +163,14 @@ class LedgerBook:
         change = self._after(self._account(self._read()), spending)
         return self._statement(change.before), self._statement(change.after)
 
+    def charged(self, session: str) -> bool:
+        """Whether a session of this name was charged.
+
+        Raises:
+            FileError: The book cannot be read, is altered, or made under another key.
+        """
+        return session in self._account(self._read()).sessions
+
     @property
     def trainings(self) -> int:
         """How many trainings with this partner were charged for this label."""

@@ -28,6 +28,7 @@ from taciturn.crypto.registry import scheme
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
+from taciturn.deploy.agreed import peer_keys
 from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.common_ids import Enough, Search
@@ -398,15 +399,16 @@ def predict(
     Raises:
         TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
+    keys = peer_keys(config)
     try:
         question = question_of()
     except TaciturnError as problem:
         # What keeps us from telling is of less interest than what is told.
-        with suppress(TaciturnError), way_to_peer(config, callbacks.announce) as endpoint:
+        with suppress(TaciturnError), way_to_peer(config, callbacks.announce, keys) as endpoint:
             callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
             Predictor(config, endpoint, callbacks).refuse(problem)
         raise
-    with way_to_peer(config, callbacks.announce) as endpoint:
+    with way_to_peer(config, callbacks.announce, keys) as endpoint:
         return Predictor(config, endpoint, callbacks).run(question)
 
 

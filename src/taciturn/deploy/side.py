@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
+from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import AgreementError, shown_by
@@ -49,7 +49,7 @@ class Side:
         """What Bob takes Alice's table to be; she takes his as it is."""
         if self.config.role == "alice":
             return ANY_TABLE
-        return PeerTable(self.config.alice_columns, MOST_COLUMNS)
+        return PeerTable(self.config.alice_columns, self.config.most_columns)
 
     @property
     def magnitude_bits(self) -> int:
@@ -148,24 +148,41 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
         PrivacyError: Nor with these limits.
         AgreementError: This side's table has another size than was agreed.
     """
-    known = config.alice_columns
-    own, rows = len(tables.train.columns), config.agreed.get("rows", tables.train.rows)
-    columns = own if known is None else known
+    known, own = config.alice_columns, len(tables.train.columns)
     with shown_by(config.face):
-        if rows != tables.train.rows:
-            raise AgreementError(
-                f"rows is {rows}, and this side's table has {tables.train.rows} to train on",
-                setting="rows",
-                hint=Hint("write {rows} on both sides", rows=tables.train.rows),
-            )
-        alone = config.role == "alice" and not config.parties
-        if alone and known is not None and known != own:
-            raise AgreementError(
-                f"alice-columns is {known}, and her prepared table has {own}",
-                setting="alice_columns",
-                hint=Hint("write {alice_columns} on both sides", alice_columns=own),
-            )
-    return terms_for(config, columns, tables.train.rows)
+        require_agreed_rows(config, tables.train.rows)
+        require_agreed_columns(config, own)
+    return terms_for(config, own if known is None else known, tables.train.rows)
+
+
+def require_agreed_rows(config: PartyConfig, rows: int) -> None:
+    """Insists that this side trains on as many rows as was agreed, where that is agreed.
+
+    Raises:
+        AgreementError: It has another number.
+    """
+    agreed = config.agreed.get("rows", rows)
+    if agreed != rows:
+        raise AgreementError(
+            f"rows is {agreed}, and this side's table has {rows} to train on",
+            setting="rows",
+            hint=Hint("write {rows} on both sides", rows=rows),
+        )
+
+
+def require_agreed_columns(config: PartyConfig, columns: int) -> None:
+    """Insists that the only Alice has as many prepared columns as was agreed.
+
+    Raises:
+        AgreementError: She has another number.
+    """
+    agreed, alone = config.alice_columns, config.role == "alice" and not config.parties
+    if alone and agreed not in (None, columns):
+        raise AgreementError(
+            f"alice-columns is {agreed}, and her prepared table has {columns}",
+            setting="alice_columns",
+            hint=Hint("write {alice_columns} on both sides", alice_columns=columns),
+        )
 
 
 def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:

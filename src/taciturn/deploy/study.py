@@ -37,6 +37,7 @@ from taciturn.deploy.side import Side
 from taciturn.deploy.study_assess import Assessment
 from taciturn.deploy.study_ended import StudyEnded, Trained
 from taciturn.deploy.study_plan import StudyPlan
+from taciturn.deploy.study_use import set_aside_models
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.deploy.train import Account, Trainer, Work
 from taciturn.engine.callbacks import SILENT, Callbacks
@@ -363,6 +364,10 @@ class _Models:
     def run(self) -> StudyEnded:
         """Trains every model and writes its file; what depends on labels is left for later."""
         party, state = self.party, self.party.config.state
+        if self.resume is not None:
+            # Into a book that was not there when it began.
+            self.account.charge()
+        set_aside_models(party.models_folder, self.meeting.name)
         private_folder(party.models_folder)
         models = [self._program_of(model) for model in party.plan.models]
         program = study_program(party.opening(), models, self.resume)

@@ -26,7 +26,13 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.score_book import Charge
-from taciturn.deploy.side import Side, terms_for, terms_of
+from taciturn.deploy.side import (
+    Side,
+    require_agreed_columns,
+    require_agreed_rows,
+    terms_for,
+    terms_of,
+)
 from taciturn.deploy.tables import PartyTables
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores
@@ -79,6 +85,8 @@ class StudyPlan:
         """
         variants = _variants(config, study, load)
         rows = next(iter(variants.values())).train.ids
+        with shown_by(config.face):
+            require_agreed_rows(config, len(rows))
         folds = filled_folds(rows, study.folds, config.agreed["split_salt"])
         plan = cls(config, study, variants, (), folds)
         plan.models = tuple(plan._models())
@@ -267,6 +275,10 @@ def _variants(config: PartyConfig, study: Study, load: Load) -> dict[_Variant, P
             continue
         if bins not in loaded:
             loaded[bins] = load(config.at(point), len(loaded))
+        if bins is None:
+            # Before a set leaves any out.
+            with shown_by(config.face):
+                require_agreed_columns(config, len(loaded[bins].train.columns))
         variants[key] = _with_columns(config, loaded[bins], point)
     return variants
 

@@ -9,28 +9,41 @@ that he wants with probability ``e^eps / (e^eps + models - 1)`` and each other o
 the labels are, no model's probability changes by more than the factor ``e^eps`` (the k-ary
 randomised response), so that each label, and all of them together, pay that epsilon.
 
-**Guarantee.** The choice is in Bob's book before the file that allows its use is written.
+**One draw a study.** To draw again until the answer is the wanted one would tell the wanted one.
+So the first answer is kept beside the models, and is the answer to every later question; where it
+is lost, only a choice without noise is left.
+
+**Guarantee.** The choice is in Bob's book before it is drawn, and before the file that allows its
+use is written.
 
 **Assumes.** Alice learns of the choice only by the model that is named: how long Bob took to choose
-he keeps to himself.
+he keeps to himself. Bob does not restore an older copy of his folder or his book to draw again.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.log import Log
 from taciturn.deploy.model_file import save_model
 from taciturn.deploy.tables import load_tables
 from taciturn.engine.callbacks import Announce
-from taciturn.errors import ConfigError, FileError
+from taciturn.errors import ConfigError, FileError, StateError
 from taciturn.faces import Hint
+from taciturn.files import reporting_write_errors, write_private
 from taciturn.model.share import ModelShare
 from taciturn.results.model import UsedModel
 from taciturn.results.study import choice_bits
 from taciturn.rng import SystemEntropy
+
+if TYPE_CHECKING:
+    from taciturn.deploy.ledger_book import Release
+
+ANSWER_FILE = "choice.json"
 
 
 def studied_model(config: PartyConfig, number: int) -> ModelShare:
@@ -40,10 +53,10 @@ def studied_model(config: PartyConfig, number: int) -> ModelShare:
         FileError: There is no such model.
     """
     folder = config.path(config.output.models_folder)
-    names = {_number(path): path for path in sorted(folder.glob("model-*.json"))}
+    names = _numbered(folder)
     path = names.get(number)
     if path is None:
-        known = sorted(name for name in names if name is not None)
+        known = sorted(names)
         raise FileError(
             f"there is no model {number} of a study",
             where=str(folder),
@@ -61,26 +74,35 @@ def studied_model(config: PartyConfig, number: int) -> ModelShare:
     return share
 
 
-def _number(path: Path) -> int | None:
-    digits = path.stem.removeprefix("model-")
-    return int(digits) if digits.isdigit() else None
+def _numbered(folder: Path) -> dict[int, Path]:
+    """The models of a folder by their numbers."""
+    paths = {path.stem.removeprefix("model-"): path for path in folder.glob("model-*.json")}
+    return {int(digits): path for digits, path in paths.items() if digits.isdigit()}
 
 
-def drawn(wanted: int, models: int, epsilon: float) -> int:
-    """The model that a randomised response names, in place of the one that is wanted.
+def set_aside_models(folder: Path, session: str) -> None:
+    """Gives the models of an earlier study another folder: numbers of two studies must not mix.
 
     Args:
-        wanted: Its number, from 1 on.
-        models: How many there are.
-        epsilon: The price.
-    """
-    # Loaded here: only who pays draws.
-    from taciturn.privacy.choice import named_choice
-    from taciturn.privacy.events import ModelChoice
+        folder: Where the next study's models go.
+        session: Its session; one of the same session is being resumed.
 
-    # What is no price is refused before anything is drawn.
-    ModelChoice(epsilon)
-    return named_choice(wanted, models, epsilon, SystemEntropy())
+    Raises:
+        OutputError: The folder cannot be renamed.
+    """
+    for path in _numbered(folder).values():
+        try:
+            earlier = str(ModelShare.load(path).study.get("session", ""))
+        except FileError:
+            continue
+        if earlier != session:
+            target, number = folder.with_name(f"{folder.name}.{earlier[:8]}"), 1
+            while target.exists():
+                number += 1
+                target = folder.with_name(f"{folder.name}.{earlier[:8]}-{number}")
+            with reporting_write_errors(folder, "folder of an earlier study"):
+                folder.rename(target)
+        return
 
 
 def use_model(
@@ -90,17 +112,19 @@ def use_model(
 
     Args:
         config: The side's settings.
-        number: Which of the models.
+        number: The model that is wanted.
         announce: Told what happens.
-        epsilon: The price of the response that named it; None where Bob chose it outright.
+        epsilon: The price at which a randomised response names a model, which may be another one;
+            None where Bob chooses it outright.
 
     Raises:
         BudgetExceeded: The choice would exceed Bob's limit; nothing was written.
+        ConfigError: The epsilon is none, or Alice's.
         FileError: There is no such model, or Bob's book cannot be read.
+        StateError: The answer that was drawn for this study is lost.
         OutputError: A file cannot be written.
     """
     share = studied_model(config, number)
-    models = int(share.study["models"])
     if epsilon is not None and config.role == "alice":
         raise ConfigError(
             "the choice is Bob's, and so is its price",
@@ -108,7 +132,13 @@ def use_model(
             hint=Hint("leave {epsilon} out: take the model that Bob named"),
         )
     if config.role == "bob":
-        _charge(config, share, number, epsilon)
+        choice = _Choice(config, share)
+        if epsilon is not None:
+            number = choice.drawn(number, epsilon)
+            share = studied_model(config, number)
+        else:
+            choice.outright(number)
+    models = int(share.study["models"])
     target = config.path(config.output.model)
     save_model(
         replace(share, study={**share.study, "used": True}), target, Log.of(config, announce)
@@ -125,26 +155,91 @@ def use_model(
     )
 
 
-def _charge(config: PartyConfig, share: ModelShare, number: int, epsilon: float | None) -> None:
-    """Adds the choice to Bob's book, once for each model that he names."""
-    from taciturn.deploy.ledger_book import Release, Spending, ledger_book
-    from taciturn.privacy.events import ModelChoice, NonPrivate
+class _Choice:
+    """Bob's choice among the models of one study.
 
-    if int(share.study["models"]) == 1:
-        # There is nothing to choose.
-        return
-    release: Release = (NonPrivate() if epsilon is None else ModelChoice(epsilon), "")
-    tables = load_tables(config.at(config.study.points[0]) if config.study else config)
-    held_out = tables.held_out
-    rows = [(tables.train.ids, {release: 1})]
-    if held_out is not None:
-        # Their figures may have decided, too.
-        rows.append((held_out.ids, {release: 1}))
-    session = f"choice {number} of {share.study['session']}"
-    if epsilon is not None:
-        # A further draw is a further release, also where it names the same.
-        session = f"{session}, drawn {SystemEntropy().token(8).hex()}"
-    ledger_book(config).charge(Spending(tuple(rows), session))
+    Args:
+        config: His settings.
+        share: One of the models.
+    """
+
+    def __init__(self, config: PartyConfig, share: ModelShare) -> None:
+        # Only who pays for releases loads what counts them.
+        from taciturn.deploy.ledger_book import ledger_book
+
+        self._config = config
+        self._session, self._models = str(share.study["session"]), int(share.study["models"])
+        self._book = ledger_book(config)
+        self._answer = config.path(config.output.models_folder) / ANSWER_FILE
+
+    def outright(self, number: int) -> None:
+        """Charges a model that is chosen without noise; what a response has named is paid for."""
+        from taciturn.privacy.events import NonPrivate
+
+        kept = self._kept()
+        if self._models == 1 or (kept is not None and kept == number):
+            return
+        self._charge((NonPrivate(), ""), f"choice {number} of {self._session}")
+
+    def drawn(self, wanted: int, epsilon: float) -> int:
+        """The model that the study's one response names."""
+        from taciturn.privacy.choice import named_choice, require_epsilon
+        from taciturn.privacy.events import ModelChoice
+
+        # What is no price is refused before anything is charged.
+        require_epsilon(epsilon)
+        if self._models == 1:
+            return wanted
+        kept, session = self._kept(), f"choice by response of {self._session}"
+        if kept is not None:
+            return kept
+        if self._book.charged(session):
+            raise StateError(
+                "a model of this study was named before, and the answer of then is not there",
+                where=str(self._answer),
+                hint="restore the file; to draw again would tell which model was wanted",
+            )
+        self._require_all()
+        self._charge((ModelChoice(epsilon), ""), session)
+        number = named_choice(wanted, self._models, epsilon, SystemEntropy())
+        answer: dict[str, Any] = {"session": self._session, "model": number, "epsilon": epsilon}
+        write_private(self._answer, json.dumps(answer) + "\n")
+        return number
+
+    def _kept(self) -> int | None:
+        """The answer that was drawn before; None where there is none of this study."""
+        try:
+            answer = json.loads(self._answer.read_text(encoding="utf-8"))
+            return int(answer["model"]) if answer["session"] == self._session else None
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            raise StateError(
+                "the answer that was drawn for this study cannot be read",
+                where=str(self._answer),
+                hint="restore the file; or choose without an epsilon",
+            ) from None
+
+    def _require_all(self) -> None:
+        """Insists that every model is there: one that is not could not be named."""
+        for number in range(1, self._models + 1):
+            if studied_model(self._config, number).study["session"] != self._session:
+                raise FileError(
+                    f"model {number} is of another study",
+                    where=str(self._answer.parent),
+                    hint="restore the folder as the study left it",
+                )
+
+    def _charge(self, release: Release, session: str) -> None:
+        """Adds the choice to Bob's book, once for each session of that name."""
+        from taciturn.deploy.ledger_book import Spending
+
+        tables = load_tables(self._config.first)
+        rows = [(tables.train.ids, {release: 1})]
+        if tables.held_out is not None:
+            # Their figures may have decided, too.
+            rows.append((tables.held_out.ids, {release: 1}))
+        self._book.charge(Spending(tuple(rows), session))
 
 
 def require_used(share: ModelShare, where: str) -> None:

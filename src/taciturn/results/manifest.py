@@ -17,7 +17,8 @@ from taciturn.results.serialise import Result, record_of
 
 FORMAT = 1
 MANIFEST, RESULT, REPORT = "manifest.json", "result.json", "report.html"
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s'\"]+@")
+# Up to the last sign: a password may hold slashes and signs of its own.
+_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]+@")
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,8 +200,13 @@ class _Experiment:
 
     def _send_files(self, run_id: str, folder: ResultFolder) -> None:
         where = str(self.client.get_run(run_id).info.artifact_uri)
-        if self.target.remote and urlsplit(where).scheme not in ("mlflow-artifacts", "https"):
-            # It may name a path on this machine, or a store that this machine has keys for.
+        asked, named = urlsplit(where), urlsplit(self.target.shown)
+        itself = asked.scheme in ("mlflow-artifacts", "https") and (
+            asked.netloc in ("", named.netloc)
+        )
+        if self.target.remote and not itself:
+            # It may name a path on this machine, a store that this machine has keys for, or
+            # another host.
             raise ConfigError(
                 f"the server wants the files written to {where}, past itself",
                 where=self.target.shown,

@@ -30,7 +30,9 @@ def open_server(board: Board, port: int | None, file: Path | None) -> tuple[Serv
         taken = listening_on(port)
     else:
         taken, remark = _usual(kept)
-    server = Server(board, taken, new_token() if kept is None else kept.token)
+    # Whoever has taken the usual port may be asked for the page there, and learn its token.
+    token = new_token() if kept is None or remark else kept.token
+    server = Server(board, taken, token)
     # An address that serves this once only must not replace the usual one.
     if file is not None and not remark and server.address != kept:
         try:
