@@ -41,6 +41,7 @@ def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
+@pytest.mark.sampled(110)
 def test_wrong_input_gets_a_clear_error(case: Case):
     code, out, err = outcome(case)
     assert code in (2, *range(10, 80))

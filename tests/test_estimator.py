@@ -249,6 +249,7 @@ def test_who_has_which_column_does_not_change_the_order_of_the_weights(cancer):
 
 @pytest.mark.parametrize(("columns", "parties"), [("all", 3), ("x29,x0;x3", 2), ("equal", 4)])
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.sampled(2)
 def test_several_alices_have_scikit_learns_model(cancer, mechanism, columns, parties):
     X, y = cancer
     model = VerticalLogisticRegression(

@@ -123,6 +123,7 @@ def test_an_audit_attacks_a_recorded_run_and_the_report_names_both(installed, re
         assert "mean-residue" in text
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(installed):
     for name in ("train", "audit"):
         done = python(installed, "-X", "importtime", "-m", "taciturn", name, "--help")
@@ -208,6 +209,7 @@ def both(folder: Path, paths: dict[str, Path | None], *words: str) -> dict[str, 
     return {role: (process.returncode, said[role]) for role, process in running.items()}
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_there(
     installed, tmp_path
 ):

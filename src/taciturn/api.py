@@ -276,9 +276,11 @@ def study(
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
 
-    >>> result = study(dataset="breast-cancer", vary={"epochs": [1, 2]}, scheme="clear", seed=1)
-    >>> result.study.models
-    2
+    >>> study(dataset="breast-cancer", vary={"l3": [1, 2]})
+    Traceback (most recent call last):
+        ...
+    taciturn.errors.ConfigError: unknown setting l3
+      try:   ...
     """
     from taciturn.settings.study import Study
     from taciturn.simulation.study import simulate_study

@@ -50,6 +50,7 @@ def test_together_they_solve_what_none_can_alone(alices):
         assert (together.accuracy, together.decided) == (1.0, 1.0)
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_sums_over_all_rows_tell_all_of_them_together_what_one_only_guesses():
     made = several(3, **PASSES)
     truth = made.star.tables.labels
@@ -62,6 +63,7 @@ def test_sums_over_all_rows_tell_all_of_them_together_what_one_only_guesses():
 
 @pytest.mark.parametrize("alices", [2, 3])
 @pytest.mark.parametrize(("options", "least"), UNPROTECTED.values(), ids=list(UNPROTECTED))
+@pytest.mark.sampled(2)
 def test_every_attack_that_applies_succeeds_together(options, least, alices):
     view, truth = known_run(parties=alices, **options)
     assert len(view.names) == alices

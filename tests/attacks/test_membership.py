@@ -73,6 +73,7 @@ def test_is_at_the_base_rate_against_the_batches_of_another_iteration():
     assert abs(hits - rate * called) < 5 * (rate * called) ** 0.5
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_where_bob_has_columns_the_sparsest_residues_stand_for_the_members():
     view, batches = hybrid(alice_columns=20, batch_size=6, epochs=3)
     assert not view.scores_known

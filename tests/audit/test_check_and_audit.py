@@ -140,6 +140,7 @@ def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
     assert checked.worst == "leaks"
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_order_of_names_does_not_matter():
     """The roles are the same whoever is named first, and however the columns are listed."""
     options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1}

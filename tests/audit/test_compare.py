@@ -52,6 +52,7 @@ def test_epsilons_are_each_mechanisms_own_or_the_common_one(comparison):
     assert comparison.compared[2].label_epsilon_total == 2.0
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_where_nothing_applies_nothing_is_told(comparison):
     sealed = comparison.compared[0]
     assert sealed.shuffled.attack is None

@@ -49,6 +49,7 @@ def test_of_one_alice_he_has_the_scores(options):
 
 @ALL_TRAININGS
 @pytest.mark.parametrize("alices", [2, 3])
+@pytest.mark.sampled(2)
 def test_of_several_he_is_at_chance(options, alices):
     separation = tried(made(alices, **options))
     assert not separation.noticed
@@ -70,6 +71,7 @@ def test_so_it_is_where_he_decrypts(options, alices):
 
 
 @pytest.mark.parametrize("options", [BATCHES, PASSES], ids=["batches", "passes"])
+@pytest.mark.sampled(1)
 def test_the_numbers_are_those_that_he_adds_up(options):
     """Modulo t, the least power of two that holds them all."""
     bob = made(2, mechanism="sealed", scheme="bfv", key_bits=128, **options).bob

@@ -146,6 +146,7 @@ def test_flipped_labels_are_held_against_the_claim_of_their_ledger():
     assert not result.evidence.violated
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
     path = tmp_path / "run.transcript"
     taciturn.train(**SMALL, record=path)
@@ -159,6 +160,7 @@ def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
         taciturn.audit(transcript=path, seat="alice-9")
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_what_a_coalition_receives_is_counted_over_all_its_links():
     alone, pair = (
         {one["message"]: one["count"] for one in audited(seat=seat).to_dict()["messages"]}
@@ -196,6 +198,7 @@ def test_bob_tells_all_columns_from_the_sum_of_passes():
 
 
 @pytest.mark.parametrize("made", [sgd, newton], ids=["batches", "passes"])
+@pytest.mark.sampled(1)
 def test_scores_of_other_rows_tell_nothing_of_several_either(made):
     one = made("sealed", parties=2)
     known = KeyedEntropy.from_seed(2)
@@ -255,6 +258,7 @@ def test_bobs_view_of_a_simulation_is_of_all_links():
 # --- reports and commands -----------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_report_says_whom_alice_stands_for():
     text = markdown.render(audit_page(audited()))
     assert "Alice stands for alice-1, alice-2 and alice-3, who pool what they have." in text

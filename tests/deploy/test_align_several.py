@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
@@ -195,6 +196,7 @@ def test_the_elements_of_all_pairs_may_take_the_memory_of_one(tmp_path):
 # --- real processes ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_two_alices_and_bob_align_over_tls(tmp_path):
     names = ("bob", "alice-1", "alice-2")
     certs = tmp_path / "certs"

@@ -142,6 +142,7 @@ def test_both_transcripts_hold_the_same_frames(folder):
 
 
 @pytest.mark.parametrize("every", [7, 11, 26])
+@pytest.mark.sampled(1)
 def test_a_wire_that_keeps_breaking_changes_nothing(folder, every, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
     monkeypatch.setattr("taciturn.deploy.train.LINGER_SECONDS", 3.0)

@@ -196,6 +196,7 @@ except OutputError as problem:
 
 
 @pytest.mark.parametrize("room", [100, 2000], ids=["a column", "the rows"])
+@pytest.mark.sampled(1)
 def test_a_disk_without_room_has_a_name_and_nothing_is_left_of_it(folder, fits, room):
     """A process that may write no larger files: the system refuses, as a full disk does."""
     answer = subprocess.run(

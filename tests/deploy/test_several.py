@@ -139,6 +139,7 @@ def require_model(star: Company, bob: dict[str, Any]) -> None:
     assert [party["name"] for party in bob["parties"]] == list(star.names)
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_two_alices_and_bob_from_their_tables_to_scores(tmp_path):
     """Over TLS in threads; each lacks rows that the others have."""
     star = Company(tmp_path, agreement={"passes": None})

@@ -87,6 +87,7 @@ def test_an_alice_who_comes_late_is_waited_for_and_the_other_is_let_in(tmp_path,
 
 @pytest.mark.parametrize("cut", range(1, 2 * TURNS + 6))
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(8)
 def test_the_link_of_one_may_break_at_any_frame(tmp_path, name, cut):
     star = Star(tmp_path, cut={name: lambda number: number == cut})
     star.run()
@@ -115,6 +116,7 @@ def test_an_alice_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize("record", range(1, 4 * TURNS + 3))
 @pytest.mark.usefixtures("silent_kills")
+@pytest.mark.sampled(16)
 def test_bob_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
     star = Star(tmp_path, rhythm=rhythm)
     star.kills["bob"] = record, after

@@ -211,6 +211,7 @@ def moved(name: str, passes: int, weights: tuple[float, float] | None = None) ->
 
 @pytest.mark.parametrize("passes", [0, 1, 3])
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.sampled(3)
 def test_one_label_moves_no_more_than_the_bound_and_a_tenth_of_it_at_least(name, passes):
     assert 0.1 < moved(name, passes) <= 1.0
 

@@ -236,6 +236,7 @@ def searched(scratch: Scratch) -> list[bytes]:
     return said
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_neither_files_nor_cores_change_a_bit(tmp_path, monkeypatch):
     with one_thread():
         once = searched(MEMORY)

@@ -123,6 +123,7 @@ def test_sparse_recovery_fades_as_the_response_grows_and_check_foresees_it():
             assert row["sparse"]["right"] < 0.6
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_fast_trainer_on_flipped_labels_gives_the_protocols_weights_to_the_last_bit():
     cases: list[dict[str, Any]] = [
         {"dataset": "breast-cancer", "mechanism": "label-rr", "epsilon": 1.0},

@@ -377,6 +377,7 @@ def batches() -> list[HiddenBatch]:
     return [draw_batch(MADE, COLUMNS, ROWS, entropy) for _ in range(1500)]
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_redraws_are_as_frequent_as_acceptance_says_with_false_alarm_rate_1e_minus_6(batches):
     accepted = acceptance(MADE, COLUMNS)
     assert 0.75 < accepted < 0.9

@@ -203,6 +203,7 @@ def test_it_trains_with_columns_at_bob_and_an_intercept(columns):
     assert record["ledger"]["label_epsilon_total"] == 3.0
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_same_seed_flips_the_same_labels_and_another_does_not():
     assert run().weights["alice"].tobytes() == run().weights["alice"].tobytes()
     assert run().weights["alice"].tobytes() != run(seed=4).weights["alice"].tobytes()

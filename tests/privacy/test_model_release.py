@@ -77,6 +77,7 @@ def test_an_epsilon_beyond_any_exponential_is_a_number_too():
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(50, 1), (400, 6), (100, 40)])
+@pytest.mark.sampled(1)
 def test_roundings_move_weights_by_less_than_their_bound(rows, columns):
     """Of 2000 roundings two are allowed beyond it; more than 14 come once in a million times."""
     coins = np.random.default_rng(rows)
@@ -137,6 +138,7 @@ def shown(quiet: int) -> float:
     ).epsilon
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_two_neighbours_are_told_apart_by_no_more_than_epsilon_with_confidence_999_in_1000():
     assert shown(quiet=1) <= EVENT.epsilon
 

@@ -42,6 +42,7 @@ def test_what_is_no_number_is_told_as_a_bad_model():
     assert heard == [50, 50]
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_with_epsilon_the_accuracy_alone_is_told_and_its_law_pays_for_one_label():
     """The ratio of what two neighbours are told, where both are told it often."""
     epsilon, draws = 1.0, 2_000

@@ -171,6 +171,7 @@ def states_of(star: Star) -> tuple[StarTalk, list[dict[str, TrainingState]]]:
 
 
 @pytest.mark.parametrize("case", RESUMED)
+@pytest.mark.sampled(2)
 def test_from_every_boundary_the_weights_are_the_same_to_the_last_bit(case):
     agreed = agreement(**RESUMED[case])
     star = Star.of(TABLES, agreed, 3, scheme(agreed.scheme))

@@ -109,6 +109,7 @@ def draws(tables: Tables, terms: Agreement) -> list[HiddenBatch]:
 
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.sampled(12)
 def test_the_joint_model_is_centralised_sgd_on_the_true_batches(split, terms):
     """With L1 it also needs that no weight changes its sign in one run only: true for these."""
     tables, agreed = SPLITS[split], hidden(**TERMS[terms])

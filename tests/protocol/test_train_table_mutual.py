@@ -137,6 +137,7 @@ TERMS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("terms", TERMS)
 @pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.sampled(10)
 def test_the_shared_model_is_that_of_the_same_steps_in_the_open(split, terms):
     tables, agreed = SPLITS[split], newton(**TERMS[terms])
     expected = oracle(tables, agreed)
@@ -145,6 +146,7 @@ def test_the_shared_model_is_that_of_the_same_steps_in_the_open(split, terms):
 
 
 @pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
+@pytest.mark.sampled(1)
 def test_rounding_aside_it_is_the_fit_in_clear_and_near_scikit_learn_s_optimum(split):
     tables, agreed = SPLITS[split], newton(sigmoid_error=1e-6, epochs=120)
     ours = weights(talk(tables, agreed))

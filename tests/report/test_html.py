@@ -41,6 +41,7 @@ def test_the_largest_page_is_below_two_megabytes():
 
 
 @pytest.mark.parametrize("name", AUDITS)
+@pytest.mark.sampled(3)
 def test_identifiers_are_unique_and_references_resolve(name):
     page = html.render(sample_page(name))
     ids = re.findall(r'\bid="([^"]+)"', page)

@@ -307,6 +307,7 @@ def real():
     return api.audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=7, epochs=2)
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_real_audit_becomes_a_page_and_a_comment(real):
     status, headline = concluded(real)
     assert status is Status.LEAK

@@ -152,6 +152,7 @@ def test_one_run_and_runs_without_a_model_have_a_page(folder):
     assert "<svg" not in render(runs_page(chosen(["alice", "dry-run"], folder)))
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_page_asks_for_nothing_by_day_and_by_night(folder, tmp_path):
     evil = place(tmp_path, "evil", hostile())
     page = tmp_path / "page.html"

@@ -29,6 +29,7 @@ def require_centralised(result: dict[str, Any], weights: float, *, accuracy: flo
 
 @pytest.mark.parametrize("columns", ["all", "half"])
 @pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])
+@pytest.mark.sampled(2)
 def test_the_small_datasets_equal_centralised_training(dataset, columns):
     """The paper's batch sizes, our learning rates and ten epochs."""
     require_centralised(record(dataset=dataset, alice_columns=columns), weights=5e-4)

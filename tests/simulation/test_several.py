@@ -247,6 +247,7 @@ def test_with_a_partys_file_the_number_is_refused_by_name(tmp_path):
 # --- before a training ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_check_rehearses_all_alices_together():
     options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 2}
     result = taciturn.check(**options, parties=3, alice_columns=8, seat="both").to_dict()

@@ -80,6 +80,7 @@ def test_the_record_is_read_back_and_shown(studied):
     assert page.figures[0].svg.startswith("<svg")
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_how_many_processes_train_changes_nothing(studied):
     vary: dict[str, Any] = {"l2": [0.001, 0.1], "columns": [["all"]]}
     again = taciturn.study(
@@ -147,6 +148,7 @@ def test_a_model_that_fails_in_its_process_is_named():
         taciturn.study(vary={"epsilon": [1.0, 1e-9]}, folds=0, epochs=1, mechanism="add", **SAME)
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_priced_mechanism_pays_for_every_model():
     result = taciturn.study(
         vary={"epsilon": [1.0, 3.0]}, folds=2, mechanism="add", epochs=2, **SAME

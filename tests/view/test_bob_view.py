@@ -40,6 +40,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(3)
 def test_observations_are_those_of_the_live_run(name):
     made = RUNS[name]()
     assert made.live

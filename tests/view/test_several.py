@@ -145,6 +145,7 @@ def test_a_recording_of_fewer_links_than_parties_is_refused():
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 @pytest.mark.parametrize("options", [{}, PASSES], ids=["batches", "passes"])
+@pytest.mark.sampled(2)
 def test_a_whole_session_shows_each_what_the_training_did(mechanism, options):
     """With what real sessions say around it: held-out rows, joint scores at the end."""
     made = several(3, mechanism=mechanism, held_out=0.2, evaluate="epoch", **options)

@@ -271,12 +271,14 @@ def _obstacles(result: Review) -> Section:
 
 
 def _trained(result: Review) -> Section:
-    agreed, settings = result.agreement, result.agreement.settings
-    passes = settings.get("passes")
+    agreed = result.agreement
+    # What varies stands in the study, with all its values.
+    settings = {**(agreed.study or {}), **agreed.settings}
     steps = (
-        f"{passes} passes over all rows"
-        if passes is not None
-        else f"{settings.get('epochs')} epochs, in batches of {settings.get('batch-size')} rows"
+        f"{_value(settings['passes'])} passes over all rows"
+        if "passes" in settings
+        else f"{_value(settings.get('epochs'))} epochs, in batches of "
+        f"{_value(settings.get('batch-size'))} rows"
     )
     solver = str(settings.get("solver"))
     facts: dict[str, Words] = {
@@ -291,6 +293,13 @@ def _trained(result: Review) -> Section:
     blocks: list[Block] = [Facts(facts), _columns_table(agreed, result)]
     if agreed.study is not None:
         blocks += [Heading("The study: trainings that are agreed on together")]
+        blocks += [
+            Paragraph(
+                "Every combination of these values is trained, once without the rows of each fold "
+                "and once on all rows; only Bob learns how good each model is. Which of them he "
+                "uses afterwards depends on labels, and Alice learns it when he does."
+            )
+        ]
         blocks += [Facts({key: _value(value) for key, value in agreed.study.items()})]
     return Section("What is trained on what", "trained", tuple(blocks), "Trained")
 

@@ -145,6 +145,7 @@ def test_one_flipped_bit_does_not_end_a_session(authority, server, flights, way)
     assert failed >= len(bits) - 4
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_line_that_damages_many_handshakes_is_waited_for(authority, server):
     """More of them in a row than hang-ups count as a refusal."""
     proxy = Flipper(server, TO_CLIENT, [8 * 5], connections=5)

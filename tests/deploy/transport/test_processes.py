@@ -167,6 +167,7 @@ def test_garbage_and_plain_tcp(authority, victim):
     assert resident(pid) - before < 64 * MIB
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_half_open_handshakes_neither_keep_a_good_peer_out_nor_stay(authority, victim):
     port, pid = victim
     before = resident(pid)

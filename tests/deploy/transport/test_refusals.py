@@ -193,6 +193,7 @@ def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> 
         (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_whoever_else_answers_is_named(authority, version, protocol, answer, error, words):
     def reply() -> None:
         with contextlib.suppress(OSError):

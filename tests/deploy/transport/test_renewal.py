@@ -251,6 +251,7 @@ class Side(threading.Thread):
         return self.problem
 
 
+@pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_session_resumes_over_renewed_certificates(tmp_path, trial):
     """Bob stops in the middle; both are renewed, and resume over real links to the end."""
     write_tables(tmp_path)
