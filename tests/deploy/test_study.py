@@ -29,6 +29,7 @@ from taciturn.errors import (
     BudgetExceeded,
     ConfigError,
     FileError,
+    OutputError,
     PeerStopped,
     ShapeError,
     StateError,
@@ -362,6 +363,29 @@ def test_more_folds_than_rows_can_fill_are_refused(tmp_path):
     write_study(tmp_path, "folds = 20\nl2 = [0.1]\n", rows=24)
     with pytest.raises(ShapeError, match="too few for 20 folds"):
         study_of(tmp_path, "bob")
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_anything_is_trained(tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    write_study(tmp_path, output={"bob": {"models": "taken"}})
+    ends = run_study(tmp_path)
+    assert isinstance(ends.bob, OutputError)
+    assert "taken" in ends.bob.where
+    assert not (tmp_path / "alice.scores.json").exists()
+
+
+def test_models_may_lie_anywhere(tmp_path):
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    write_study(
+        tmp_path,
+        "l2 = [0.1]\n",
+        agreement={"passes": 1},
+        rows=60,
+        output={"bob": {"models": str(place / "models")}},
+    )
+    run_study(tmp_path).records  # noqa: B018 - raises what went wrong
+    assert (place / "models" / "study.json").exists()
 
 
 def test_a_transcript_of_a_study_is_refused(tmp_path):

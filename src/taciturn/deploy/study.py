@@ -52,7 +52,13 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.faces import Hint
-from taciturn.files import private_folder, to_json, write_private
+from taciturn.files import (
+    private_folder,
+    reporting_write_errors,
+    require_writable,
+    to_json,
+    write_private,
+)
 from taciturn.parallel import one_thread
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.party import PartyResult
@@ -158,9 +164,8 @@ class StudyParty(Trainer):
 
     def _write_table(self, result: StudyRun) -> None:
         """Leaves the result beside the models."""
-        path = self.models_folder / TABLE_FILE
-        write_private(path, to_json(result.to_dict()) + "\n")
-        self.log("study written", file=str(path.relative_to(self.config.folder)))
+        write_private(self.models_folder / TABLE_FILE, to_json(result.to_dict()) + "\n")
+        self.log("study written", file=f"{self.config.output.models_folder}/{TABLE_FILE}")
 
     @property
     def models_folder(self) -> Path:
@@ -368,7 +373,10 @@ class _Models:
             # Into a book that was not there when it began.
             self.account.charge()
         set_aside_models(party.models_folder, self.meeting.name)
-        private_folder(party.models_folder)
+        with reporting_write_errors(party.models_folder, "folder of models"):
+            private_folder(party.models_folder)
+        # Before hours of work, and not after the first model.
+        require_writable(party.models_folder / TABLE_FILE)
         models = [self._program_of(model) for model in party.plan.models]
         program = study_program(party.opening(), models, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
