@@ -368,10 +368,9 @@ def test_more_folds_than_rows_can_fill_are_refused(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named_before_anything_is_trained(tmp_path):
     (tmp_path / "taken").write_text("a file")
     write_study(tmp_path, output={"bob": {"models": "taken"}})
-    ends = run_study(tmp_path)
-    assert isinstance(ends.bob, OutputError)
-    assert "taken" in ends.bob.where
-    assert not (tmp_path / "alice.scores.json").exists()
+    with pytest.raises(OutputError) as refused:
+        study_of(tmp_path, "bob").run()
+    assert "taken" in refused.value.where
 
 
 def test_models_may_lie_anywhere(tmp_path):

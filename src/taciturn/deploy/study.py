@@ -158,6 +158,10 @@ class StudyParty(Trainer):
                 setting="record",
                 hint=Hint("leave {record} out; train the chosen model alone to record it"),
             )
+        # Before hours of work, and not after the first model.
+        with reporting_write_errors(self.models_folder, "folder of models"):
+            private_folder(self.models_folder)
+        require_writable(self.models_folder / TABLE_FILE)
         result: StudyRun = self._conduct(None, fresh)
         self._write_table(result)
         return result
@@ -375,8 +379,6 @@ class _Models:
         set_aside_models(party.models_folder, self.meeting.name)
         with reporting_write_errors(party.models_folder, "folder of models"):
             private_folder(party.models_folder)
-        # Before hours of work, and not after the first model.
-        require_writable(party.models_folder / TABLE_FILE)
         models = [self._program_of(model) for model in party.plan.models]
         program = study_program(party.opening(), models, self.resume)
         # A diverging training overflows; the programs refuse what comes of it, in words.
