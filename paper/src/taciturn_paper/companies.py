@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -234,9 +235,12 @@ def _chosen(
     # C counts the sum of the losses: this is the penalty of the folds.
     strengths = [1 / (penalty * len(rows) * (count - 1) / count) for penalty in penalties]
     start = time.perf_counter()
-    search = LogisticRegressionCV(
-        Cs=strengths, cv=parts, scoring="neg_log_loss", max_iter=3000, tol=1e-8, refit=False
-    ).fit(rows, labels)
+    with warnings.catch_warnings():
+        # Of what later versions will call otherwise.
+        warnings.simplefilter("ignore", FutureWarning)
+        search = LogisticRegressionCV(
+            Cs=strengths, cv=parts, scoring="neg_log_loss", max_iter=3000, tol=1e-8, refit=False
+        ).fit(rows, labels)
     seconds = time.perf_counter() - start
     losses = -np.mean(np.reshape(next(iter(search.scores_.values())), (count, -1)), axis=0)
     place = int(np.argmin(losses))
