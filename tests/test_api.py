@@ -458,6 +458,7 @@ def test_residues_in_clear_are_said_not_to_be_encrypted(name, scheme):
     assert (record["scheme"], record["key_bits"], record["encrypted"]) == ("clear", 0, False)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_hybrid_is_encrypted_and_says_how_its_batches_came_out():
     record = taciturn.train(**{**SMALL, "mechanism": "hybrid", "scheme": "bfv"}).to_dict()
     assert (record["scheme"], record["encrypted"]) == ("bfv", True)

@@ -349,6 +349,7 @@ def test_a_budget_that_pays_for_no_release_has_an_exit_code_of_its_own(capsys):
     seldom(["add --epsilon 1", "mult --epsilon 1", "hybrid"], always=["add --epsilon 1"]),
 )
 @pytest.mark.parametrize("name", ["train", "audit"])
+@pytest.mark.sampled(1)
 def test_tables_of_every_mechanism_fit_a_hundred_columns(name, options, capsys):
     line = (
         f"{name} --dataset breast-cancer --scheme clear --seed 1 --epochs 1 --mechanism {options}"
@@ -511,6 +512,7 @@ def test_train_says_beforehand_what_it_will_take(capsys):
     assert "to Alice" in said
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_bench_prints_its_rows_as_json(monkeypatch, capsys):
     monkeypatch.setattr(encryption, "QUICK_SHAPES", (encryption.Shape("tiny", 4, 3),))
     assert run(["bench", "--quick", "--json"]) == 0

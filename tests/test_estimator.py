@@ -55,6 +55,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_check_of_class_weights_given_the_epochs_that_it_needs():
     estimator = clone(QUICK).set_params(epochs=1000)
     check_class_weight_classifiers("VerticalLogisticRegression", estimator)
@@ -265,6 +266,7 @@ def test_several_alices_have_scikit_learns_model(cancer, mechanism, columns, par
 
 
 @pytest.mark.parametrize("classes", [("no", "yes"), (-1, 1), (False, True), (2.0, 7.0)])
+@pytest.mark.sampled(1)
 def test_labels_may_be_any_two_values(classes):
     X, y = make_classification(80, random_state=2)
     model = VerticalLogisticRegression(mechanism="none", scheme="clear", random_state=1)
@@ -312,6 +314,7 @@ def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cance
 
 @pytest.mark.parametrize("alice", ["all", "half"])
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.sampled(1)
 def test_with_nothing_to_tune_it_is_scikit_learns_model(mechanism, alice):
     """Columns as they come, with spreads from 0.003 to 570: whitening makes them alike."""
     X, y = load_breast_cancer(return_X_y=True)

@@ -148,6 +148,7 @@ def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
     assert "or install the package that adds it" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_path):
     command(installed, "init", "--folder", str(tmp_path), "--mechanism", "one-bit")
     text = (tmp_path / "alice.toml").read_text(encoding="utf-8")
@@ -392,6 +393,7 @@ def test_the_doctor_says_which_load_and_which_do_not(install):
     assert "the attack worse of broken_1 1.2 does not load" in attack.summary
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_command_ends_with_a_code_of_its_own(install, tmp_path):
     install(WHOLE.replace("return cls()", "return cls(agreed)"))
     data = ("--data", str(ROOT / "examples/loans.csv"), "--id", "customer", "--label", "default")

@@ -17,6 +17,7 @@ TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))
 
 
 @pytest.mark.parametrize(("name", "columns"), [("wide", 300), ("small", 5)])
+@pytest.mark.sampled(1)
 def test_the_model_is_that_of_the_joined_rows_and_says_what_the_partner_adds(name, columns):
     frame = TABLES[name](np.random.default_rng(5))
     hers = tuple(f"a{place}" for place in range(columns))

@@ -71,6 +71,7 @@ def test_every_mechanism_has_a_row():
 
 
 @pytest.mark.parametrize("row", TABLE)
+@pytest.mark.sampled(3)
 def test_newton(rows, row):
     common: dict[str, Any] = {"label": "label", "scheme": "clear", "seed": 1, **options(row)}
     usual = Settings.of({**common, "data": "rows.csv"}).resolved().solver

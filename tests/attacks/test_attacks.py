@@ -127,6 +127,7 @@ def test_recovers_every_label_where_rows_are_fewer_than_columns(attack, plain):
 
 
 @pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
+@pytest.mark.sampled(2)
 def test_recovers_every_label_of_a_canary_run(attack, canary):
     view, truth = canary
     assert judge(attack.name, attack.infer(view), truth).accuracy == 1.0

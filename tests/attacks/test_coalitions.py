@@ -38,6 +38,7 @@ def exact(made: Several, *places: int) -> AttackScore:
 
 
 @pytest.mark.parametrize("alices", [2, 3])
+@pytest.mark.sampled(1)
 def test_together_they_solve_what_none_can_alone(alices):
     """Batches of four rows: three columns leave them open, six do not."""
     made = several(alices, columns=3 * alices, batch_size=4)

@@ -62,6 +62,7 @@ def test_runs_with_columns_at_bob(dataset):
     assert judge("", GradientDirectionAttack().infer(view), truth).auc > 0.85
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_applies_to_hidden_batches_and_not_to_residues():
     attack = GradientDirectionAttack()
     view, truth = known_run(mechanism="hybrid", epochs=10)

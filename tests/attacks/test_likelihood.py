@@ -148,6 +148,7 @@ def test_what_it_calls_certain_is_right(dataset):
 
 
 @pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.sampled(1)
 def test_the_ratio_of_additive_noise_is_the_difference_of_two_distances(noise):
     view, _ = known_run(**ADD, epsilon=1.0, noise=noise)
     step = 2.0**-view.agreement.residue_bits

@@ -27,6 +27,7 @@ def test_noise_averages_out(dataset, permute_labels, least):
 @pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @pytest.mark.parametrize("permute_labels", [False, True])
+@pytest.mark.sampled(1)
 def test_a_sign_that_is_kept_is_a_proof(dataset, noise, permute_labels):
     view, truth = known_run(
         **ONE_SIDED, dataset=dataset, noise=noise, permute_labels=permute_labels

@@ -77,6 +77,7 @@ def test_recovers_the_labels_of_digits_in_a_canary_run():
     assert score.decided_correct == 1.0
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_sits_at_chance_against_labels_shuffled_after_the_run(hidden):
     """False alarm: 2e-5, by ``sits_at_chance``."""
     view, truth = hidden

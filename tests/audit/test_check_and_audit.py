@@ -175,11 +175,13 @@ def test_what_does_not_go_together_is_refused(options, message):
         taciturn.check(mechanism="none", **options)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_alice_is_warned_of_what_bob_learns():
     checked = taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
     assert any(warning.startswith("for Alice") for warning in checked.warnings)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_setting_that_the_mechanism_does_not_use_is_noted():
     checked = taciturn.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
     assert checked.to_dict()["notes"] == ["none does not use epsilon"]
@@ -194,6 +196,7 @@ def test_too_few_rows_are_refused_by_their_number(rows, fraction):
 
 
 @pytest.mark.parametrize("rows", range(18, 40))
+@pytest.mark.sampled(6)
 def test_enough_rows_have_coins_of_both_kinds(rows):
     settings = Settings.of({"mechanism": "none", "epochs": 1, "batch_size": 8}).resolved()
     rehearsal = Rehearsal.of(settings, random_table(rows, 2))

@@ -104,6 +104,7 @@ def test_it_fits_a_terminal_and_has_a_picture(comparison):
         assert "Decision" in rendered
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_mechanism_of_the_settings_is_compared_too():
     """As of a settings file that was written for one training."""
     result = taciturn.compare(mechanism="none", mechanisms=("sealed",), **{**OPTIONS, "epochs": 1})

@@ -102,6 +102,7 @@ def bound_of(mechanism: Mechanism, eps: float, seed: int, **options: Any) -> Eps
 
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("mechanism", KNOWN, ids=lambda mechanism: mechanism.__name__)
+@pytest.mark.sampled(4)
 def test_with_many_samples_the_bound_is_close_below_the_truth(mechanism: Mechanism, eps: float):
     """A bound above the truth is a false alarm of at most 1e-4 for each case; the seed is fixed."""
     bound = bound_of(mechanism, eps, seed=1, failure=1e-4)

@@ -95,6 +95,7 @@ def test_the_judge_has_the_right_scores_and_they_add_up(options):
 
 
 @ALL_TRAININGS
+@pytest.mark.sampled(1)
 def test_without_masks_it_is_noticed_of_every_alice(options, monkeypatch):
     """The positive control: the same training, each with her own scores in clear."""
     monkeypatch.setattr(ZeroSum, "over", lambda masks, values: values)
@@ -104,6 +105,7 @@ def test_without_masks_it_is_noticed_of_every_alice(options, monkeypatch):
 
 
 @ALL_TRAININGS
+@pytest.mark.sampled(1)
 def test_masks_that_are_used_for_every_request_are_noticed(options, monkeypatch):
     true_fork = ZeroSum.fork
     monkeypatch.setattr(ZeroSum, "fork", lambda masks, purpose: true_fork(masks, "any"))

@@ -89,6 +89,7 @@ def test_known_rows_are_no_coalitions():
 # --- Alice's seat --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_record_names_the_coalition():
     record = audited(seat="alice-1+alice-3").to_dict()
     assert record["seat"] == "alice-1+alice-3"
@@ -237,6 +238,7 @@ def test_his_canary_permutes_all_alices_rows_alike():
 
 
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
+@pytest.mark.sampled(1)
 def test_single_alices_are_at_chance_in_an_audit_of_bobs_seat(solver):
     passes = {"passes": 5} if solver == "newton" else {}
     options = {**SMALL, "mechanism": "sealed", "solver": solver, "parties": 2, **passes}

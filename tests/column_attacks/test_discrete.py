@@ -62,6 +62,7 @@ def test_equal_scores_are_equal_rows(mechanism, options):
 
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.sampled(1)
 def test_columns_of_few_values_are_found_among_amounts(mechanism):
     """In every training: of two levels, and of four."""
     fits: dict[str, list[float]] = {"owner=yes": [], "children": []}

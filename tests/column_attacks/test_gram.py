@@ -19,6 +19,7 @@ def test_as_many_passes_as_columns_give_the_rows(mechanism, known):
 
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
+@pytest.mark.sampled(1)
 def test_batches_give_most_of_them(mechanism):
     score = sgd(mechanism).score(GramAttack(), 0)
     assert score.r2 is not None

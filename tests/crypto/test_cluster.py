@@ -127,6 +127,7 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     wait_until(lambda: not any(engine.client.run(held).values()), "it holds what nobody needs")
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
     secret = BfvScheme(engine).generate(128, RING, COINS)
     table = secret.public.table(entries(RING, SIZE, COINS))

@@ -92,6 +92,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
     assert children() - before == set()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     before = children()
     secret = TWO.generate(128, RING, COINS)
@@ -109,6 +110,7 @@ def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     table.close()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
     secret = TWO.generate(128, RING, COINS)
     # By columns, and beside others: neither the file's first bytes nor in the order of rows.

@@ -98,6 +98,7 @@ def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
     assert model.bob.get("suspected_wraps") == (0 if "sealed" in model.name else None)
 
 
+@pytest.mark.sampled(1)
 def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(model):
     for share in shares(model.folder):
         agreed = share.agreement
@@ -233,6 +234,7 @@ def test_a_told_model_is_the_same_after_a_stop(tmp_path):
 
 
 @pytest.mark.parametrize("every", ["two passes", "so many bytes"])
+@pytest.mark.sampled(1)
 def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     """With one every two passes no more than two are run again after a stop."""
     write_tables(tmp_path)

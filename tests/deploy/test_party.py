@@ -442,6 +442,7 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
 @pytest.mark.parametrize(
     "name", seldom(["none", "add", "mult", "label-rr", "hybrid"], always=["none", "label-rr"])
 )
+@pytest.mark.sampled(1)
 def test_scores_in_clear_are_at_their_public_scale(folder, name):
     """In training, at the end of an epoch and of the training: never a float in full."""
     set_up(folder, **MECHANISMS[name] | {"residue-bits": 14, "evaluate": "epoch"})
@@ -511,6 +512,7 @@ def test_suspected_wraps_reach_bob_and_nobody_else(folder):
     assert "end of their range" not in shown(party_blocks(ends.alice))
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_count_of_suspected_wraps_outlives_a_stop(folder):
     set_up(folder, **MECHANISMS["sealed"] | {"learning-rate": 4000.0})
     run_both(folder, act=record(folder), watch=pulled_at("bob", 30))

@@ -187,6 +187,7 @@ def expected(folder: Path) -> tuple[dict[str, float], float]:
 @pytest.mark.parametrize(
     "name", seldom(TRAININGS, always=["sealed, fresh keys, L2", "label-rr over sealed"])
 )
+@pytest.mark.sampled(1)
 def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     folder = trained(tmp_path, **TRAININGS[name])
     hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
@@ -464,6 +465,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
     assert "runs a dry run, this side a prediction that aligns first" in ends["bob"].message
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
     monkeypatch.setattr("taciturn.deploy.predict.FINISH_SECONDS", 1.0)

@@ -133,6 +133,7 @@ def another_version(folder: Path) -> None:
         another_version,
     ],
 )
+@pytest.mark.sampled(4)
 def test_whatever_changed_is_prepared_again(folder, fits, change: Callable[[Path], None]):
     load(folder)
     change(folder)

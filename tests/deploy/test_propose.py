@@ -237,6 +237,7 @@ def test_a_signature_needs_a_yes(folder, capsys, monkeypatch):
     ],
     ids=["settings", "columns", "peer", "certificate", "limit"],
 )
+@pytest.mark.sampled(2)
 def test_a_side_whose_file_does_not_fit_does_not_sign(folder, capsys, old, new, sentence):
     path = proposed(folder, capsys)
     before, file = path.read_text(), folder / "alice.toml"
@@ -353,6 +354,7 @@ def test_a_caller_talks_only_to_the_key_that_signed(folder):
 # --- several Alices ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ("alice-1", "alice-2")

@@ -300,6 +300,7 @@ def pulled_at(name: str, boundary: int) -> dict[str, Callbacks]:
 
 
 @pytest.mark.parametrize("name", seldom(["bob", "alice-1", "alice-2"], always=["bob"]))
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_side_that_stops_between_two_passes_goes_on_to_the_same_weights(tmp_path, name):
     star = company(tmp_path)
     ends = star.run(watch=pulled_at(name, 3))

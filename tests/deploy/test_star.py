@@ -94,6 +94,7 @@ def test_the_link_of_one_may_break_at_any_frame(tmp_path, name, cut):
     star.assert_consistent()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_all_links_may_break_all_the_time(tmp_path):
     star = Star(tmp_path, cut={name: lambda number: number % 5 == 0 for name in NAMES})
     star.run()
@@ -104,6 +105,7 @@ def test_all_links_may_break_all_the_time(tmp_path):
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize("record", range(1, 2 * TURNS + 2))
 @pytest.mark.usefixtures("silent_kills")
+@pytest.mark.sampled(8)
 def test_an_alice_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
     star = Star(tmp_path, rhythm=rhythm)
     star.kills["alice-2"] = record, after

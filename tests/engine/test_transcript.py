@@ -371,6 +371,7 @@ except OutputError as problem:
 """
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_file_that_outgrows_its_limit_is_named_and_removed(tmp_path):
     pytest.importorskip("resource")
     done = subprocess.run(

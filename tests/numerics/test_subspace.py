@@ -169,6 +169,7 @@ def test_labels_do_not_decide_how_much_is_computed(kind):
 
 @settings(max_examples=25)
 @given(st.lists(st.sampled_from(["noise", "huge", "nan", "inf", "zero", "same"]), max_size=6))
+@pytest.mark.slow  # a second, and others show the same on less
 def test_answers_that_are_no_scores_change_neither_the_work_nor_its_end(kinds):
     rng = np.random.default_rng(1)
     noise = rng.normal(size=ROWS)

@@ -193,6 +193,7 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("line", seldom(commands(), always=commands()[:2]))
+@pytest.mark.sampled(1)
 def test_the_commands_of_the_pages_run(line, capsys):
     assert run(shlex.split(line)[1:]) == 0
     assert capsys.readouterr().out

@@ -14,6 +14,7 @@ from taciturn_paper.report.ratios import ratios_svg
 TINY = encryption.Shape("tiny", 4, 3)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_shape_is_measured_for_each_of_our_schemes():
     messages: list[str] = []
     rows = encryption.measure(TINY, encryption.contenders(()), 2, messages.append)

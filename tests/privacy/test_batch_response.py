@@ -324,6 +324,7 @@ def test_conditioning_covers_one_mark_less_as_well(made, columns):
     assert worst == pytest.approx(made.epsilon + conditioning(made, columns))
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_draws_of_a_tiny_design_fit_its_exact_law_with_false_alarm_rate_1e_minus_6():
     """Marks are uniform, and the response has the conditional law: all pairs of them."""
     made, columns, size = BatchDesign(4, 1, 1.0), 1, 2000

@@ -197,6 +197,7 @@ def test_the_record_says_over_what_it_runs_and_states_no_bound_on_the_distance()
 
 
 @pytest.mark.parametrize("columns", ["half", 3])
+@pytest.mark.sampled(1)
 def test_it_trains_with_columns_at_bob_and_an_intercept(columns):
     record = run(alice_columns=columns, intercept=True, epsilon=3.0).to_dict()
     assert record["test"]["auc"] > 0.95

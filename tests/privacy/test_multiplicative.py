@@ -137,6 +137,7 @@ def test_releases_fit_the_equations_with_false_alarm_rate_1e_minus_6(name, case)
 @pytest.mark.parametrize("eps", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize("b2", [0.01, 0.5, 2.0])
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sampled(6)
 def test_probabilities_sum_to_one_for_every_residue(name, b2, eps):
     mechanism = mult(name, eps, 0.1, b2)
     residues = np.arange(-ONE, ONE + 1)

@@ -218,6 +218,7 @@ def test_on_the_grid_no_ratio_exceeds_the_price_but_for_the_divisors(name, eps, 
 
 
 @pytest.mark.parametrize("name", ["printed", "mean-one"])
+@pytest.mark.sampled(1)
 def test_a_finer_grid_comes_closer_to_the_price_from_below(name):
     prices, ratios = [], []
     for bits in (8, 9, 10):

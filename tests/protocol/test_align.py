@@ -165,6 +165,7 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
 @example(AWKWARD, AWKWARD[::-1])
 @example(AWKWARD[::2], AWKWARD[1::2])
 @example(AWKWARD, AWKWARD[::3])
+@pytest.mark.slow  # a second, and others show the same on less
 def test_the_same_as_an_independent_implementation(alice, bob):
     try:
         hers, his = RowIds.of(alice), RowIds.of(bob)

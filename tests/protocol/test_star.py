@@ -96,6 +96,7 @@ def test_residues_reach_all_alices_alike():
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 @pytest.mark.parametrize("settings", [{}, NEWTON], ids=["sgd", "newton"])
 @pytest.mark.parametrize("evaluate", ["end", "epoch"])
+@pytest.mark.sampled(3)
 def test_a_whole_session_scores_held_out_rows_as_the_joined_model_does(
     mechanism, settings, evaluate
 ):

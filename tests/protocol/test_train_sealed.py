@@ -582,6 +582,7 @@ def resumed(
 
 
 @pytest.mark.parametrize("name", GOING_ON)
+@pytest.mark.sampled(2)
 def test_from_every_boundary_the_shares_are_the_same_to_the_last_bit(name):
     scheme, changes = GOING_ON[name]
     whole = resumed(scheme, changes)

@@ -254,6 +254,7 @@ def test_it_is_scikit_learns_model(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.sampled(2)
 def test_real_encryption_gives_the_clear_schemes_weights_bit_for_bit(mechanism):
     real, plain = (session(newton(mechanism, scheme), scheme=scheme) for scheme in (BFV, CLEAR))
     assert real.weights.tolist() == plain.weights.tolist()
@@ -604,6 +605,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("changes", CHANGES)
 @pytest.mark.parametrize("mechanism", SHARED)
+@pytest.mark.sampled(3)
 def test_labels_change_nothing_that_alice_can_read(mechanism, changes):
     """The same coins on both sides: what she reads is the same to the last byte."""
     agreed, new = newton(mechanism, **CHANGES[changes]), more_rows()
@@ -797,6 +799,7 @@ def turned(message: Message) -> Message:
 @pytest.mark.parametrize("wrong", [lengthened, turned], ids=["a wrong length", "a wrong turn"])
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 @pytest.mark.parametrize("role", ["alice", "bob"])
+@pytest.mark.sampled(3)
 def test_a_wrong_length_or_turn_is_refused_wherever_it_comes(role, mechanism, wrong):
     """Every message of the peer's in turn, the first pass's and the last product's."""
     changes: dict[str, Any] = {"evaluate": "epoch", "epochs": 1}

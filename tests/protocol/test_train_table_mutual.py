@@ -211,6 +211,7 @@ def test_all_that_alice_can_read_is_the_same_for_labels_and_their_opposites():
 
 @pytest.mark.parametrize("change", [complement, shuffled])
 @pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
+@pytest.mark.sampled(1)
 def test_kinds_and_lengths_of_all_messages_depend_on_neither_labels_nor_columns(change, scheme):
     tables = SPLITS["halves"]
     shapes = [

@@ -162,6 +162,7 @@ folder.write_folder(folder.Destination.of(sys.argv[1]), "x", plan, {"result.json
 """
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_process_that_dies_leaves_nothing_that_looks_whole(tmp_path):
     place = tmp_path / "runs"
     line = [sys.executable, "-c", STOPPED, f"{place}/", json.dumps(PLAN.to_dict())]

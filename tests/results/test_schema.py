@@ -68,6 +68,7 @@ def test_what_a_command_prints_keeps_to_it_and_reads_back(name, capsys):
 
 
 @pytest.mark.parametrize("name", ["train", "train-seeds", "check"])
+@pytest.mark.sampled(1)
 def test_what_is_printed_of_several_alices_keeps_to_it_too(name, capsys):
     seeds = "--seeds 2" if name == "train-seeds" else ""
     command = f"{name.partition('-')[0]} {SMALL} {seeds} --mechanism none --parties 2 --json"

@@ -343,7 +343,10 @@ COMMANDS = {
 }
 # Where texts are printed for a person at a terminal: tables, advice, pip's and Dask's own options;
 # and modules of the paper that are commands themselves.
-PRINTED = ("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py")
+PRINTED = (
+    *("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py"),
+    "companies.py",
+)
 
 
 def literals(tree: ast.AST) -> Iterator[str]:

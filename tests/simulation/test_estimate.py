@@ -113,6 +113,7 @@ def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch)
     assert 0.5 < forecast.seconds / record["seconds"] < 2.0
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_table_of_many_tiles_is_forecast_from_a_few(monkeypatch):
     """Ten times the rows take ten times the ciphertexts, and the products of as many tiles."""
     monkeypatch.setattr(forecast_table, "TRIALS", 1)

@@ -91,6 +91,7 @@ def test_how_many_processes_train_changes_nothing(studied):
         assert (one.folds, one.loss) == (two.folds, two.loss)
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_own_tables_are_binned_anew_for_each_number_of_bins():
     data = load_breast_cancer()
     frame = pl.DataFrame(data.data[:, :6], schema=[f"c{n}" for n in range(6)])

@@ -54,6 +54,7 @@ def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(2)
 def test_observations_and_weights_are_those_of_the_live_run(name):
     outcome, live, view = run(name)
     observations = view.observations
@@ -65,6 +66,7 @@ def test_observations_and_weights_are_those_of_the_live_run(name):
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(2)
 def test_the_fast_replay_equals_the_full_one(name):
     _, _, view = run(name)
     agreed = view.agreement

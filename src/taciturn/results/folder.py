@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import DataError, FileError, OutputError
+from taciturn.faces import Hint
 from taciturn.files import finite_json, reporting_write_errors, sync_folder, to_json
 from taciturn.results.manifest import (
     FORMAT,
@@ -245,8 +246,7 @@ def read_manifest(path: Path) -> Manifest:
         raise FileError(
             "this is no result folder",
             where=str(path),
-            hint="commands leave one where --out names it; taciturn runs list shows which are "
-            "there",
+            hint=Hint("commands leave one where {out} names it; taciturn runs list shows them"),
         )
     content = _read(file, MOST_MANIFEST_BYTES)
     try:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taciturn.errors import ConfigError, DataError, FileError, nearest
+from taciturn.faces import Hint
 from taciturn.results.folder import ResultFolder, run_folders
 from taciturn.results.manifest import MANIFEST
 from taciturn.results.run_list import RunEntry, RunList, UnreadableRun
 from taciturn.runs.parts import Part, parts_of
 
 DEFAULT_FOLDER = "runs"
-_HOW = "commands leave runs where --out names a folder, such as --out runs/"
+_HOW = Hint("commands leave runs in a folder that is named: {out}", out="runs/")
 
 
 def _large_first(value: float | None) -> tuple[bool, float]:

@@ -211,7 +211,8 @@ class _Experiment:
                 f"the server wants the files written to {where}, past itself",
                 where=self.target.shown,
                 hint=Hint(
-                    "start it with --serve-artifacts, or leave the files out: {no_artifacts}"
+                    "let it serve artifacts itself, or leave the files out: {artifacts}",
+                    artifacts=False,
                 ),
             )
         for name in (MANIFEST, *(entry.name for entry in folder.manifest.files)):

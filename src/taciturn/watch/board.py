@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from taciturn.engine.pulse import Pulse
 from taciturn.errors import PrivacyError, TaciturnError, counted
+from taciturn.faces import Hint
 from taciturn.protocol.events import (
     Advance,
     Aligning,
@@ -390,7 +391,7 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - JSON
 def _refusal(kind: object) -> PrivacyError:
     return PrivacyError(
         f"{type(kind).__name__} depends on labels, and this page belongs to a side without them",
-        hint="leave --watch out, and report this as a bug",
+        hint=Hint("leave {watch} out, and report this as a bug"),
     )
 
 

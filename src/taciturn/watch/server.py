@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from taciturn.errors import ConfigError
+from taciturn.faces import Hint
 from taciturn.files import finite_json
 from taciturn.rng import SystemEntropy
 from taciturn.watch.address import HOST, Address
@@ -74,8 +75,11 @@ def listening_on(port: int) -> socket.socket:
         reason = problem.strerror or str(problem)
         raise ConfigError(
             f"the live page cannot be served on port {port} of this machine: {reason}",
-            where="--watch-port",
-            hint="end what has it, name another port, or use --watch alone, which takes a free one",
+            setting="watch_port",
+            hint=Hint(
+                "end what has it, name another port, or use {watch} alone, which takes a free one",
+                watch=True,
+            ),
         ) from None
 
 

@@ -209,6 +209,7 @@ def test_both_may_close_at_once_with_everything_full(authority):
             assert not thread.is_alive()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_closing_does_not_wait_for_ever_for_a_peer_that_does_not_read(authority):
     limits = Limits(in_flight=1 << 20, drain=0.5)
     with connected(authority, limits) as pair:
@@ -352,6 +353,7 @@ def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
         server.close()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority):
     limits = Limits(dead_after=2.0, drain=0.5)
     server = serving(authority, limits)

@@ -83,6 +83,7 @@ def test_a_refused_caller_is_told_nothing(authority, server):
 
 
 @pytest.mark.parametrize("file", ["expired", "early"])
+@pytest.mark.sampled(1)
 def test_a_certificate_out_of_its_time(authority, server, file):
     refused(authority, server, authority.unchecked(file))
 
@@ -218,6 +219,7 @@ def test_whoever_else_answers_is_named(authority, version, protocol, answer, err
         client.close()
 
 
+@pytest.mark.slow  # a second, and others show the same on less
 def test_a_server_that_is_full_is_tried_again(authority):
     server = serving(authority, Limits(connections=3, handshake=1.0, drain=0.5))
     idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
