@@ -174,7 +174,7 @@ def test_a_broken_folder_is_named_and_the_others_are_shown(tmp_path):
 def test_a_folder_that_is_not_there_is_said(tmp_path):
     with pytest.raises(DataError, match="no folder of runs") as refused:
         collect(tmp_path / "runs")
-    assert "out=\"runs/\"" in refused.value.hint
+    assert 'out="runs/"' in refused.value.hint
 
 
 def test_python_has_the_same_as_a_frame(folder):
