@@ -41,7 +41,7 @@ def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-@pytest.mark.sampled(110)
+@pytest.mark.sampled(70)
 def test_wrong_input_gets_a_clear_error(case: Case):
     code, out, err = outcome(case)
     assert code in (2, *range(10, 80))
@@ -98,6 +98,7 @@ def test_json_says_what_the_python_api_says(capsys):
 
 
 @pytest.mark.parametrize("name", ["train", "audit"])
+@pytest.mark.sampled(1)
 def test_tables_fit_a_hundred_columns_and_have_no_colours_off_a_terminal(name, capsys):
     assert run(shlex.split(f"{name} {QUICK}")) == 0
     text = capsys.readouterr().out

@@ -51,6 +51,7 @@ QUICK = VerticalLogisticRegression(scheme="clear", learning_rate=0.01)
         "check_class_weight_classifiers": "ten epochs are too few for it; the next test has more"
     },
 )
+@pytest.mark.sampled(32)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
@@ -338,6 +339,7 @@ def test_a_column_that_does_not_vary_is_left_as_it_is():
     assert model.intercept_.tolist() == [0.0]
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_pipelines_searches_and_clones(cancer):
     X, y = load_breast_cancer(return_X_y=True)
     pipeline = make_pipeline(

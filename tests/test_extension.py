@@ -82,6 +82,7 @@ def recording(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
     return path, json.loads(command(installed, *line))
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_it_trains_and_the_ledger_knows_its_price(recording):
     _, record = recording
     assert record["mechanism"] == "one-bit"

@@ -241,6 +241,7 @@ def heavy_tailed():
     )
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_a_row_that_others_are_mixed_into_is_not_called_certain(heavy_tailed):
     """A huge value saturates its own score: what is left in the estimate is other rows' residue."""
     view, truth = heavy_tailed

@@ -78,6 +78,7 @@ def passed(
     seed=st.integers(0, 2**32),
     memory=st.sampled_from([0, 400_000, 1 << 30]),
 )
+@pytest.mark.sampled(1)
 def test_products_with_uniform_vectors_are_exact_modulo_the_power(
     name, ring, rows, columns, seed, memory
 ):

@@ -232,6 +232,7 @@ def test_fresh_begins_anew_with_other_coins(folder):
         assert '"event": "earlier model kept"' in (folder / f"{role}.log").read_text()
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_flipped_labels_outlive_a_training(folder):
     """A second training asks the book: nothing is drawn, and nothing is spent again."""
     set_up(folder, **MECHANISMS["label-rr"])

@@ -156,6 +156,7 @@ LOOKS = [pytest.param("end", marks=pytest.mark.slow), "epoch"]
 
 @pytest.mark.usefixtures("long_arrays")
 @pytest.mark.parametrize("evaluate", LOOKS)
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_from_files_a_search_goes_on_to_the_same_weights(tmp_path, evaluate):
     write_tables(tmp_path)
     set_up(tmp_path, evaluate=evaluate)

@@ -253,7 +253,7 @@ class Killer:
             raise Killed
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("victim", ROLES)
 @pytest.mark.parametrize("after", [1, 9, 17, 26])
 def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, victim, after):

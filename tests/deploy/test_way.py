@@ -92,6 +92,7 @@ def port(said: list[str]) -> int:
     return int(line.removeprefix(LISTENING).split()[0])
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_a_star_over_tls(folder):
     said: list[str] = []
     ends: dict[str, Any] = {}

@@ -101,6 +101,7 @@ def test_it_is_never_above_the_sum_nor_below_zero(counts, delta):
 
 @settings(max_examples=10)
 @given(EVENTS, st.integers(1, 30))
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_more_releases_cost_no_less_and_a_larger_delta_no_more(event, count):
     by_delta = [label_epsilon({event: count}, delta) for delta in DELTAS]
     assert by_delta == sorted(by_delta, reverse=True)

@@ -54,8 +54,8 @@ def test_a_port_in_use_that_was_asked_for_is_an_error_with_a_way_out():
     with served(Board("train")) as server, pytest.raises(ConfigError) as problem:
         open_server(Board("train"), server.address.port, None)
     assert f"port {server.address.port}" in problem.value.message
-    assert problem.value.where == "--watch-port"
-    assert "--watch alone" in problem.value.hint
+    assert problem.value.setting == "watch_port"
+    assert "alone, which takes a free one" in problem.value.hint
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"address": 7}', '{"address": "http://a/"}'])

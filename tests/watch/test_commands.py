@@ -31,6 +31,7 @@ def free_port() -> int:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.sampled(2)
 def test_the_commands_that_take_long_can_be_watched(command, capsys):
     assert run([command, "--help"]) == 0
     shown = capsys.readouterr().out

@@ -92,6 +92,7 @@ def still_answers(authority: Authority, port: int) -> None:
         client.close()
 
 
+@pytest.mark.slow  # seconds, and others show most of it on less
 def test_bob_dials_alice_in_another_process(authority, victim):
     client = dialling(authority, victim[0])
     channel = client.connect(HANG)
