@@ -8,25 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, ViewportSize
 
 from taciturn.report import html
 from taciturn.report.page import audit_page
 from tests.report.samples import AUDITS
-from tests.system import browser_path
 from tests.waiting import HANG
+from tests.watch.browsers import chromium
 
 SIZE: ViewportSize = {"width": 1000, "height": 900}
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-
-
 # A browser takes a second for each look; that a page opens without a complaint is tried always.
 LOOKED_AT = pytest.mark.slow
 
@@ -34,13 +24,8 @@ LOOKED_AT = pytest.mark.slow
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, or a skip by name."""
-    path = browser_path()
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(
-            executable_path=path, args=list(ARGUMENTS), timeout=1000 * HANG
-        )
+    with chromium() as running:
         yield running
-        running.close()
 
 
 class Seen:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from rich.console import Console
 
 from taciturn.audit.review import review
@@ -16,10 +16,9 @@ from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.report import html, terminal
 from taciturn.report.review import review_blocks, review_page
 from taciturn.results.agreement import Review
-from tests.report.test_browser import ARGUMENTS, SIZE, Seen
-from tests.system import browser_path
+from tests.report.test_browser import SIZE, Seen
 from tests.tampering import Scene
-from tests.waiting import HANG
+from tests.watch.browsers import chromium
 
 # A browser takes seconds; what the page says is tried without one, in tests/deploy.
 pytestmark = pytest.mark.slow
@@ -27,12 +26,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as driver:
-        running = driver.chromium.launch(
-            executable_path=browser_path(), args=list(ARGUMENTS), timeout=1000 * HANG
-        )
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

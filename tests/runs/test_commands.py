@@ -7,7 +7,6 @@ import re
 import shlex
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from taciturn.__main__ import run
 from taciturn.files import to_json
@@ -20,11 +19,10 @@ from taciturn.results.saved import of_record
 from taciturn.results.serialise import read
 from taciturn.runs.collection import chosen, collect
 from tests.report.samples import TRAINING, hostile
-from tests.report.test_browser import ARGUMENTS, Seen
+from tests.report.test_browser import Seen
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place, place_all
-from tests.system import browser_path
-from tests.waiting import HANG
+from tests.watch.browsers import chromium
 
 
 @pytest.fixture(scope="module")
@@ -158,10 +156,7 @@ def test_the_page_asks_for_nothing_by_day_and_by_night(folder, tmp_path):
     page = tmp_path / "page.html"
     parts = chosen([str(folder), str(evil)], folder)
     page.write_text(render(runs_page(parts)), encoding="utf-8")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(
-            executable_path=browser_path(), args=list(ARGUMENTS), timeout=1000 * HANG
-        )
+    with chromium() as browser:
         colours: set[str] = set()
         for scheme in ("light", "dark"):
             seen = Seen(browser, page, color_scheme=scheme)
@@ -180,7 +175,6 @@ def test_the_page_asks_for_nothing_by_day_and_by_night(folder, tmp_path):
                 body.eval_on_selector("#worth svg text", "one => getComputedStyle(one).fill")
             )
             body.close()
-        browser.close()
     # Words of the page and of its pictures change with the light.
     assert len(colours) == 4
 

@@ -178,7 +178,9 @@ class AgreementFile:
         try:
             values = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as problem:
-            raise ConfigError(f"the agreement is not TOML: {problem}", where=path) from None
+            raise ConfigError(
+                f"the agreement is not TOML: {problem}", where=path, hint=_WHOLE
+            ) from None
         _require_format(values, path)
         _refuse_unknown(values, _TOP, path, "")
         read = _Reader(path)

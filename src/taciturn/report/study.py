@@ -25,6 +25,10 @@ _HELD_OUT_ALONE = (
     "Without folds the held-out rows choose the model and judge it: the best one's figures are a "
     "little too good."
 )
+_UNRANKED = (
+    "No model can be ranked: the rows that judge them are all of one class. Use fewer folds, or "
+    "rank by the loss."
+)
 _FOR_ALICE = (
     "How good each model is depends on labels: only Bob knows. That he uses one of them tells you "
     "which, when he does."
@@ -219,7 +223,8 @@ def _ordered(table: StudyTable) -> list[StudiedSetting]:
 def _reading(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
     table = result.study
     if table.best is None:
-        yield b.Paragraph(_FOR_ALICE, "muted")
+        known = any(one.loss is not None for one in table.settings)
+        yield b.Paragraph(_UNRANKED if known else _FOR_ALICE, "warning" if known else "muted")
         return
     yield b.Paragraph(_ALIKE, "muted")
     if not table.folds:

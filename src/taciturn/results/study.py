@@ -197,8 +197,15 @@ def _behind(
 def mean_of(folds: Sequence[FoldFigures], name: str) -> float:
     """The mean of a figure over folds, weighted by their rows.
 
-    >>> mean_of([FoldFigures(1, 0.5, 0.8, 0.9), FoldFigures(3, 0.1, 0.8, 0.9)], "loss")
+    An AUC is that of the folds with rows of both classes; NaN where there are none.
+
+    >>> mean_of([FoldFigures(1, 0.5, 0.8, 0.9), FoldFigures(3, 0.1, math.nan, 0.9)], "loss")
     0.2
+    >>> mean_of([FoldFigures(1, 0.5, 0.8, 0.9), FoldFigures(3, 0.1, math.nan, 0.9)], "auc")
+    0.8
     """
-    rows = fmean(fold.rows for fold in folds)
-    return fmean(getattr(fold, name) * fold.rows / rows for fold in folds)
+    known = [fold for fold in folds if not math.isnan(getattr(fold, name))]
+    if not known:
+        return math.nan
+    rows = fmean(fold.rows for fold in known)
+    return fmean(getattr(fold, name) * fold.rows / rows for fold in known)

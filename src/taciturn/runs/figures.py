@@ -55,6 +55,8 @@ HELD_OUT, TRAINING = "held-out", "training"
 FIGURES: tuple[Figure, ...] = (
     *_model(HELD_OUT),
     *_model(TRAINING),
+    Figure("model", "AUC, mean over folds", "share", "more"),
+    Figure("model", "log loss, mean over folds", "number", "less"),
     Figure("model", "AUC, Bob alone", "share"),
     Figure("model", "the partner adds to the AUC", "share", "more"),
     Figure("model", "AUC, in one place", "share"),

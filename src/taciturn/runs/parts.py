@@ -148,7 +148,7 @@ def _of_study(bare: Part, study: StudyRun | SimulatedStudy) -> Part:
     table, ledger = study.study, study.ledger
     best = table.best_setting
     held_out = None if best is None else best.held_out
-    crossed = study.run.bytes_sent + study.run.bytes_received if isinstance(study, StudyRun) else 0
+    seconds, crossed = _took(study)
     figures = {} if held_out is None else metric_values(record_of(held_out), HELD_OUT)
     entry = replace(
         bare.entry,
@@ -165,9 +165,17 @@ def _of_study(bare: Part, study: StudyRun | SimulatedStudy) -> Part:
         "AUC, mean over folds": None if best is None else best.auc,
     }
     known = {f"model/{name}": value for name, value in over.items() if value is not None}
-    values = {**figures, **known, **ledger_values(ledger)}
+    opened = {"ledger/scores of a row that Bob gets": float(study.scores_per_row)}
+    values = {**figures, **known, **ledger_values(ledger), **opened, **cost_values(seconds)}
     settings = {**bare.settings, **({} if best is None else best.values)}
     return replace(bare, entry=entry, values=values, settings=settings)
+
+
+def _took(study: StudyRun | SimulatedStudy) -> tuple[float, int]:
+    """Seconds, and the bytes that crossed between machines."""
+    if isinstance(study, SimulatedStudy):
+        return study.seconds, 0
+    return study.run.seconds, study.run.bytes_sent + study.run.bytes_received
 
 
 def _iterations(runs: tuple[TrainingRun, ...]) -> float:
