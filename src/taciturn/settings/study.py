@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -201,11 +201,6 @@ class Study(Checked):
         values = self.model_dump(mode="json", exclude_none=True)
         named = {f"study {hyphenated(name)}": value for name, value in values.items()}
         return canonical_json({"purpose": "study", **named})
-
-    def to_section(self) -> dict[str, Any]:
-        """The section of a file, with the keys that are not at their defaults."""
-        values = self.model_dump(mode="json", exclude_defaults=True)
-        return {hyphenated(name): value for name, value in values.items()}
 
 
 @dataclass(frozen=True, slots=True)
