@@ -27,6 +27,8 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
     "pandas": {"pandas": "2.2"},
     "notebook": {"ipykernel": "6.29"},
     "cluster": {"distributed": "2025.1"},
+    "serve": {"httptools": "0.6", "starlette": "0.41", "uvicorn": "0.32"},
+    "postgres": {"psycopg": "3.2"},
     "mlflow": {"mlflow-skinny": "3.7"},
 }
 # Where a module is not called like its distribution.

@@ -643,7 +643,7 @@ def test_a_probability_is_corrected_for_class_weights(plain):
     replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]}).save(path)
     asked = question(plain, "bob")
     assert asked.terms.log_odds_shift == pytest.approx(np.log(20))
-    assert "corrected for the class weights" in asked.meaning
+    assert "corrected for the class weights" in asked.used.meaning
     result: Any = SimpleNamespace(threshold=None)
     answer = Answer(result, ("a", "b"), np.array([np.log(20), -0.5]), asked.terms.log_odds_shift)
     high, low = answer.rows()

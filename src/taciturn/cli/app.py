@@ -18,6 +18,7 @@ from taciturn.cli.model import model
 from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
 from taciturn.cli.runs import runs
+from taciturn.cli.serve import serve
 from taciturn.cli.simulate import audit, check, demo, train
 from taciturn.cli.study import study
 from taciturn.version import __version__
@@ -69,6 +70,7 @@ for command in (
     party,
     ledger,
     predict,
+    serve,
 ):
     app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)
 app.add_typer(model)

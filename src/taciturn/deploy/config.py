@@ -47,6 +47,18 @@ from taciturn.settings.table import TableSettings
 DERIVED = ("l_rr", "passes", "alice_columns", "rows")
 # What Bob writes as accept-leak, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
+# What [serve] has at Bob's side alone.
+BOB_SERVES = (
+    "address",
+    "tokens",
+    "callers_ca",
+    "tls_certificate",
+    "tls_key",
+    "row_per_day",
+    "request_rows",
+    "request_seconds",
+    "most_waiting",
+)
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
 
@@ -57,6 +69,7 @@ _link = partial(Setting, scope=Scope.LINK)
 _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
 _compute = partial(Setting, scope=Scope.COMPUTE)
+_serve = partial(Setting, scope=Scope.SERVE)
 
 
 class DataSection(TableSettings):
@@ -421,6 +434,138 @@ class ComputeSection(Checked):
                 )
 
 
+class ServeSection(Checked):
+    """How scores are served: where rows come from, who may ask, how much of it."""
+
+    source: Annotated[
+        str | None,
+        _serve(
+            "The rows to score, by id: a table, `sqlite:FILE`, or `postgresql://…` (default: the "
+            "table of `[data]`).",
+            detail="A table is of the kinds that a training reads, and is held in memory; of a "
+            "database the rows that are asked for are read ([serve.md](serve.md))",
+            example="customers.parquet",
+        ),
+    ] = None
+    table: Annotated[
+        str | None,
+        _serve(
+            "The table of the database, or `schema.table`.",
+            detail="Its column of ids is `[data] id`, and should have an index",
+            example="customers",
+        ),
+    ] = None
+    common: Annotated[
+        str | None,
+        _serve(
+            "Only these rows: the list that `taciturn align --rows` writes.",
+            detail="Without it Bob asks Alice for whatever callers ask for, and she learns ids "
+            "that she does not have",
+            example="{role}.common.csv",
+        ),
+    ] = None
+    address: Annotated[
+        str,
+        _serve(
+            "Bob: callers reach the service at this host:port.",
+            detail="Anything but this machine needs `tls-certificate` and `tls-key`",
+        ),
+    ] = "127.0.0.1:8080"
+    tokens: Annotated[
+        str | None,
+        _serve(
+            "Bob: the file of callers with the hashes of their tokens; mode 600.",
+            detail="`taciturn serve bob.toml --new-token NAME` adds a caller. Callers have a "
+            "token, or a certificate of `callers-ca`",
+            example="bob.callers.toml",
+        ),
+    ] = None
+    callers_ca: Annotated[
+        str | None,
+        _serve(
+            "Bob: PEM: the authority of callers' certificates; a caller's name is the one in it.",
+            detail="Not the authority of the link: whoever has a certificate of it may ask",
+            example="callers/ca.pem",
+        ),
+    ] = None
+    tls_certificate: Annotated[
+        str | None, _serve("Bob: PEM: the service's certificate.", example="callers/service.pem")
+    ] = None
+    tls_key: Annotated[
+        str | None,
+        _serve("Bob: PEM: its private key; mode 600.", example="callers/service.key"),
+    ] = None
+    rows_per_day: Annotated[
+        PositiveInt | None,
+        _serve(
+            "The most rows a day (UTC): that a caller may ask for, at Bob; that the peer is given, "
+            "at Alice.",
+            detail="Counted over restarts. The file of callers may have another number for one",
+            example=10_000,
+        ),
+    ] = None
+    row_per_day: Annotated[
+        PositiveInt | None,
+        _serve(
+            "Bob: how often a day one row may be asked for, by all callers together.",
+            detail="Alice's limit on a row is `scores-per-row`, for good",
+            example=10,
+        ),
+    ] = None
+    usage: Annotated[
+        str | None,
+        _serve(
+            "The file that counts (default: `bob.usage.sqlite`, `alice.usage.sqlite`). Keep it: "
+            "what it does not hold is not counted.",
+            example="{role}.usage.sqlite",
+        ),
+    ] = None
+    request_rows: Annotated[PositiveInt, _serve("Bob: the most rows of one request.")] = 4096
+    request_seconds: Annotated[
+        Seconds, _serve("Bob: longest wait for a score before a request is refused.")
+    ] = 10.0
+    most_waiting: Annotated[
+        PositiveInt, _serve("Bob: the most requests that may wait; more are refused at once.")
+    ] = 256
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.is_database != (self.table is not None):
+            raise ConfigError(
+                "a database needs the name of a table, and a file has none",
+                setting="table",
+                hint=Hint("write {table} with a database, and leave it out with a file"),
+            )
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ConfigError(
+                "a certificate and its key go together",
+                setting="tls_key" if self.tls_key is None else "tls_certificate",
+                hint=Hint("write both {tls_certificate} and {tls_key}, or neither"),
+            )
+        if self.callers_ca is not None and self.tls_certificate is None:
+            raise ConfigError(
+                "callers show certificates to a service that has one itself",
+                setting="callers_ca",
+                hint=Hint("write {tls_certificate} and {tls_key} too"),
+            )
+        return self
+
+    @property
+    def is_database(self) -> bool:
+        """Whether rows come from a database."""
+        source = self.source or ""
+        return source.startswith(("sqlite:", "postgresql:", "postgres:"))
+
+    def usage_file(self, role: str) -> str:
+        """The file that counts what is served."""
+        return self.usage or f"{role}.usage.sqlite"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether callers reach the service from this machine alone."""
+        return _is_loopback(_parts(f"http://{self.address}")[1])
+
+
 def _parts(address: str) -> tuple[str, str, int]:
     """The way, the host and the port of a scheduler's address; empty, or 0, where one is absent.
 
@@ -499,6 +644,7 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
         "output": OutputSection,
         "privacy": PrivacySection,
         "compute": ComputeSection,
+        "serve": ServeSection,
     }
 )
 
@@ -600,6 +746,7 @@ class PartyConfig:
         self.output = self._section(OutputSection, sections, "output")
         self.privacy = self._section(PrivacySection, sections, "privacy")
         self.compute = self._section(ComputeSection, sections, "compute")
+        self.serve = self._section(ServeSection, sections, "serve")
         with shown_by(self.face):
             held_by = (
                 self.face if self.agreement_file is None else party_file(self.agreement_file.path)
@@ -838,6 +985,13 @@ class PartyConfig:
                 hint="leave it out here; Alice writes it in her file",
             )
         self._check_output()
+        for name in BOB_SERVES if self.role == "alice" else ():
+            if getattr(self.serve, name) != ServeSection.model_fields[name].default:
+                raise ConfigError(
+                    "callers ask Bob: Alice's side answers him alone",
+                    setting=name,
+                    hint="leave it out here; Bob writes it in his file",
+                )
         for name in ("budget", "budget_total"):
             if self.role == "alice" and getattr(self.privacy, name) is not None:
                 raise ConfigError(

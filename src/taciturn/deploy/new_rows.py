@@ -69,7 +69,7 @@ def new_rows(
         DataError: The file, a column, an id or a value is not fit for use.
     """
     id_column = section.id
-    texts = {rule.column for rule in model.preparation.rules if _is_text(rule)}
+    texts = {rule.column for rule in model.preparation.rules if is_text(rule)}
     # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
     frame = read_frame(path, text=[id_column, *sorted(texts)], dialect=Dialect.of(section))
     try:
@@ -95,7 +95,8 @@ def _place(path: Path, problem: DataError) -> str:
     return f"{path}, {problem.where}" if problem.where else str(path)
 
 
-def _is_text(rule: Rule) -> bool:
+def is_text(rule: Rule) -> bool:
+    """Whether a rule's column is read as text, whatever it looks like."""
     return isinstance(rule, CategoricalRule) or rule.reading.kind != "number"
 
 

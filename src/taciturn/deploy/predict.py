@@ -24,7 +24,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.group import library
-from taciturn.crypto.registry import scheme
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
@@ -38,36 +37,27 @@ from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
 from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
-from taciturn.deploy.study_use import require_used
+from taciturn.deploy.used_model import UsedModel, scored_rows
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
-from taciturn.errors import ConfigError, ExtensionError, FileError, TaciturnError
+from taciturn.errors import TaciturnError
 from taciturn.model.share import ModelShare
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
-from taciturn.numerics.whitening import Whitening
-from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.align import Spread
 from taciturn.protocol.circle import NO_MASKS
 from taciturn.protocol.events import Event, ScoresDue
-from taciturn.protocol.messages import Role
-from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
-    ModelName,
     Scored,
     alignment_terms,
     meet,
     whitened_rows,
 )
-from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import ONLY, Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.together import together
 from taciturn.results.parties import PredictionResult, ScoredRow
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings.agreement import Agreement
 
 FINISH_SECONDS = 10.0
 
@@ -109,42 +99,25 @@ class Question:
         Raises:
             DataError: A file, a column, an id or a value is not fit for use.
         """
-        share = ModelShare.load(model)
-        if share.role != config.role:
-            raise FileError(
-                f"this is {share.role}'s share of a model, and the settings are {config.role}'s",
-                where=str(model),
-                hint=f"name the file that {config.role}'s side of the training wrote",
-            )
-        require_used(share, str(model))
+        used = UsedModel.read(config, model)
+        share = used.model
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
         table = new_rows(rows, config.data, share, only, chosen, listed)
-        question = cls(share, table, _terms(share, model), chosen)
+        question = cls(share, table, used.terms, chosen)
         if threshold is not None:
-            return replace(question, threshold=at_probability(threshold, question.shift))
-        return replace(question, threshold=_threshold(share, model))
+            return replace(question, threshold=at_probability(threshold, used.shift))
+        return replace(question, threshold=used.threshold(model))
 
     @property
-    def shift(self) -> float:
-        """By how much class weights have moved the scores."""
-        return log_odds_shift(self.terms.agreement.class_weight)
+    def used(self) -> UsedModel:
+        """The model alone."""
+        return UsedModel(self.model, self.terms)
 
     @property
     def purpose(self) -> int:
         """What the two meet for."""
         return PREDICTION if self.rows.listed is None else LISTED_PREDICTION
-
-    @property
-    def meaning(self) -> str:
-        """What a probability means after a training with this mechanism and class weights."""
-        meaning = mechanism_class(self.terms.agreement.mechanism).meaning
-        weights = self.terms.agreement.class_weight
-        if weights is None:
-            return meaning
-        if not all(weights):
-            return f"{meaning}, if both classes had counted: one did not, so it is none"
-        return f"{meaning}; it is corrected for the class weights"
 
     def program(
         self, entropy: Entropy, spread: Spread = map, identity: Identity | None = None
@@ -161,28 +134,18 @@ class Question:
         """
         aligned = yield from self._aligned(entropy.fork("alignment"), spread)
         table = self.rows.table.take(aligned.rows)
-        if _role(self.model) == "alice":
+        if self.used.role == "alice":
             yield from self._alice(table, entropy, identity)
             return aligned
         return replace(aligned, scored=(yield from self._bob(table, entropy)))
-
-    @property
-    def _name(self) -> ModelName:
-        model = self.model
-        return ModelName(model.session, model.agreement_digest, model.sealed)
-
-    @property
-    def _parties(self) -> dict[str, str]:
-        """Several Alices, with the fingerprints of their keys."""
-        return self.terms.agreement.parties or {}
 
     def _aligned(self, coins: Entropy, spread: Spread) -> Program[Predicted]:
         """The rows that all sides have: those that are listed, or found with the others."""
         if self.rows.listed is not None:
             return Predicted(self.rows.listed, None)
-        ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, self._name)
+        ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, self.used.name)
         enough = Enough(ids, self.normalisation, 0.0, self.rows.where)
-        search = Search(_role(self.model), [*self._parties], enough, terms, spread)
+        search = Search(self.used.role, [*self.used.parties], enough, terms, spread)
         common = yield from search.program(coins)
         return Predicted(common.rows, common.shortest)
 
@@ -193,26 +156,26 @@ class Question:
         from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
         from taciturn.protocol.alice.circle import join_circle
 
-        model, name, masks = self.model, self._name, NO_MASKS
+        used, name, masks = self.used, self.used.name, NO_MASKS
         yield from meet("alice", name, table)
-        if self._parties:
+        if used.parties:
             columns = len(table.columns)
             circle = yield from join_circle(
-                self._parties, name.canonical(), identity, entropy, columns, 0
+                used.parties, name.canonical(), identity, entropy, columns, 0
             )
             masks = circle.masks.fork("prediction")
         yield from emit(ScoresDue(table.ids))
-        if not model.sealed:
-            yield from predict.predict(table, model.weights, self.terms.score_grid, masks)
+        if not used.model.sealed:
+            yield from predict.predict(table, used.model.weights, self.terms.score_grid, masks)
             return
-        share = self._weight_share()
+        share = used.alice_share
         if self.terms.mechanism.shares_scores:
-            theirs = self._bob_share()
+            theirs = used.bob_share
             yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
             return
         table = whitened_rows(table, share.whitening)
         yield from predict_sealed.predict(
-            table, share.values, self.terms, share.scales, entropy, model.magnitude_bits, masks
+            table, share.values, self.terms, share.scales, entropy, share.magnitude_bits, masks
         )
 
     def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
@@ -221,19 +184,18 @@ class Question:
         from taciturn.protocol.bob.circle import gather_circle
         from taciturn.protocol.bob.partners import Partners
 
-        weights, name = self.model.weights, self._name
-        names = tuple(self._parties) or (ONLY,)
+        used, weights = self.used, self.model.weights
+        name, names = used.name, tuple(used.parties) or (ONLY,)
         hellos = yield from together({peer: meet("bob", name, table) for peer in names})
-        if self._parties:
-            yield from gather_circle(self._parties, name.canonical(), hellos, entropy)
+        if used.parties:
+            yield from gather_circle(used.parties, name.canonical(), hellos, entropy)
         if not self.model.sealed:
             grid = self.terms.score_grid
             return Scored((yield from predict.predict(table, weights, names, grid)))
-        share = self._weight_share()
+        share = used.alice_share
         if self.terms.mechanism.shares_scores:
-            own, terms = self._bob_share(), self.terms
+            own, terms = used.bob_share, self.terms
             return (yield from predict_mutual.predict(table, share, own, terms, entropy))
-        widths = tuple(self.model.parties.values()) or (len(share.values),)
         return (
             yield from predict_sealed.predict(
                 table,
@@ -242,28 +204,9 @@ class Question:
                 self.terms,
                 share.scales,
                 entropy,
-                Partners.of(names, widths),
+                Partners.of(names, used.widths),
             )
         )
-
-    def _weight_share(self) -> WeightShare:
-        values, bits = np.array(self.model.share, dtype=np.int64), self.model.magnitude_bits
-        return WeightShare(values, self._scales, self._whitening("alice"), bits)
-
-    def _bob_share(self) -> WeightShare:
-        values, bits = np.array(self.model.bob_share, dtype=np.int64), self.model.bob_bits
-        return WeightShare(values, self._scales, self._whitening("bob"), bits)
-
-    @property
-    def _scales(self) -> Scales:
-        return Scales.of_json(self.model.scales)
-
-    def _whitening(self, owner: Role) -> Whitening | None:
-        """The coordinates of a side's weights, where this is that side and has any."""
-        numbers = self.model.whitening
-        if self.model.role != owner or not numbers:
-            return None
-        return Whitening.of_numbers(numbers, len(self.model.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,15 +237,8 @@ class Answer:
         """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
-        above = (self.result.threshold or one_half()).score
-        # Class weights have moved the scores, and a probability is among the rows as they come.
-        probabilities = sigmoid(self.scores - self.shift).tolist()
-        return tuple(
-            ScoredRow(name, score, probability, int(score > above))
-            for name, score, probability in zip(
-                self.ids, self.scores.tolist(), probabilities, strict=True
-            )
-        )
+        threshold = self.result.threshold or one_half()
+        return scored_rows(self.ids, self.scores, self.shift, threshold)
 
 
 class Predictor:
@@ -362,7 +298,7 @@ class Predictor:
             peer_confirmed=confirmed,
             learnt=LEARNT if scored is None else None,
             suspected_wraps=None if scored is None else scored.suspected_wraps,
-            meaning=None if scored is None else question.meaning,
+            meaning=None if scored is None else question.used.meaning,
             threshold=None if scored is None else question.threshold,
         )
         if scored is None:
@@ -370,7 +306,7 @@ class Predictor:
         # Back into the order of the file.
         order = np.argsort(predicted.rows)
         ids = tuple(question.rows.own.take(predicted.rows[order]).series.to_list())
-        return Answer(result, ids, scored.scores[order], question.shift)
+        return Answer(result, ids, scored.scores[order], question.used.shift)
 
     def refuse(self, problem: TaciturnError) -> None:
         """Tells the peer, where it is there, that this side cannot begin."""
@@ -410,31 +346,3 @@ def predict(
         raise
     with way_to_peer(config, callbacks.announce, keys) as endpoint:
         return Predictor(config, endpoint, callbacks).run(question)
-
-
-def _threshold(share: ModelShare, path: Path) -> Threshold:
-    """What the training chose; even odds in files that know of no choice."""
-    try:
-        return share.threshold
-    except ConfigError as problem:
-        raise FileError(problem.message, where=str(path)) from None
-
-
-def _role(model: ModelShare) -> Role:
-    return "alice" if model.role == "alice" else "bob"
-
-
-def _terms(share: ModelShare, path: Path) -> Terms:
-    try:
-        agreed = Agreement.of(share.agreement)
-        # What a probability means is the mechanism's to say; said now, not after the last row.
-        mechanism_class(agreed.mechanism)
-        return Terms(agreed, scheme(agreed.scheme))
-    except ExtensionError:
-        raise
-    except ConfigError as problem:
-        raise FileError(
-            f"the model's agreement is not one that this program knows: {problem.message}",
-            where=str(path),
-            hint="read it with the version of taciturn that wrote it",
-        ) from None

@@ -75,11 +75,13 @@ class ScoreBook:
         path: The file; made when first charged.
         partner: The peer's name.
         limit: The most scores of a row that it may be given; None for any number.
+        served: The file that counts what was served on demand, which counts too.
     """
 
     path: Path
     partner: str
     limit: int | None = None
+    served: Path | None = None
 
     def require(self, charge: Charge) -> None:
         """Insists that a charge is within the limit; nothing is written.
@@ -111,17 +113,56 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
         """
         partner = self._read().partners.get(self.partner, _Partner())
-        return int(partner.counts.codes.max(initial=0))
+        served = self._served()
+        in_both = served.codes + partner.counts.codes_of(served.tags)
+        return max(int(partner.counts.codes.max(initial=0)), int(in_both.max(initial=0)))
+
+    def salt(self) -> bytes:
+        """What ids are hashed with; the book is made where it is not there.
+
+        Raises:
+            FileError: The book cannot be read, is altered or of another version.
+            OutputError: It cannot be written, or is being written by another program.
+        """
+        if not self.path.exists():
+            self.charge(Charge(()))
+        return self._read().salt
+
+    def counts(self) -> TaggedRows:
+        """The scores of each row that the partner was given, those on demand left out.
+
+        Raises:
+            FileError: The book cannot be read, is altered or of another version.
+        """
+        return self._read().partners.get(self.partner, _Partner()).counts
+
+    @property
+    def changed(self) -> tuple[int, int]:
+        """Another value whenever the file is another."""
+        try:
+            facts = self.path.stat()
+        except OSError:
+            return 0, 0
+        return facts.st_mtime_ns, facts.st_ino
+
+    def _served(self) -> TaggedRows:
+        # Loaded where something was served: it brings SQLite.
+        if self.served is None or not self.served.exists():
+            return TaggedRows()
+        from taciturn.deploy.serving.usage import rows_ever
+
+        return rows_ever(self.served, self.partner)
 
     def _charged(self, page: _Page, charge: Charge) -> bool:
         """Adds a charge to a page; False where its session was charged before."""
         partner = page.partners.setdefault(self.partner, _Partner())
         if charge.session and charge.session in partner.sessions:
             return False
+        served = self._served()
         for ids, scores in charge.rows:
             tags = tags_of(ids, key=page.salt)
             given = partner.counts.codes_of(tags)
-            self._require_within(given, scores)
+            self._require_within(given + served.codes_of(tags), scores)
             partner.counts = partner.counts.with_codes(tags, given + scores)
         if charge.session:
             partner.sessions.append(charge.session)
@@ -184,4 +225,9 @@ def score_book(config: PartyConfig) -> ScoreBook | None:
     if config.role == "bob":
         return None
     limits = config.privacy
-    return ScoreBook(config.path(limits.scores), config.peer, limits.scores_per_row)
+    return ScoreBook(
+        config.path(limits.scores),
+        config.peer,
+        limits.scores_per_row,
+        config.path(config.serve.usage_file(config.role)),
+    )

@@ -27,6 +27,7 @@ from taciturn.errors import (
     AgreementError,
     CryptoError,
     OutputError,
+    PeerAbsent,
     PeerSilent,
     PeerStopped,
     RemoteProtocolError,
@@ -170,6 +171,8 @@ class PeerSession:
         self._answer_milliseconds = config.privacy.answer_milliseconds
         way = config.link
         self.log = Log.of(config, callbacks.announce)
+        # Whether it is noted that nobody came; whoever looks again and again says it once.
+        self.notes_absence = True
         self.patience = Patience(
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
         )
@@ -250,7 +253,8 @@ class PeerSession:
         """Notes why, and tells the peers; one that aborted itself need not be told."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
-            self.log("aborting", reason=getattr(problem, "message", "interrupted"))
+            if self.notes_absence or not isinstance(problem, PeerAbsent):
+                self.log("aborting", reason=getattr(problem, "message", "interrupted"))
         for peer, link in links.items():
             if isinstance(problem, TaciturnError) and problem.peer not in ("", peer):
                 link.fail(*because_of(problem))

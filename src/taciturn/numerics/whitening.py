@@ -25,6 +25,7 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.faces import Hint
 from taciturn.mapped import over_blocks, row_blocks
+from taciturn.numerics.row_products import row_transforms
 
 MOST_COLUMNS = 8192
 """A square of so many columns takes half a gibibyte, and two are needed at a time."""
@@ -134,6 +135,10 @@ class Whitening:
         """Rows of the table, or others with its columns, in the new coordinates: ``X L^-T``."""
         whitened: FloatArray = values @ np.linalg.inv(self.factor).T
         return whitened
+
+    def apply_to_rows(self, values: FloatArray) -> FloatArray:
+        """The same, where a row must not depend on the rows beside it."""
+        return row_transforms(values, np.linalg.inv(self.factor).T)
 
     def weights(self, whitened: FloatArray) -> FloatArray:
         """The weights of the table's own columns: ``L^-T w~``."""

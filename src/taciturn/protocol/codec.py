@@ -71,6 +71,9 @@ from taciturn.protocol.messages import (
     RevealedShare,
     Roster,
     RowNumbers,
+    RowsAsked,
+    RowsDue,
+    RowsHeld,
     SealedGradient,
     SealedResidues,
     SealedScores,
@@ -127,6 +130,9 @@ MESSAGES: tuple[type[Message], ...] = (
     Endorsements,
     MaskedScores,
     CommonToAll,
+    RowsAsked,
+    RowsHeld,
+    RowsDue,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -472,3 +472,36 @@ class CommonToAll(Message):
     senders = ("bob",)
 
     bits: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsAsked(Message):
+    """The ids of rows that are to be scored now, as ``protocol.serving`` writes them."""
+
+    code = 45
+    senders = ("bob",)
+
+    number: int
+    ids: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsHeld(Message):
+    """What Alice says of each row that is asked for: a byte of ``protocol.serving.Verdict``."""
+
+    code = 46
+    senders = ("alice",)
+
+    number: int
+    verdicts: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RowsDue(Message):
+    """The places of those rows that all of several Alices have."""
+
+    code = 47
+    senders = ("bob",)
+
+    number: int
+    places: RowNumbers = field(repr=False)

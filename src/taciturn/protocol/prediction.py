@@ -122,7 +122,7 @@ def whitened_rows(features: FeatureTable, whitening: Whitening | None) -> Featur
     """Rows as a table of whitened columns; as they are where weights are those of the columns."""
     if whitening is None:
         return features
-    return replace(features, values=whitening.apply(features.values))
+    return replace(features, values=whitening.apply_to_rows(features.values))
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:

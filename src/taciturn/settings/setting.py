@@ -25,6 +25,7 @@ class Scope(StrEnum):
     OUTPUT = "output"
     PRIVACY = "privacy"
     COMPUTE = "compute"
+    SERVE = "serve"
 
 
 class Panel(StrEnum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -26,6 +27,6 @@ def predict(
     """
     yield from shake_hands(greeting("alice", PREDICTION_TERMS, features))
     for number, rows in chunks(features.rows):
-        scores = features.values[rows] @ weights
+        scores = row_products(features.values[rows], weights)
         yield from send(scores_message(number, scores, grid, masks.fork(str(number))))
         yield from emit(RowsScored(rows.stop, features.rows))

@@ -19,8 +19,10 @@ Bob ends with whole scores: he has neither her part of one nor his own.
 
 from __future__ import annotations
 
-from taciturn.arrays import IntArray
-from taciturn.crypto.base import SecretKey
+from dataclasses import dataclass
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -28,7 +30,8 @@ from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.keyrings import OwnKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.messages import Hello
 from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks, shared_terms, whitened_rows
@@ -52,7 +55,7 @@ def predict(
     Raises:
         RemoteProtocolError: Bob's table has another number of columns than the share.
     """
-    scales, share, features = own.scales, own.values, whitened_rows(features, own.whitening)
+    scales, features = own.scales, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest))
     stated = shared_terms(terms, scales, "predict-mutual")
     hello = yield from shake_hands(greeting("alice", stated, features, size))
@@ -61,21 +64,70 @@ def predict(
             f"the peer's table has {hello.columns} columns, and {len(bobs.values)} weights are "
             "shared"
         )
-    ring = scales.ring(size, len(share))
-    seed = yield from agree_seed(entropy)
-    theirs = peer_keys(terms, ring, key_seed(seed, "bob"))
-    hers: OwnKeys[SecretKey] | None = None
-    if hello.columns:
-        other = scales.ring(hello.magnitude_bits, hello.columns)
-        hers = own_keys(terms, other, key_seed(seed, "alice"))
+    answers = yield from MutualAnswers.open(own, bobs, terms, entropy, size, hello)
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        whole = scales.feature_grid.nearest(features.values[rows])
-        coins = entropy.fork(f"scores {number}")
-        masked = yield from _ask_masked(hers, bobs.values, len(whole), number, coins)
-        mask = ring.centred(ring.product(whole, share) + masked)
-        matrix = Matrix((yield from theirs.receive()), whole, mask)
-        yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
+        yield from answers.answer(number, features.values[rows])
         yield from emit(RowsScored(rows.stop, features.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class MutualAnswers:
+    """Her side once the keys' seed is agreed on: answers for some rows at a time.
+
+    Args:
+        own: Her share of her weights.
+        bobs: Her share of Bob's.
+        ring: That of products with her columns.
+        theirs: Bob's key.
+        hers: Her own; None where he has no columns.
+        entropy: Her coins.
+    """
+
+    own: WeightShare
+    bobs: WeightShare
+    ring: Wrapping
+    theirs: PeerKeys[PublicKey]
+    hers: OwnKeys[SecretKey] | None
+    entropy: Entropy
+
+    @classmethod
+    def open(
+        cls,
+        own: WeightShare,
+        bobs: WeightShare,
+        terms: Terms,
+        entropy: Entropy,
+        size: int,
+        hello: Hello,
+    ) -> Program[MutualAnswers]:
+        """Agrees on the seed of the keys.
+
+        Args:
+            own: Her share of her weights.
+            bobs: Her share of Bob's.
+            terms: The agreement of the training.
+            entropy: Her coins.
+            size: No value of hers exceeds two to this.
+            hello: What Bob said of his table.
+        """
+        scales = own.scales
+        ring = scales.ring(size, len(own.values))
+        seed = yield from agree_seed(entropy)
+        theirs = peer_keys(terms, ring, key_seed(seed, "bob"))
+        hers: OwnKeys[SecretKey] | None = None
+        if hello.columns:
+            other = scales.ring(hello.magnitude_bits, hello.columns)
+            hers = own_keys(terms, other, key_seed(seed, "alice"))
+        return cls(own, bobs, ring, theirs, hers, entropy)
+
+    def answer(self, number: int, values: FloatArray) -> Program[None]:
+        """Answers for these rows, which nobody has asked for under this number before."""
+        whole = self.own.scales.feature_grid.nearest(values)
+        coins = self.entropy.fork(f"scores {number}")
+        masked = yield from _ask_masked(self.hers, self.bobs.values, len(whole), number, coins)
+        mask = self.ring.centred(self.ring.product(whole, self.own.values) + masked)
+        matrix = Matrix((yield from self.theirs.receive()), whole, mask)
+        yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
 
 
 def _ask_masked(

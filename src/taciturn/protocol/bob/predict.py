@@ -9,6 +9,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.bob.partners import receive_all_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -38,7 +39,7 @@ def predict(
     yield from together({name: shake_hands(ours) for name in names})
     scores = np.empty(features.rows)
     for number, rows in chunks(features.rows):
-        own = features.values[rows] @ weights
+        own = row_products(features.values[rows], weights)
         scores[rows] = (yield from receive_all_scores(names, number, len(own), grid)) + own
         yield from emit(RowsScored(rows.stop, features.rows))
     return scores

@@ -5,10 +5,12 @@ The chart of messages stands in Alice's file.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, Wrapping
+from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -16,7 +18,8 @@ from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.keyrings import PeerKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.messages import Hello
 from taciturn.protocol.mutual import Matrix, Question, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
@@ -46,33 +49,85 @@ def predict(
     Raises:
         RemoteProtocolError: Alice's table has another number of columns than the share.
     """
-    scales, share, features = alices.scales, alices.values, whitened_rows(features, own.whitening)
+    scales, features = alices.scales, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest) if features.columns else 0)
     stated = shared_terms(terms, scales, "predict-mutual")
     hello = yield from shake_hands(greeting("bob", stated, features, size))
-    if hello.columns != len(share):
+    if hello.columns != len(alices.values):
         raise RemoteProtocolError(
-            f"the peer's table has {hello.columns} columns, and {len(share)} weights are shared"
+            f"the peer's table has {hello.columns} columns, and {len(alices.values)} weights "
+            "are shared"
         )
-    ring = scales.ring(hello.magnitude_bits, len(share))
-    seed = yield from agree_seed(entropy)
-    his = own_keys(terms, ring, key_seed(seed, "bob"))
-    hers: PeerKeys[PublicKey] | None = None
-    if features.columns:
-        other = scales.ring(size, len(features.columns))
-        hers = peer_keys(terms, other, key_seed(seed, "alice"))
+    questions = yield from MutualQuestions.open(alices, own, terms, entropy, size, hello)
     scores, suspected_wraps = np.empty(features.rows), 0
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        whole = scales.feature_grid.nearest(features.values[rows])
-        coins = entropy.fork(f"scores {number}")
-        masks = yield from _answer_masked(hers, ring, whole, number, coins)
-        question = Question((yield from his.offer(coins)), share, len(whole))
-        theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
-        total = ring.centred(theirs - masks + ring.product(whole, own.values))
-        suspected_wraps += scales.suspected(total)
-        scores[rows] = scales.scores(total, len(scales.decay) - 1)
+        part = yield from questions.ask(number, features.values[rows])
+        scores[rows] = part.scores
+        suspected_wraps += part.suspected_wraps
         yield from emit(RowsScored(rows.stop, features.rows))
     return Scored(scores, suspected_wraps)
+
+
+@dataclass(frozen=True, slots=True)
+class MutualQuestions:
+    """His side once the keys' seed is agreed on: asks for some rows at a time.
+
+    Args:
+        alices: His share of Alice's weights.
+        own: His share of his own.
+        ring: That of products with her columns.
+        his: His key.
+        hers: Alice's; None where he has no columns.
+        entropy: His coins.
+    """
+
+    alices: WeightShare
+    own: WeightShare
+    ring: Wrapping
+    his: OwnKeys[SecretKey]
+    hers: PeerKeys[PublicKey] | None
+    entropy: Entropy
+
+    @classmethod
+    def open(
+        cls,
+        alices: WeightShare,
+        own: WeightShare,
+        terms: Terms,
+        entropy: Entropy,
+        size: int,
+        hello: Hello,
+    ) -> Program[MutualQuestions]:
+        """Agrees on the seed of the keys.
+
+        Args:
+            alices: His share of Alice's weights.
+            own: His share of his own.
+            terms: The agreement of the training.
+            entropy: His coins.
+            size: No value of his exceeds two to this.
+            hello: What Alice said of her table.
+        """
+        scales = alices.scales
+        ring = scales.ring(hello.magnitude_bits, len(alices.values))
+        seed = yield from agree_seed(entropy)
+        his = own_keys(terms, ring, key_seed(seed, "bob"))
+        hers: PeerKeys[PublicKey] | None = None
+        if len(own.values):
+            other = scales.ring(size, len(own.values))
+            hers = peer_keys(terms, other, key_seed(seed, "alice"))
+        return cls(alices, own, ring, his, hers, entropy)
+
+    def ask(self, number: int, values: FloatArray) -> Program[Scored]:
+        """The log-odds of these rows, which were not asked for under this number before."""
+        scales, ring = self.alices.scales, self.ring
+        whole = scales.feature_grid.nearest(values)
+        coins = self.entropy.fork(f"scores {number}")
+        masks = yield from _answer_masked(self.hers, ring, whole, number, coins)
+        question = Question((yield from self.his.offer(coins)), self.alices.values, len(whole))
+        theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
+        total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
+        return Scored(scales.scores(total, len(scales.decay) - 1), scales.suspected(total))
 
 
 def _answer_masked(

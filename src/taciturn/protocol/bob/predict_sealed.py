@@ -6,6 +6,7 @@ The chart of messages stands in Alice's file.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from functools import reduce
 
 import numpy as np
@@ -14,6 +15,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.sealed import Keys, ask_scores, ask_table_scores
@@ -61,9 +63,23 @@ def predict(
             reports=not partner.place.start,
         )
     )
+    return whole_scores(features.values, weights, answers, scales)
+
+
+def whole_scores(
+    values: FloatArray, weights: FloatArray, answers: Sequence[IntArray], scales: Scales
+) -> Scored:
+    """Bob's own part of the scores of some rows with that of all Alices.
+
+    Args:
+        values: His columns of the rows.
+        weights: His own weights.
+        answers: Each Alice's part, as values modulo t.
+        scales: Those of the shares.
+    """
     # Modulo t, where the masks of several Alices cancel.
     theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
-    scores = features.values @ weights + scales.scores(theirs, len(scales.decay) - 1)
+    scores = row_products(values, weights) + scales.scores(theirs, len(scales.decay) - 1)
     # Whatever the numbers are, he continues: an end here would tell that they are none.
     return Scored(np.nan_to_num(scores), scales.suspected(theirs))
 

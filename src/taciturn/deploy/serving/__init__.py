@@ -1,0 +1,1 @@
+"""Scores on demand between two machines: what each side does beside the programs."""

@@ -1,0 +1,225 @@
+"""Alice's side of a service: she stands by, looks rows up, counts them, and gives scores to Bob."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.score_book import ScoreBook
+from taciturn.deploy.serving.sources import RowSource
+from taciturn.deploy.serving.standing import StandingModel, StandingSession
+from taciturn.deploy.serving.usage import RowLimits, Usage
+from taciturn.deploy.session import Meeting
+from taciturn.deploy.tagged import TaggedRows
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import BudgetExceeded
+from taciturn.protocol.alice.serve import Asked, Responder
+from taciturn.protocol.serving import ROUNDS, Verdict
+from taciturn.rng import KeyedEntropy
+
+
+@dataclass(slots=True)
+class Served:
+    """What a partner has done so far, for whoever watches.
+
+    Args:
+        rounds: How often she was asked.
+        rows: How many scores she gave.
+        refused: How many rows she refused, by verdict.
+        connected: Whether Bob is there.
+    """
+
+    rounds: int = 0
+    rows: int = 0
+    refused: int = 0
+    connected: bool = False
+
+
+class ScoreCount:
+    """Alice's limits: what Bob was given before, and what he is given now.
+
+    Args:
+        book: What trainings and predictions have given.
+        usage: What services have given.
+        partner: Bob's name.
+        rows_per_day: The most rows a day; None for any number.
+    """
+
+    def __init__(
+        self, book: ScoreBook, usage: Usage, partner: str, rows_per_day: int | None
+    ) -> None:
+        self._book, self._usage, self._partner = book, usage, partner
+        self._rows_per_day, self._limits = rows_per_day, RowLimits(ever=book.limit)
+        self._read: tuple[int, int] | None = None
+        self._counts = TaggedRows()
+
+    def admit(self, rows: int) -> int:
+        """How many of so many rows may be asked for today; they are counted, had or not.
+
+        Raises:
+            OutputError: The counts cannot be written.
+        """
+        if self._rows_per_day is None:
+            return rows
+        return self._usage.admit(self._partner, rows, self._rows_per_day)
+
+    def spend(self, ids: Sequence[str], *, count: bool = True) -> list[bool]:
+        """Counts rows before their scores leave; says which may.
+
+        Args:
+            ids: The rows.
+            count: False to look only.
+
+        Raises:
+            FileError: The score book cannot be read.
+            OutputError: The counts cannot be written.
+        """
+        if not ids:
+            return []
+        if self._book.limit is not None and self._book.changed != self._read:
+            # A training or a prediction may have counted meanwhile.
+            self._read = self._book.changed
+            self._counts = self._book.counts()
+        given = self._given(ids) if len(self._counts) else ()
+        return self._usage.spend(self._partner, ids, self._limits, given, count=count)
+
+    def _given(self, ids: Sequence[str]) -> list[int]:
+        tags = np.array(self._usage.tags(ids), dtype=np.int64).view(np.uint64)
+        order = np.argsort(tags)
+        codes = np.empty(len(tags), dtype=np.int64)
+        codes[order] = self._counts.codes_of(tags[order])
+        return [int(code) for code in codes]
+
+
+class ScorePartner:
+    """Alice, standing by.
+
+    Args:
+        config: Her settings.
+        model: Her model.
+        source: Her rows.
+        count: Her limits.
+        endpoint: Her way to Bob.
+        callbacks: Who is told what happens.
+        common: The rows that both sides have; None where any may be asked for.
+    """
+
+    def __init__(
+        self,
+        config: PartyConfig,
+        model: StandingModel,
+        source: RowSource,
+        count: ScoreCount,
+        endpoint: Endpoints,
+        callbacks: Callbacks,
+        common: frozenset[str] | None = None,
+    ) -> None:
+        self._model, self._source, self._count = model, source, count
+        self._common = common
+        self._stop, self.served = threading.Event(), Served()
+        self._session = StandingSession(config, endpoint, callbacks, self._stop)
+        self._coordinates = model.coordinates()
+        # While nothing is under way that a signal would cut short.
+        self._waiting = True
+
+    def run(self) -> None:
+        """Serves until ``end`` or ``interrupt``."""
+        self._session.log("standing by")
+        try:
+            self._session.run(self._stay, self._away)
+        except KeyboardInterrupt:
+            # Of ``interrupt``: the peer has been told.
+            if not self._stop.is_set():
+                raise
+        self._session.log("stopped", rows=self.served.rows, rounds=self.served.rounds)
+
+    def end(self) -> None:
+        """Ends after the round under way; a wait for the next one is not cut short."""
+        self._stop.set()
+
+    def interrupt(self) -> None:
+        """Ends after the round under way; called in the thread that runs, as by a signal.
+
+        Raises:
+            KeyboardInterrupt: No round is under way.
+        """
+        self._stop.set()
+        if self._waiting:
+            raise KeyboardInterrupt
+
+    def _away(self, reason: str) -> None:
+        self.served.connected = False
+
+    def _stay(self, meeting: Meeting) -> None:
+        program = self._model.open_alice(KeyedEntropy.from_system())
+        responder = cast(Responder, meeting.run(program))
+        self._session.met()
+        self._session.log("serving")
+        self.served.connected = True
+        while responder.rounds < ROUNDS and not self._stop.is_set():
+            asked = meeting.run(responder.asked())
+            with self._busy():
+                self._answer(meeting, responder, asked)
+
+    @contextmanager
+    def _busy(self) -> Iterator[None]:
+        self._waiting = False
+        try:
+            yield
+        finally:
+            self._waiting = True
+
+    def _answer(self, meeting: Meeting, responder: Responder, asked: Asked) -> None:
+        """One round; the scores are counted before they leave."""
+        self.served.rounds += 1
+        if not asked.ids:
+            meeting.run(responder.held(asked, ()))
+            return
+        values, verdicts = self._looked_up(asked.ids)
+        several = bool(responder.masks)
+        # Of several Alices it is not known yet which rows are due: looked at now, counted then.
+        verdicts = self._limited(asked.ids, verdicts, count=not several)
+        due = meeting.run(responder.held(asked, verdicts))
+        if several and not all(self._count.spend([asked.ids[at] for at in due.tolist()])):
+            raise BudgetExceeded(
+                "another program has used up the scores of a row meanwhile",
+                setting="scores_per_row",
+                hint="nothing was sent; the next round says which rows are left",
+            )
+        self.served.refused += len(asked.ids) - len(due)
+        if len(due):
+            meeting.run(responder.give(asked, due, values[due]))
+            self.served.rows += len(due)
+
+    def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
+        """Her rows, as far as the day allows to look."""
+        admitted = self._count.admit(len(ids))
+        taken = self._source.take(ids[:admitted])
+        values = self._coordinates(taken.values)
+        unfit = self._model.unfit(values) | taken.unfit.keys()
+        verdicts = [Verdict.HELD] * admitted + [Verdict.DAY_SPENT] * (len(ids) - admitted)
+        for place in unfit:
+            verdicts[place] = Verdict.UNFIT
+        for place, name in enumerate(ids[:admitted]):
+            if place in taken.unknown or not (self._common is None or name in self._common):
+                verdicts[place] = Verdict.UNKNOWN
+        return values, verdicts
+
+    def _limited(
+        self, ids: Sequence[str], verdicts: list[Verdict], *, count: bool
+    ) -> list[Verdict]:
+        """The verdicts after the limits of each row."""
+        held = [place for place, verdict in enumerate(verdicts) if verdict is Verdict.HELD]
+        allowed = self._count.spend([ids[place] for place in held], count=count)
+        for place, may in zip(held, allowed, strict=True):
+            if not may:
+                verdicts[place] = Verdict.ROW_SPENT
+        return verdicts

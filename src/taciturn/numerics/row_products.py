@@ -1,0 +1,41 @@
+"""Products of rows that do not depend on which rows stand beside them.
+
+A matrix product of a BLAS adds up a row in another order when there are other rows, so that its
+last bit may differ. A score that is served alone must be the one that a file of rows gives: here
+the columns are added one after the other, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.mapped import row_blocks
+
+
+def row_products(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """``values @ weights``, each row for itself.
+
+    >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0])).tolist()
+    [12.0, 34.0]
+    """
+    products = np.zeros(len(values))
+    for place, block in row_blocks(values):
+        total = products[place]
+        for column, weight in zip(block.T, weights, strict=True):
+            total += column * weight
+    return products
+
+
+def row_transforms(values: FloatArray, matrix: FloatArray) -> FloatArray:
+    """``values @ matrix``, each row for itself.
+
+    >>> row_transforms(np.array([[1.0, 2.0]]), np.array([[1.0, 0.0], [1.0, 3.0]])).tolist()
+    [[3.0, 6.0]]
+    """
+    transformed = np.zeros((len(values), matrix.shape[1]))
+    for place, block in row_blocks(values):
+        total = transformed[place]
+        for column, line in zip(block.T, matrix, strict=True):
+            total += column[:, np.newaxis] * line
+    return transformed

@@ -1,0 +1,267 @@
+"""Alice's side of scores on demand. The chart stands in ``taciturn.protocol.serving``.
+
+A round is three programs, so that whoever drives them can look rows up and count them in between:
+``asked`` gives the ids, ``held`` says what she has, ``give`` sends the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.crypto.base import EncryptedVector, PublicKey, TableSize
+from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.predict_mutual import MutualAnswers
+from taciturn.protocol.alice.sealed import Keys, own_scores
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
+from taciturn.protocol.messages import (
+    Hello,
+    PublicBytes,
+    RowsAsked,
+    RowsDue,
+    RowsHeld,
+    SealedScores,
+    SealedWeights,
+)
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.scores import scores_message
+from taciturn.protocol.serving import (
+    MOST_ASKED,
+    ROUNDS,
+    Verdict,
+    block_of,
+    list_name,
+    read_ids,
+)
+from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+class Answers(Protocol):
+    """How the scores of a round are given with one kind of model."""
+
+    def open(self, hello: Hello) -> Program[None]:
+        """Makes ready, after the greetings."""
+        ...
+
+    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+        """Gives the scores of some rows.
+
+        Args:
+            number: The round.
+            values: Her columns of the rows that are due, prepared and, where weights are, whitened.
+            asked: How many rows Bob asked for.
+            masks: Those of one of several Alices, for this list alone.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RevealedAnswers:
+    """From weights that she has.
+
+    Args:
+        weights: Hers.
+        grid: The public scale of scores.
+    """
+
+    weights: FloatArray = field(repr=False)
+    grid: FixedPoint
+
+    def open(self, hello: Hello) -> Program[None]:
+        """Nothing is to be made ready."""
+        yield from ()
+
+    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+        """Sends ``X_A w_A``."""
+        scores = row_products(values, self.weights)
+        yield from send(scores_message(number, scores, self.grid, masks))
+
+
+class SealedAnswers:
+    """From shares of her weights.
+
+    Args:
+        share: Hers.
+        terms: The agreement of the training.
+        size: No value of a row exceeds two to this.
+        entropy: Her coins.
+    """
+
+    def __init__(self, share: WeightShare, terms: Terms, size: int, entropy: Entropy) -> None:
+        self._share, self._terms, self._size, self._entropy = share, terms, size, entropy
+        self._ring = share.scales.ring(size, len(share.values))
+        self._keys: Keys | None = None
+        # Bob's vector, by the size of a round; of schemes without tables there is one for all.
+        self._vectors: dict[int, tuple[PublicKey, EncryptedVector]] = {}
+
+    def open(self, hello: Hello) -> Program[None]:
+        """Agrees on the seed of Bob's keys.
+
+        Raises:
+            CryptoError: So many answers would tell more of a table than their scores.
+        """
+        scheme = self._terms.scheme
+        if scheme.whole_tables:
+            size = TableSize(MOST_ASKED, len(self._share.values))
+            scheme.check_tables(self._ring, size, ROUNDS)
+        seed = yield from agree_seed(self._entropy)
+        self._keys = Keys(self._terms, self._ring, seed)
+
+    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+        """Sends ``<X_A v + X_A u>``, filled up to the size of the round."""
+        tables, scales = self._terms.scheme.whole_tables, self._share.scales
+        block = block_of(asked) if tables else 0
+        key, vector = yield from self._vector(block, number)
+        coins = self._entropy.fork(f"scores {number}")
+        if not tables:
+            whole = scales.feature_grid.nearest(values)
+            own = self._own(whole, coins, masks)
+            matrix, mask = key.prepare(whole), key.mask_of(own, coins.fork("multiples"))
+            answer = key.masked_product(matrix, vector, mask, coins)
+            yield from send(SealedScores(number, answer))
+            return
+        rounded: IntArray = np.zeros((block, values.shape[1]), dtype=np.int64)
+        rounded[: len(values)] = scales.feature_grid.rounded(values)
+        own = self._own(rounded, coins, masks)
+        table = key.table(rounded, 0)
+        try:
+            for part in self._terms.scheme.row_parts(table.size):
+                product = table.product(vector, own[part], coins, part)
+                yield from send(SealedScores(number, product))
+        finally:
+            table.close()
+
+    def _own(self, whole: IntArray | FloatArray, coins: Entropy, masks: ZeroSum) -> IntArray:
+        dither = self._terms.agreement.dither or 0.0
+        share, scales = self._share.values, self._share.scales
+        return own_scores(self._ring, scales, whole, share, coins, dither, masks)
+
+    def _vector(self, block: int, number: int) -> Program[tuple[PublicKey, EncryptedVector]]:
+        """Bob's share of her weights under his key: kept, or on its way."""
+        if block in self._vectors:
+            return self._vectors[block]
+        if self._keys is None:
+            raise RemoteProtocolError("the peer asks before keys are agreed on")
+        key = yield from self._keys.receive()
+        sent = yield from receive(SealedWeights)
+        require_turn("SealedWeights", sent.iteration, number)
+        if sent.weights.length != len(self._share.values):
+            raise RemoteProtocolError(
+                f"the peer's weight share has {sent.weights.length} entries for "
+                f"{len(self._share.values)} columns"
+            )
+        self._vectors[block] = key, sent.weights
+        return key, sent.weights
+
+
+class SharedAnswers:
+    """From shares of all weights.
+
+    Args:
+        own: Her share of her weights.
+        bobs: Her share of Bob's.
+        terms: The agreement of the training.
+        size: No value of a row exceeds two to this.
+        entropy: Her coins.
+    """
+
+    def __init__(
+        self, own: WeightShare, bobs: WeightShare, terms: Terms, size: int, entropy: Entropy
+    ) -> None:
+        self._own, self._bobs, self._terms, self._size = own, bobs, terms, size
+        self._entropy = entropy
+        self._answers: MutualAnswers | None = None
+
+    def open(self, hello: Hello) -> Program[None]:
+        """Agrees on the seed of the keys.
+
+        Raises:
+            RemoteProtocolError: Bob's table has another number of columns than the share.
+        """
+        if hello.columns != len(self._bobs.values):
+            raise RemoteProtocolError(
+                f"the peer's table has {hello.columns} columns, and {len(self._bobs.values)} "
+                "weights are shared"
+            )
+        self._answers = yield from MutualAnswers.open(
+            self._own, self._bobs, self._terms, self._entropy, self._size, hello
+        )
+
+    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+        """Answers for these rows."""
+        if self._answers is None:
+            raise RemoteProtocolError("the peer asks before keys are agreed on")
+        yield from self._answers.answer(number, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What Bob asks for in a round.
+
+    Args:
+        number: Which round it is.
+        ids: The rows.
+    """
+
+    number: int
+    ids: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(slots=True)
+class Responder:
+    """Alice in a meeting that stays.
+
+    Args:
+        answers: How scores are given.
+        masks: Those of one of several Alices; none where she is the only one.
+        rounds: How many there were.
+    """
+
+    answers: Answers
+    masks: ZeroSum = NO_MASKS
+    rounds: int = 0
+
+    def asked(self) -> Program[Asked]:
+        """Waits for the next round.
+
+        Raises:
+            RemoteProtocolError: What Bob asks for is none.
+        """
+        message = yield from receive(RowsAsked)
+        require_turn("RowsAsked", message.number, self.rounds)
+        self.rounds += 1
+        return Asked(message.number, read_ids(message.ids))
+
+    def held(self, asked: Asked, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
+        """Says what she has of it.
+
+        Returns:
+            The places of the rows that are due.
+
+        Raises:
+            RemoteProtocolError: Bob wants others than she has.
+        """
+        yield from send(RowsHeld(asked.number, PublicBytes(bytes(verdicts))))
+        own = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
+        if not self.masks:
+            return own
+        message = yield from receive(RowsDue)
+        require_turn("RowsDue", message.number, asked.number)
+        if not np.isin(message.places, own).all():
+            raise RemoteProtocolError("the peer wants rows that this side does not have")
+        return message.places
+
+    def give(self, asked: Asked, due: IndexArray, values: FloatArray) -> Program[None]:
+        """Gives the scores of the rows that are due, of which there is one at least."""
+        ids = [asked.ids[place] for place in due.tolist()]
+        masks = self.masks.fork(list_name(asked.number, ids)) if self.masks else NO_MASKS
+        yield from self.answers.give(asked.number, values, len(asked.ids), masks)

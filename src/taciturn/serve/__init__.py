@@ -1,0 +1,1 @@
+"""Scores over HTTP at Bob's side: an ASGI application, its callers, its server."""

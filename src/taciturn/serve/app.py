@@ -1,0 +1,227 @@
+"""The ASGI application: paths, callers, limits of a request, and answers in JSON.
+
+It may be mounted in another one. Every answer has the name of the model's training and a number of
+the request, which the log has too. Nothing of a row is in the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from taciturn.rng import SystemEntropy
+from taciturn.serve.callers import Caller, Callers
+from taciturn.serve.metrics import CONTENT_TYPE, ServiceFigures, service_exposition
+from taciturn.serve.openapi import openapi, reference_page
+from taciturn.serve.refusals import Refusal
+from taciturn.serve.requests import Wanted, one_row, several_rows
+from taciturn.serve.scorer import Scorer
+
+MOST_BODY_BYTES = 8 << 20
+BODY_SECONDS = 20.0
+RETRY_SECONDS = 1
+CERTIFICATE_NAME = "taciturn.caller"
+"""Where a server leaves the name in the caller's certificate, in the state of the scope."""
+
+Say = Callable[..., None]
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class ScoringApp:
+    """The application.
+
+    Args:
+        scorer: What scores.
+        callers: Who may ask.
+        about: What ``GET /v1/model`` says.
+        log: Where a line for each request goes.
+    """
+
+    def __init__(self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Say) -> None:
+        self._scorer, self._callers, self._about, self._log = scorer, callers, about, log
+        self.figures = ServiceFigures()
+        self._session = str(about["model"])
+        paths: dict[str, tuple[str, Handler]] = {
+            "/v1/score": ("POST", self._one),
+            "/v1/scores": ("POST", self._several),
+            "/v1/model": ("GET", self._model),
+            "/metrics": ("GET", self._metrics),
+        }
+        self._open: dict[str, Handler] = {
+            "/healthz": self._health,
+            "/readyz": self._ready,
+            "/openapi.json": self._openapi,
+            "/": self._page,
+        }
+        routes = [
+            Route(path, self._noted(self._authenticated(handler)), methods=[method])
+            for path, (method, handler) in paths.items()
+        ]
+        routes += [Route(path, self._noted(handler)) for path, handler in self._open.items()]
+        self.asgi = Starlette(routes=routes, exception_handlers={HTTPException: self._astray})
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        """The ASGI interface."""
+        await self.asgi(scope, receive, send)
+
+    def _noted(self, handler: Handler) -> Handler:
+        """A handler whose requests are counted and logged, and whose refusals become answers."""
+
+        async def handle(request: Request) -> Response:
+            start, number = time.perf_counter(), SystemEntropy().token(8).hex()
+            request.state.number = number
+            try:
+                response = await handler(request)
+            except Refusal as refusal:
+                response = _refused(refusal, number)
+            except Exception as problem:
+                response = _refused(Refusal("bug"), number)
+                self._log("a bug", number=number, kind=type(problem).__name__)
+            self._note(request, response.status_code, time.perf_counter() - start)
+            return response
+
+        return handle
+
+    def _note(self, request: Request, status: int, seconds: float) -> None:
+        self.figures.requests[status] += 1
+        if request.url.path in self._open:
+            return
+        caller: Caller | None = getattr(request.state, "caller", None)
+        self._log(
+            "request",
+            number=request.state.number,
+            path=request.url.path,
+            caller=caller.name if caller else None,
+            status=status,
+            rows=getattr(request.state, "rows", 0),
+            seconds=round(seconds, 6),
+        )
+
+    def _authenticated(self, handler: Handler) -> Handler:
+        async def handle(request: Request) -> Response:
+            request.state.caller = self._caller(request)
+            return await handler(request)
+
+        return handle
+
+    def _caller(self, request: Request) -> Caller:
+        """Who asks.
+
+        Raises:
+            Refusal: Nobody who may.
+        """
+        name = request.scope.get("state", {}).get(CERTIFICATE_NAME)
+        if name is not None:
+            caller = self._callers.by_certificate(str(name))
+            if caller is None:
+                raise Refusal("not-allowed")
+            return caller
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        shown = self._callers.by_token(token.strip()) if kind.lower() == "bearer" else None
+        if shown is None:
+            raise Refusal("not-authenticated")
+        return shown
+
+    async def _one(self, request: Request) -> Response:
+        wanted = one_row(await _body(request))
+        (answer,) = await self._scored(request, wanted)
+        if "refused" in answer:
+            code = answer["refused"]["code"]
+            refusal = Refusal(code)
+            content = {"error": answer["refused"], "id": answer["id"], **self._stamp(request)}
+            return JSONResponse(content, refusal.status)
+        return JSONResponse({**answer, **self._stamp(request)})
+
+    async def _several(self, request: Request) -> Response:
+        most = self._scorer.limits.request_rows
+        wanted = several_rows(await _body(request), most)
+        answers = await self._scored(request, wanted)
+        return JSONResponse({"rows": answers, **self._stamp(request)})
+
+    async def _scored(self, request: Request, wanted: Wanted) -> list[dict[str, Any]]:
+        start = time.perf_counter()
+        request.state.rows = len(wanted)
+        answers = await self._scorer.answers(wanted, request.state.caller)
+        for answer in answers:
+            self.figures.rows[answer["refused"]["code"] if "refused" in answer else "scored"] += 1
+        self.figures.seconds.add(time.perf_counter() - start)
+        return answers
+
+    def _stamp(self, request: Request) -> dict[str, Any]:
+        return {"model": self._session, "request": request.state.number}
+
+    async def _model(self, request: Request) -> Response:
+        return JSONResponse({**self._about, "request": request.state.number})
+
+    async def _metrics(self, request: Request) -> Response:
+        text = service_exposition(
+            self.figures, self._scorer.desk.seen, self._scorer.active, self._session
+        )
+        return PlainTextResponse(text, media_type=CONTENT_TYPE)
+
+    async def _health(self, request: Request) -> Response:
+        return JSONResponse({"alive": True})
+
+    async def _ready(self, request: Request) -> Response:
+        seen = self._scorer.desk.seen
+        ready = seen.connected and not self._scorer.stopping
+        content = {"ready": ready, "partner": "connected" if seen.connected else "away"}
+        return JSONResponse(content, 200 if ready else 503)
+
+    async def _openapi(self, request: Request) -> Response:
+        return JSONResponse(openapi(self._scorer.limits.request_rows, self._scorer.columns))
+
+    async def _page(self, request: Request) -> Response:
+        page = reference_page(openapi(self._scorer.limits.request_rows, self._scorer.columns))
+        policy = "default-src 'none'; style-src 'unsafe-inline'"
+        return HTMLResponse(page, headers={"Content-Security-Policy": policy})
+
+    async def _astray(self, request: Request, problem: Exception) -> Response:
+        status = getattr(problem, "status_code", 404)
+        code = "wrong-method" if status == 405 else "not-found"
+        self.figures.requests[status] += 1
+        return _refused(Refusal(code), SystemEntropy().token(8).hex())
+
+
+def _refused(refusal: Refusal, number: str) -> Response:
+    headers = {}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if refusal.status == 503:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    return JSONResponse(
+        {"error": refusal.to_json(), "request": number}, refusal.status, headers=headers
+    )
+
+
+async def _body(request: Request) -> bytes:
+    """The body of a request, of which no more is read than is allowed.
+
+    Raises:
+        Refusal: It is not JSON by its header, too large, or too slow.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise Refusal("wrong-type")
+    announced = request.headers.get("content-length", "0")
+    if not announced.isdecimal() or int(announced) > MOST_BODY_BYTES:
+        raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                size += len(part)
+                if size > MOST_BODY_BYTES:
+                    raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
+                parts.append(part)
+    except TimeoutError:
+        raise Refusal("slow-request") from None
+    return b"".join(parts)

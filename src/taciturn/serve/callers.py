@@ -1,0 +1,161 @@
+"""Who may ask for scores, and how much: callers by token, or by certificate.
+
+The file is TOML, for its owner's eyes only (mode 0600). It holds no token, only its SHA-256: a
+token has 256 random bits, so that no salt or slow hash is needed.
+
+::
+
+    [callers.crm]
+    token-sha256 = "9f86d08…"
+    rows-per-day = 10000        # in place of the number in the party's file
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from taciturn.deploy.transport.address import check_name
+from taciturn.errors import ConfigError, FileError
+from taciturn.files import write_private
+from taciturn.rng import SystemEntropy
+from taciturn.settings.checked import Checked, PositiveInt
+
+TOKEN_BYTES = 32
+
+
+class _Line(Checked):
+    """What the file says of one caller."""
+
+    token_sha256: Annotated[str | None, Field(pattern="^[0-9a-f]{64}$")] = None
+    rows_per_day: PositiveInt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One who may ask.
+
+    Args:
+        name: Under which its requests are counted and logged.
+        rows_per_day: The most rows of a day; None for the service's own limit.
+    """
+
+    name: str
+    rows_per_day: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """All who may ask.
+
+    Args:
+        by_name: Those of the file; None where there is no file, and a certificate is enough.
+        digests: The SHA-256 of each one's token.
+    """
+
+    by_name: Mapping[str, Caller] | None = None
+    digests: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, path: Path) -> Callers:
+        """Reads the file.
+
+        Raises:
+            FileError: It cannot be read, or others may read it.
+            ConfigError: It is not such a file.
+        """
+        lines = _lines(path)
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode) and mode & 0o077:
+            raise FileError(
+                "others on this machine may read or change who may ask for scores",
+                where=str(path),
+                hint=f"chmod 600 {path}",
+            )
+        names = {name: Caller(name, line.rows_per_day) for name, line in lines.items()}
+        digests = {
+            name: bytes.fromhex(line.token_sha256)
+            for name, line in lines.items()
+            if line.token_sha256 is not None
+        }
+        return cls(names, digests)
+
+    def by_token(self, token: str) -> Caller | None:
+        """Whose token it is; None where it is nobody's. The time does not depend on whose."""
+        shown, owner = hashlib.sha256(token.encode()).digest(), None
+        for name, digest in self.digests.items():
+            if hmac.compare_digest(shown, digest):
+                owner = name
+        return None if owner is None or self.by_name is None else self.by_name[owner]
+
+    def by_certificate(self, name: str) -> Caller | None:
+        """Who has a certificate in this name; None where the file does not list it."""
+        return Caller(name) if self.by_name is None else self.by_name.get(name)
+
+
+def new_token(path: Path, name: str) -> str:
+    """Adds a caller to the file, or gives one that is there another token.
+
+    Returns:
+        The token, which is nowhere else.
+
+    Raises:
+        ConfigError: The name is none, or the file is not such a file.
+        OutputError: It cannot be written.
+    """
+    check_name(name, "caller")
+    lines = _lines(path) if path.exists() else {}
+    token = SystemEntropy().token(TOKEN_BYTES).hex()
+    digest = hashlib.sha256(token.encode()).hexdigest()
+    former = lines.get(name, _Line())
+    lines[name] = former.model_copy(update={"token_sha256": digest})
+    write_private(path, "\n".join(_section(key, line) for key, line in lines.items()))
+    return token
+
+
+def _section(name: str, line: _Line) -> str:
+    text = f'[callers."{name}"]\n'
+    if line.token_sha256 is not None:
+        text += f'token-sha256 = "{line.token_sha256}"\n'
+    if line.rows_per_day is not None:
+        text += f"rows-per-day = {line.rows_per_day}\n"
+    return text
+
+
+def _lines(path: Path) -> dict[str, _Line]:
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise FileError(
+            f"the file of callers cannot be read: {problem.strerror}",
+            where=str(path),
+            hint="taciturn serve bob.toml --new-token NAME makes it",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
+    callers = values.pop("callers", {})
+    if values or not isinstance(callers, dict):
+        raise ConfigError(
+            f"unknown section {next(iter(values), 'callers')}",
+            where=str(path),
+            hint="each caller has a section: [callers.NAME]",
+        )
+    lines = {}
+    for name, line in callers.items():
+        try:
+            lines[name] = _Line.of(line if isinstance(line, dict) else {"": line})
+        except ConfigError as problem:
+            raise ConfigError(
+                problem.message,
+                where=f"{path}, [callers.{name}]",
+                hint="a caller has token-sha256 and rows-per-day",
+            ) from None
+    return lines

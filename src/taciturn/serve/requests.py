@@ -1,0 +1,131 @@
+"""What callers send: one row or several, by id, or with Bob's columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from taciturn.protocol.serving import MOST_ID_LETTERS
+from taciturn.serve.refusals import Refusal
+
+RowId = Annotated[str, Field(min_length=1, max_length=MOST_ID_LETTERS)]
+Value = str | bool | int | float | None
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class RowRequest(_Strict):
+    """One row to score."""
+
+    id: RowId
+    columns: Annotated[
+        dict[str, Value] | None,
+        Field(description="This side's columns of the row; without them it is looked up."),
+    ] = None
+
+
+class BatchRequest(_Strict):
+    """Several rows to score: ``ids``, or ``rows`` with columns; each id once."""
+
+    ids: list[RowId] | None = None
+    rows: list[RowRequest] | None = None
+
+
+R = TypeVar("R", bound=_Strict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The rows of a request.
+
+    Args:
+        ids: As the caller spells them.
+        columns: This side's columns of each; None where they are looked up.
+    """
+
+    ids: tuple[str, ...]
+    columns: tuple[dict[str, Any] | None, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def parsed(body: bytes) -> Any:  # noqa: ANN401 - JSON
+    """The JSON of a body; NaN and Infinity are none.
+
+    Raises:
+        Refusal: It is none.
+    """
+
+    def refuse(word: str) -> NoReturn:
+        raise ValueError(word)
+
+    try:
+        return json.loads(body, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        raise Refusal("not-json") from None
+
+
+def one_row(body: bytes) -> Wanted:
+    """The row of a request for one.
+
+    Raises:
+        Refusal: It is no such request.
+    """
+    request = _checked(RowRequest, parsed(body))
+    return Wanted((request.id,), (request.columns,))
+
+
+def several_rows(body: bytes, most: int) -> Wanted:
+    """The rows of a request for several.
+
+    Args:
+        body: The request.
+        most: How many there may be.
+
+    Raises:
+        Refusal: It is no such request, or has too many rows, or one twice.
+    """
+    request = _checked(BatchRequest, parsed(body))
+    if (request.ids is None) == (request.rows is None):
+        raise Refusal("wrong-request", "give either ids or rows")
+    rows = request.rows or [RowRequest(id=name) for name in request.ids or ()]
+    if not rows:
+        raise Refusal("wrong-request", "it has no row")
+    if len(rows) > most:
+        raise Refusal("too-large", f"{len(rows)} rows, and {most} are the most")
+    ids = tuple(row.id for row in rows)
+    if len({*ids}) != len(ids):
+        raise Refusal("wrong-request", "an id is there twice")
+    return Wanted(ids, tuple(row.columns for row in rows))
+
+
+def require_columns(wanted: Wanted, known: Sequence[str]) -> None:
+    """Insists that the columns of a request are the model's.
+
+    Raises:
+        Refusal: One is not, or one is absent: what is missing is said by null.
+    """
+    names = {*known}
+    for columns in wanted.columns:
+        if columns is None:
+            continue
+        if extra := columns.keys() - names:
+            raise Refusal("unknown-column", repr(min(extra)))
+        if lacking := names - columns.keys():
+            raise Refusal("wrong-request", f"column {min(lacking)!r} is absent; null is missing")
+
+
+def _checked(kind: type[R], values: object) -> R:
+    try:
+        return kind.model_validate(values)
+    except ValidationError as problem:
+        error = problem.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in error["loc"][:3])
+        raise Refusal("wrong-request", f"{place}: {error['msg']}" if place else "") from None

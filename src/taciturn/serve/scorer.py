@@ -1,0 +1,247 @@
+"""``Scorer``: from the rows of a request to its answers; knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import Normalisation
+from taciturn.deploy.serving.desk import Answered, Desk, Job
+from taciturn.deploy.serving.sources import Preparer, RowSource, Taken
+from taciturn.deploy.serving.standing import StandingModel
+from taciturn.deploy.serving.usage import RowLimits, Usage
+from taciturn.deploy.used_model import scored_rows
+from taciturn.errors import DataError, OutputError, PeerAbsent, RowIdError
+from taciturn.numerics.threshold import Threshold
+from taciturn.protocol.serving import MOST_ASKED, Verdict
+from taciturn.serve.callers import Caller
+from taciturn.serve.refusals import OF_VERDICTS, Refusal, refusal_json
+from taciturn.serve.requests import Wanted, require_columns
+
+R = TypeVar("R")
+# Whose rows are counted where it is no matter who asks.
+EVERYBODY = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """What may be asked for.
+
+    Args:
+        rows_per_day: By a caller for whom the file of callers has no other number; None for any.
+        row_per_day: One row, by all callers; None for any number.
+        request_rows: Rows of one request.
+        request_seconds: How long a request waits for its scores.
+        most_waiting: Requests at a time.
+    """
+
+    rows_per_day: int | None
+    row_per_day: int | None
+    request_rows: int
+    request_seconds: float
+    most_waiting: int
+
+
+class Scorer:
+    """Scores the rows of requests.
+
+    Args:
+        model: Bob's model.
+        threshold: Above which the class is 1.
+        normalisation: How ids are compared.
+        source: His rows.
+        preparer: For columns in a request.
+        desk: Where Alice is asked.
+        usage: Where it is counted.
+        limits: What may be asked for.
+        common: The rows that both sides have; None where any may be asked for.
+    """
+
+    def __init__(
+        self,
+        model: StandingModel,
+        threshold: Threshold,
+        normalisation: Normalisation,
+        source: RowSource,
+        preparer: Preparer,
+        desk: Desk,
+        usage: Usage,
+        limits: ServiceLimits,
+        common: frozenset[str] | None = None,
+    ) -> None:
+        self._rows_of_both = common
+        self._model, self._threshold, self._normalisation = model, threshold, normalisation
+        self._source, self._preparer, self.desk, self._usage = source, preparer, desk, usage
+        self.limits, self.columns = limits, preparer.columns
+        self.active, self.stopping = 0, False
+
+    async def answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
+        """An answer for each row, in the order of the request.
+
+        Raises:
+            Refusal: The request as a whole has none.
+        """
+        if self.stopping:
+            raise Refusal("stopping")
+        if self.active >= self.limits.most_waiting:
+            raise Refusal("busy")
+        self.active += 1
+        try:
+            return await self._answers(wanted, caller)
+        finally:
+            self.active -= 1
+
+    async def _answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
+        deadline = time.monotonic() + self.limits.request_seconds
+        require_columns(wanted, self.columns)
+        ids = self._common(wanted.ids)
+        await self._admit(caller, len(ids))
+        taken = await self._taken(wanted, ids)
+        values = self.desk.coordinates(taken.values)
+        refused: dict[int, dict[str, Any]] = {}
+        for place in taken.unknown:
+            refused[place] = refusal_json("unknown-id", "this side has none")
+        for place, name in enumerate(ids if self._rows_of_both is not None else ()):
+            if self._rows_of_both is not None and name not in self._rows_of_both:
+                refused[place] = refusal_json("unknown-id", "not among the rows that both have")
+        for place, reason in taken.unfit.items():
+            refused[place] = refusal_json("unfit-row", reason)
+        for place in self._model.unfit(values) - refused.keys():
+            refused[place] = refusal_json("unfit-row", "a value is far beyond those of training")
+        asked = [place for place in range(len(ids)) if place not in refused]
+        asked = await self._within_day(asked, ids, refused)
+        names = [ids[place] for place in asked]
+        answered = await self._ask(names, values[asked], deadline)
+        for place, verdict in zip(asked, answered.verdicts, strict=True):
+            if verdict is not Verdict.HELD:
+                detail = "the partner has none" if verdict is Verdict.UNKNOWN else "at the partner"
+                refused[place] = refusal_json(OF_VERDICTS[verdict], detail)
+        scores = np.full(len(ids), np.nan)
+        scores[asked] = answered.scores
+        return self._shown(wanted.ids, scores, refused)
+
+    def _common(self, ids: Sequence[str]) -> list[str]:
+        """The ids under which both sides know the rows.
+
+        Raises:
+            Refusal: One is no id, or two are the same.
+        """
+        try:
+            RowIds.of([*ids])
+            common = [self._normalisation.one(name) for name in ids]
+            RowIds.of(common)
+        except RowIdError as problem:
+            raise Refusal("wrong-request", problem.message) from None
+        return common
+
+    async def _admit(self, caller: Caller, rows: int) -> None:
+        limit = self.limits.rows_per_day if caller.rows_per_day is None else caller.rows_per_day
+        if limit is None:
+            return
+        admitted = await _counted(lambda: self._usage.admit(caller.name, rows, limit, whole=True))
+        if admitted < rows:
+            raise Refusal("caller-limit", f"{limit} rows a day")
+
+    async def _taken(self, wanted: Wanted, ids: Sequence[str]) -> Taken:
+        """This side's columns: of the request, or looked up."""
+        given = [place for place, columns in enumerate(wanted.columns) if columns is not None]
+        try:
+            if not given:
+                return await asyncio.to_thread(self._source.take, ids)
+            sent = [columns for columns in wanted.columns if columns is not None]
+            prepared = await asyncio.to_thread(
+                self._preparer.rows, [ids[place] for place in given], sent
+            )
+            if len(given) == len(ids):
+                return prepared
+            rest = [place for place in range(len(ids)) if wanted.columns[place] is None]
+            looked_up = await asyncio.to_thread(self._source.take, [ids[at] for at in rest])
+        except DataError as problem:
+            raise Refusal("source-away", type(problem).__name__) from None
+        return _merged(len(ids), (given, prepared), (rest, looked_up))
+
+    async def _within_day(
+        self, asked: list[int], ids: Sequence[str], refused: dict[int, dict[str, Any]]
+    ) -> list[int]:
+        """Those of the rows that may be asked for once more today."""
+        limit = self.limits.row_per_day
+        if limit is None or not asked:
+            return asked
+        names, limits = [ids[place] for place in asked], RowLimits(per_day=limit)
+        allowed = await _counted(lambda: self._usage.spend(EVERYBODY, names, limits))
+        for place, may in zip(asked, allowed, strict=True):
+            if not may:
+                refused[place] = refusal_json("row-limit", f"{limit} times a day")
+        return [place for place, may in zip(asked, allowed, strict=True) if may]
+
+    async def _ask(self, ids: Sequence[str], values: FloatArray, deadline: float) -> Answered:
+        """Alice's part of it.
+
+        Raises:
+            Refusal: She is not there, or does not answer in time.
+        """
+        parts = [slice(start, start + MOST_ASKED) for start in range(0, len(ids), MOST_ASKED)]
+        jobs = [Job(tuple(ids[part]), values[part], deadline) for part in parts]
+        for job in jobs:
+            self.desk.submit(job)
+        waits = [asyncio.wrap_future(job.future) for job in jobs]
+        try:
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                answers = [await wait for wait in waits]
+        except (TimeoutError, PeerAbsent):
+            raise Refusal("stopping" if self.stopping else "partner-away") from None
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return Answered(
+            tuple(verdict for answer in answers for verdict in answer.verdicts),
+            np.concatenate([np.empty(0), *(answer.scores for answer in answers)]),
+        )
+
+    def _shown(
+        self, ids: Sequence[str], scores: FloatArray, refused: dict[int, dict[str, Any]]
+    ) -> list[dict[str, Any]]:
+        rows = scored_rows(ids, scores, self._model.used.shift, self._threshold)
+        return [
+            {"id": row.id, "refused": refused[place]}
+            if place in refused
+            else {
+                "id": row.id,
+                "score": row.score,
+                "probability": row.probability,
+                "class": row.label,
+            }
+            for place, row in enumerate(rows)
+        ]
+
+
+async def _counted(act: Callable[[], R]) -> R:
+    """Counts in a thread: the disk is waited for.
+
+    Raises:
+        Refusal: The count cannot be written.
+    """
+    try:
+        return await asyncio.to_thread(act)
+    except OutputError:
+        raise Refusal("count-failed") from None
+
+
+def _merged(rows: int, *parts: tuple[Sequence[int], Taken]) -> Taken:
+    """Rows from two places, in their order."""
+    width = parts[0][1].values.shape[1]
+    values = np.zeros((rows, width))
+    unknown: set[int] = set()
+    unfit: dict[int, str] = {}
+    for places, taken in parts:
+        values[[*places]] = taken.values
+        unknown |= {places[at] for at in taken.unknown}
+        unfit |= {places[at]: reason for at, reason in taken.unfit.items()}
+    return Taken(values, frozenset(unknown), unfit)

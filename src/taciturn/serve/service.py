@@ -1,0 +1,163 @@
+"""Both sides of a service, from a party's file to the end of the process."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from taciturn.data.files import MISSING
+from taciturn.deploy.agreed import peer_keys
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.identity import identity_of
+from taciturn.deploy.log import Log
+from taciturn.deploy.score_book import score_book
+from taciturn.deploy.serving.desk import Desk
+from taciturn.deploy.serving.partner import ScoreCount, ScorePartner
+from taciturn.deploy.serving.sources import Preparer, common_ids, source_of
+from taciturn.deploy.serving.standing import StandingModel
+from taciturn.deploy.serving.usage import Usage
+from taciturn.deploy.used_model import UsedModel
+from taciturn.deploy.way import way_to_peer
+from taciturn.engine.callbacks import Callbacks, silent
+from taciturn.errors import ConfigError
+from taciturn.extras import explained
+from taciturn.faces import Hint
+from taciturn.serve.callers import Callers
+from taciturn.serve.scorer import Scorer, ServiceLimits
+
+if TYPE_CHECKING:
+    from taciturn.serve.app import ScoringApp
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Bob's service, ready to be run or mounted.
+
+    Args:
+        app: The ASGI application.
+        scorer: What scores, to be told when it is to stop.
+    """
+
+    app: ScoringApp
+    scorer: Scorer
+
+
+@contextmanager
+def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[ScorePartner]:
+    """Alice's side, ready to run; lets go of everything at the end.
+
+    Args:
+        config: Her settings.
+        model: Her model's file.
+        callbacks: Who is told what happens.
+
+    Raises:
+        TaciturnError: A setting or a file is not fit for use.
+    """
+    keys = peer_keys(config)
+    standing = _standing(config, model)
+    book = score_book(config)
+    if book is None:
+        raise ConfigError("this is not Alice's file", where=config.where)
+    with ExitStack() as held:
+        source = held.enter_context(closing(source_of(config, standing.used.model)))
+        usage = held.enter_context(closing(_usage(config, book.salt())))
+        endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
+        count = ScoreCount(book, usage, config.peer, config.serve.rows_per_day)
+        common = common_ids(config)
+        yield ScorePartner(config, standing, source, count, endpoint, callbacks, common)
+
+
+@contextmanager
+def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[Service]:
+    """Bob's side: the application, and the desk that looks for Alice.
+
+    Args:
+        config: His settings.
+        model: His model's file.
+        callbacks: Who is told what happens.
+
+    Raises:
+        TaciturnError: A setting or a file is not fit for use.
+    """
+    keys = peer_keys(config)
+    with explained():
+        from taciturn.serve.app import ScoringApp
+    standing, serve = _standing(config, model), config.serve
+    callers = callers_of(config)
+    with ExitStack() as held:
+        share = standing.used.model
+        source = held.enter_context(closing(source_of(config, share)))
+        usage = held.enter_context(closing(_usage(config)))
+        endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
+        desk = held.enter_context(closing(Desk(config, standing, endpoint, callbacks)))
+        words = config.data.null_words
+        preparer = Preparer(share, MISSING if words is None else ("", *words))
+        limits = ServiceLimits(
+            rows_per_day=serve.rows_per_day,
+            row_per_day=serve.row_per_day,
+            request_rows=serve.request_rows,
+            request_seconds=serve.request_seconds,
+            most_waiting=serve.most_waiting,
+        )
+        threshold = standing.used.threshold(model)
+        scorer = Scorer(
+            standing,
+            threshold,
+            config.normalisation,
+            source,
+            preparer,
+            desk,
+            usage,
+            limits,
+            common_ids(config),
+        )
+        about = {
+            "model": share.session,
+            "version": hashlib.sha256(model.read_bytes()).hexdigest()[:16],
+            "mechanism": share.agreement["mechanism"],
+            "meaning": standing.used.meaning,
+            "threshold": threshold.probability,
+            "columns": [*preparer.columns],
+            "request_rows": serve.request_rows,
+        }
+        # Its lines are many: to the file alone.
+        log = _request_log(config)
+        desk.start()
+        yield Service(ScoringApp(scorer, callers, about, log), scorer)
+        scorer.stopping = True
+
+
+def callers_of(config: PartyConfig) -> Callers:
+    """Who may ask, as the file has it.
+
+    Raises:
+        ConfigError: It says nobody, or the file of callers is none.
+    """
+    serve = config.serve
+    if serve.tokens is None and serve.callers_ca is None:
+        raise ConfigError(
+            "the file does not say who may ask for scores",
+            setting="tokens",
+            hint=Hint(
+                "write {tokens} and run taciturn serve bob.toml --new-token NAME; or {callers_ca}",
+                tokens="bob.callers.toml",
+            ),
+        )
+    return Callers() if serve.tokens is None else Callers.read(config.path(serve.tokens))
+
+
+def _standing(config: PartyConfig, model: Path) -> StandingModel:
+    return StandingModel(UsedModel.read(config, model), identity_of(config))
+
+
+def _usage(config: PartyConfig, salt: bytes | None = None) -> Usage:
+    return Usage(config.path(config.serve.usage_file(config.role)), salt)
+
+
+def _request_log(config: PartyConfig) -> Callable[..., Any]:
+    return Log.of(config, silent)

@@ -1,0 +1,211 @@
+"""Rows by id from files and databases: the same prepared values, and names for what is wrong."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import sqlite3
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.data.choices import PrepareSettings
+from taciturn.data.files import read_frame
+from taciturn.data.prepare import fit
+from taciturn.deploy.serving.sources import Preparer, SqliteRows, TableRows, source_of
+from taciturn.errors import ColumnError, ConfigError, DataError, FileError
+from taciturn.model.share import ModelShare
+from tests.deploy.serving.postgres import postgres
+from tests.deploy.serving.stands import serve_settings
+from tests.deploy.test_predict import trained
+
+IDS = [f"p{number:04d}" for number in range(120, 150)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("plain"), mechanism="none")
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model, tmp_path / "plain"))
+
+
+def share(folder: Path, role: str = "alice") -> ModelShare:
+    return ModelShare.load(folder / f"{role}.model.json")
+
+
+def from_file(folder: Path) -> Any:
+    return source_of(serve_settings(folder, "alice"), share(folder)).take(IDS).values
+
+
+def write_sqlite(folder: Path) -> None:
+    frame = pl.read_csv(folder / "new-alice.csv")
+    base = sqlite3.connect(folder / "rows.db")
+    names = ", ".join(
+        f'"{name}" {"text primary key" if name == "id" else "real"}' for name in frame.columns
+    )
+    base.execute(f"create table customers ({names})")
+    marks = ", ".join("?" * len(frame.columns))
+    base.executemany("insert into customers values (" + marks + ")", frame.rows())  # noqa: S608
+    base.commit()
+    base.close()
+
+
+def test_a_parquet_file_and_a_folder_of_them_give_the_rows_of_the_csv(folder):
+    wanted = from_file(folder)
+    frame = pl.read_csv(folder / "new-alice.csv")
+    frame.write_parquet(folder / "new.parquet")
+    (folder / "parts").mkdir()
+    frame[:10].write_parquet(folder / "parts" / "1.parquet")
+    frame[10:].write_parquet(folder / "parts" / "2.parquet")
+    for source in ("new.parquet", "parts"):
+        settings = serve_settings(folder, "alice", source=source)
+        assert np.array_equal(source_of(settings, share(folder)).take(IDS).values, wanted)
+
+
+def test_a_table_names_unknown_ids_and_gives_zeros_for_them(folder):
+    taken = TableRows(
+        folder / "new-alice.csv", serve_settings(folder, "alice"), share(folder)
+    ).take(["p0121", "nobody", "p0122"])
+    assert taken.unknown == {1}
+    assert not taken.values[1].any()
+    assert np.array_equal(taken.values[[0, 2]], from_file(folder)[[1, 2]])
+
+
+def test_sqlite_gives_the_same_rows(folder):
+    write_sqlite(folder)
+    settings = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
+    source = source_of(settings, share(folder))
+    taken = source.take([*IDS, "nobody", "1; drop table customers"])
+    assert np.array_equal(taken.values[:30], from_file(folder))
+    assert taken.unknown == {30, 31}
+    source.close()
+
+
+def test_ids_that_are_whole_numbers_in_a_database_are_asked_for_as_such(folder):
+    write_sqlite(folder)
+    with sqlite3.connect(folder / "rows.db") as base:
+        base.execute("create table numbered as select * from customers")
+        base.execute("alter table numbered rename column id to name")
+        base.execute("alter table numbered add column id integer")
+        base.execute("update numbered set id = cast(substr(name, 2) as integer)")
+    base.close()
+    preparer = Preparer(share(folder))
+    source = SqliteRows(folder / "rows.db", "numbered", "id", preparer)
+    taken = source.take(["121", "0122", "nobody", "-5"])
+    assert taken.unknown == {1, 2, 3}
+    assert np.array_equal(taken.values[0], from_file(folder)[1])
+    source.close()
+
+
+def test_postgresql_gives_the_same_rows_and_is_asked_again_after_a_restart(folder):
+    with postgres() as server:
+        import psycopg
+
+        frame = pl.read_csv(folder / "new-alice.csv")
+        names = ", ".join(
+            f'"{name}" {"text primary key" if name == "id" else "double precision"}'
+            for name in frame.columns
+        )
+        with psycopg.connect(server.address, autocommit=True) as base:
+            base.execute("create schema risk")
+            base.execute(f"create table risk.customers ({names})")
+            marks = ", ".join(["%s"] * len(frame.columns))
+            with base.cursor() as cursor:
+                insert = f"insert into risk.customers values ({marks})"  # noqa: S608
+                cursor.executemany(insert, frame.rows())
+        settings = serve_settings(folder, "alice", source=server.address, table="risk.customers")
+        source = source_of(settings, share(folder))
+        wanted = from_file(folder)
+        taken = source.take([*IDS, "nobody"])
+        assert np.array_equal(taken.values[:30], wanted)
+        assert taken.unknown == {30}
+        server.stop()
+        with pytest.raises(DataError, match="the database does not answer"):
+            source.take(IDS)
+        server.start()
+        assert np.array_equal(source.take(IDS).values, wanted)
+        source.close()
+        with pytest.raises(DataError, match=r"does not answer \(42P01\)"):
+            source_of(
+                serve_settings(folder, "alice", source=server.address, table="absent"),
+                share(folder),
+            )
+
+
+WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no database": ({"source": "sqlite:absent.db"}, FileError, "no such database"),
+    "no table": ({"table": "absent"}, DataError, "there is no table 'absent'"),
+    "no columns": ({"table": "narrow"}, ColumnError, "no column 'mean_radius', and lacks 5 more"),
+    "no SQLite": ({"source": "sqlite:alice.csv"}, FileError, "not a SQLite database"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_database_that_is_not_fit_is_refused_by_name(folder, name):
+    write_sqlite(folder)
+    with sqlite3.connect(folder / "rows.db") as base:
+        base.execute("create table narrow (id text)")
+    base.close()
+    settings, kind, words = WRONG[name]
+    config = serve_settings(
+        folder, "alice", **{"source": "sqlite:rows.db", "table": "customers", **settings}
+    )
+    with pytest.raises(kind, match=words):
+        source_of(config, share(folder))
+
+
+def test_spelling_cannot_be_ignored_in_a_database(folder):
+    text = (folder / "alice.toml").read_text(encoding="utf-8")
+    (folder / "alice.toml").write_text(
+        text.replace("[data]", '[data]\nnormalise = "trim,case"'), encoding="utf-8"
+    )
+    config = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
+    with pytest.raises(ConfigError, match="asked for ids as they stand"):
+        source_of(config, share(folder))
+
+
+def test_values_of_every_kind_are_prepared_as_a_file_has_them(tmp_path):
+    """Numbers, texts, booleans, dates and missing values from a database, and from CSV."""
+    rows: list[dict[str, Any]] = [
+        {"age": 31, "income": Decimal("1200.5"), "city": "Ulm", "since": datetime.date(2020, 5, 1)},
+        {"age": None, "income": 900, "city": None, "since": datetime.date(2021, 1, 31)},
+        {"age": 44.5, "income": "70", "city": " Bonn ", "since": "2019-12-24"},
+    ]
+    lines = ["age,income,city,since", "31,1200.5,Ulm,2020-05-01", ",900,,2021-01-31"]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([*lines, "44.5,70,Bonn,2019-12-24"]) + "\n", encoding="utf-8")
+    frame = read_frame(path, text=["city", "since"])
+    plan = fit(frame, PrepareSettings())
+    wanted = plan.apply(frame)
+    model = ModelShare(
+        role="bob",
+        columns=plan.columns,
+        weights=np.zeros(len(plan.columns)),
+        preparation=plan,
+        agreement={},
+        session="",
+        rows=3,
+        data_digest="",
+    )
+    taken = Preparer(model).rows(["a", "b", "c"], rows)
+    assert not taken.unfit
+    assert np.array_equal(taken.values, wanted)
+
+
+def test_a_row_that_cannot_be_prepared_is_named_and_the_others_are_given(folder):
+    preparer = Preparer(share(folder))
+    good = dict.fromkeys(preparer.columns, 1.0)
+    bad = {**good, preparer.columns[0]: "much"}
+    infinite = {**good, preparer.columns[1]: float("inf")}
+    taken = preparer.rows(["a", "b", "c"], [good, bad, infinite])
+    assert {*taken.unfit} == {1, 2}
+    assert taken.values[0].any()
+    # Not a word of the value.
+    assert "much" not in str(taken.unfit)

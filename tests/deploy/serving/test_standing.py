@@ -1,0 +1,201 @@
+"""Scores on demand are those of ``taciturn predict``, bit for bit, with every mechanism."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.errors import BudgetExceeded
+from taciturn.protocol.serving import Verdict
+from tests.deploy.serving.stands import (
+    Stand,
+    partner,
+    runs,
+    serve_settings,
+    service,
+    standing_model,
+)
+from tests.deploy.sides import NEWTON
+from tests.deploy.test_predict import (
+    ROLES,
+    TRAININGS,
+    answers,
+    in_threads,
+    question,
+    trained,
+)
+from tests.deploy.wires import Wire
+from tests.seldom import seldom
+from tests.waiting import wait_until
+
+SERVED: dict[str, dict[str, Any]] = {
+    **TRAININGS,
+    "sealed, newton": {"mechanism": "sealed", **NEWTON},
+    "mutual, newton": {"mechanism": "mutual", **NEWTON},
+    "sealed, paillier": {"mechanism": "sealed", "scheme": "paillier"},
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("sealed"), mechanism="sealed", **NEWTON)
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model, tmp_path / "sealed"))
+
+
+def predicted(folder: Path) -> dict[str, float]:
+    """What the command gives for all rows at once."""
+    _, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    assert his.scores is not None
+    return dict(zip(his.ids, his.scores.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", seldom(SERVED, always=["mutual, newton"]))
+def test_scores_are_those_of_a_prediction_bit_for_bit(tmp_path, name):
+    folder = trained(tmp_path, **SERVED[name])
+    wanted = predicted(folder)
+    ids = [*wanted]
+    with service(folder) as stand:
+        one_by_one = {name: stand.scores([name])[name] for name in ids[:5]}
+        together = stand.scores(ids)
+    assert one_by_one.items() <= wanted.items()
+    assert together == wanted
+
+
+def test_the_same_for_one_mechanism_with_jobs_that_wait_together(folder):
+    wanted = predicted(folder)
+    ids = [*wanted]
+    with service(folder) as stand:
+        jobs = [stand.job(ids[start : start + 3]) for start in range(0, 30, 3)]
+        # A row that stands in two requests is asked for in two rounds.
+        jobs.append(stand.job(ids[:2]))
+        given = [(job.ids, job.future.result(60)) for job in jobs]
+        assert stand.desk.seen.rounds < len(jobs) + 3
+    for names, answered in given:
+        assert answered.scores.tolist() == [wanted[name] for name in names]
+
+
+def test_rows_that_alice_lacks_have_a_verdict_and_the_others_a_score(folder):
+    wanted = predicted(folder)
+    frame = pl.read_csv(folder / "new-alice.csv")
+    frame.filter(pl.col("id") != "p0140").write_csv(folder / "new-alice.csv")
+    with service(folder) as stand:
+        answered = stand.ask(["p0121", "p0140", "p0122"])
+    assert answered.verdicts == (Verdict.HELD, Verdict.UNKNOWN, Verdict.HELD)
+    scores = answered.scores
+    assert [scores[0], scores[2]] == [wanted["p0121"], wanted["p0122"]]
+    assert np.isnan(scores[1])
+
+
+def test_values_beyond_the_scale_of_the_shares_are_not_scored(folder):
+    model = standing_model(serve_settings(folder, "alice"))
+    width = len(model.used.model.columns)
+    rows = np.zeros((4, width))
+    rows[1, 0], rows[2, 1], rows[3, 2] = 2.0**model.size, 2.1**model.size, np.nan
+    assert model.unfit(rows) == {2, 3}
+    # Sixteen times what the training saw.
+    assert model.size == model.used.model.magnitude_bits + 4
+
+
+def test_a_list_of_common_rows_keeps_others_unknown(folder):
+    (folder / "common.csv").write_text("id\np0121\np0122\n", encoding="utf-8")
+    with service(folder, alice={"common": "common.csv"}) as stand:
+        verdicts = stand.ask(["p0121", "p0130"]).verdicts
+    assert verdicts == (Verdict.HELD, Verdict.UNKNOWN)
+
+
+def test_alices_limit_on_a_row_counts_predictions_trainings_and_services(folder):
+    text = (folder / "alice.toml").read_text(encoding="utf-8")
+    (folder / "alice.toml").write_text(
+        text.replace("[privacy]", "[privacy]\nscores-per-row = 3"), encoding="utf-8"
+    )
+    predicted(folder)
+    with service(folder) as stand:
+        assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
+    # Kept over a restart.
+    with service(folder) as stand:
+        assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
+        assert stand.ask(["p0121", "p0122"]).verdicts == (Verdict.ROW_SPENT, Verdict.HELD)
+    # And a prediction counts what was served.
+    ends = in_threads(folder, {role: question(folder, role, ("p0121",)) for role in ROLES})
+    assert isinstance(ends.alice, BudgetExceeded)
+    assert "up to 3 were given" in str(ends.alice)
+
+
+def test_alices_limit_of_a_day_counts_rows_that_she_does_not_have(folder):
+    with service(folder, alice={"rows-per-day": 4}) as stand:
+        assert stand.ask(["p0121", "p0122"]).verdicts == (Verdict.HELD,) * 2
+        # His side has no such row; hers is asked all the same, which tells whether she has it.
+        assert stand.ask(["nobody"]).verdicts == (Verdict.UNKNOWN,)
+        expected = (Verdict.HELD, Verdict.DAY_SPENT)
+        assert stand.ask(["p0123", "p0124"]).verdicts == expected
+
+
+@pytest.mark.parametrize("every", [3, 7])
+def test_a_wire_that_breaks_changes_no_score(folder, every):
+    wanted = predicted(folder)
+    wire = Wire(lambda frame: frame % every == 0 and frame < 40)
+    with service(folder, wire) as stand:
+        assert stand.scores([*wanted]) == wanted
+        assert stand.scores(["p0121"]) == {"p0121": wanted["p0121"]}
+
+
+def test_alice_restarted_is_met_again_and_what_waited_is_answered(folder):
+    wanted = predicted(folder)
+    wire, configs = Wire(), {role: serve_settings(folder, role) for role in ROLES}
+    stand = Stand(configs["bob"], wire.endpoint(serves=True))
+    stand.desk.start()
+    try:
+        with runs(partner(configs["alice"], wire.endpoint(serves=False))):
+            assert stand.scores(["p0121"]) == {"p0121": wanted["p0121"]}
+        job = stand.job(["p0122"])
+        wait_until(lambda: not stand.desk.seen.connected)
+        with runs(partner(configs["alice"], wire.endpoint(serves=False))):
+            assert job.future.result(60).scores.tolist() == [wanted["p0122"]]
+    finally:
+        stand.desk.close()
+    assert stand.desk.seen.meetings >= 2
+
+
+def test_another_model_is_refused_and_the_right_one_met_later(folder, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = trained(tmp_path / "other")
+    wire, config = Wire(), serve_settings(folder, "bob")
+    wrong, right = serve_settings(other, "alice"), serve_settings(folder, "alice")
+    stand = Stand(config, wire.endpoint(serves=True))
+    stand.desk.start()
+    try:
+        with runs(partner(wrong, wire.endpoint(serves=False))):
+            wait_until(lambda: "settings of the two sides differ" in stand.desk.seen.reason)
+        with runs(partner(right, wire.endpoint(serves=False))):
+            assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
+    finally:
+        stand.desk.close()
+
+
+def test_a_desk_that_is_closed_refuses_who_still_waits(folder):
+    config = serve_settings(folder, "bob")
+    stand = Stand(config, Wire().endpoint(serves=True))
+    stand.desk.start()
+    job = stand.job(["p0121"])
+    threading.Thread(target=stand.desk.close).start()
+    assert "being stopped" in str(job.future.exception(60))
+
+
+def test_after_so_many_rounds_the_two_meet_anew(folder, monkeypatch):
+    wanted = predicted(folder)
+    for module in ("desk", "partner"):
+        monkeypatch.setattr(f"taciturn.deploy.serving.{module}.ROUNDS", 2)
+    with service(folder) as stand:
+        for name in [*wanted][:5]:
+            assert stand.scores([name]) == {name: wanted[name]}
+        assert stand.desk.seen.meetings >= 3
