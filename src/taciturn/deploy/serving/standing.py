@@ -30,7 +30,7 @@ LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
 # A side that hears nothing for so long takes the other to be gone; Bob asks more often than that.
 SILENT_SECONDS = 30.0
-BEAT_SECONDS = 5.0
+BEAT_SECONDS = 1.0
 # What the peer is told by a side that ends as it should.
 STOPPED = 0
 

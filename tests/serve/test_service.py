@@ -1,0 +1,323 @@
+"""Two real processes, real certificates, real HTTP: right requests, wrong ones, and stops."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import json
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from taciturn.deploy.transport.certs import make_certificates
+from tests.deploy.sides import NEWTON
+from tests.deploy.test_predict import trained
+from tests.serve.services import Running, furnish, started
+from tests.serve.wrong_requests import COLUMNS, PAGE, ROW, WRONG, case, render
+from tests.system import promtool_path
+from tests.waiting import HANG, wait_until
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return trained(tmp_path_factory.mktemp("model"), mechanism="sealed", **NEWTON)
+
+
+@pytest.fixture(scope="module")
+def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = Path(shutil.copytree(model, tmp_path_factory.mktemp("served") / "it"))
+    with started(furnish(folder, bob={"request-rows": 100})) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model, tmp_path / "it"))
+
+
+def predicted(folder: Path) -> dict[str, float]:
+    """What the command says of the new rows."""
+    sides = [
+        subprocess.Popen(
+            [sys.executable, "-m", "taciturn", "predict", f"{role}.toml"]
+            + ["--rows", f"new-{role}.csv"]
+            + (["--out", "scores.csv"] if role == "bob" else []),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for role in ("alice", "bob")
+    ]
+    assert [side.wait(HANG) for side in sides] == [0, 0]
+    with (folder / "scores.csv").open(encoding="utf-8") as stream:
+        return {row["id"]: float(row["score"]) for row in csv.DictReader(stream)}
+
+
+def test_one_row_several_rows_and_rows_with_columns_have_the_score_of_the_command(
+    model, service, tmp_path
+):
+    other = furnish(Path(shutil.copytree(model, tmp_path / "predicted"))).alice.folder
+    wanted = predicted(other)
+    reply = service.score("p0121")
+    assert reply.status == 200
+    assert reply.json["score"] == wanted["p0121"]
+    assert reply.json.keys() == {"id", "score", "probability", "class", "model", "request"}
+    rows = service.request("POST", "/v1/scores", {"ids": [*wanted]}).json["rows"]
+    assert {row["id"]: row["score"] for row in rows} == wanted
+    # In the order of the request.
+    assert [row["id"] for row in rows] == [*wanted]
+    frame = pl.read_csv(other / "new-bob.csv")
+    sent = [{"id": row.pop("id"), "columns": row} for row in frame.to_dicts()[:20]]
+    mixed = [*sent, {"id": "p0149"}, {"id": "p0125"}]
+    unique = list({row["id"]: row for row in mixed}.values())
+    rows = service.request("POST", "/v1/scores", {"rows": unique}).json["rows"]
+    assert {row["id"]: row["score"] for row in rows}.items() <= wanted.items()
+    assert len(rows) == len(unique)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_request_is_refused_by_name(service, name):
+    wrong = case(name)
+    reply = service.request(wrong.method, wrong.path, wrong.body, wrong.headers, token=wrong.token)
+    if wrong.inside:
+        assert reply.status == 200
+        first, second = reply.json["rows"]
+        assert "score" in first
+        error = second["refused"]
+    else:
+        from taciturn.serve.refusals import REASONS
+
+        assert reply.status == REASONS[wrong.code].status
+        error = reply.json["error"]
+    assert error["code"] == wrong.code
+    assert wrong.detail in error["message"]
+    assert error["try"]
+
+
+def test_the_documentation_has_the_wrong_requests_and_their_answers():
+    text = PAGE.read_text(encoding="utf-8")
+    assert render(text) == text
+
+
+def test_what_is_open_to_all_says_nothing_of_rows(service):
+    for path in ("/healthz", "/readyz", "/openapi.json", "/"):
+        reply = service.request("GET", path, headers={"Authorization": ""})
+        assert reply.status == 200
+        assert "p0121" not in reply.text
+    assert service.request("GET", "/readyz").json == {"ready": True, "partner": "connected"}
+
+
+def test_the_model_is_named_with_its_columns(service):
+    about = service.request("GET", "/v1/model").json
+    assert tuple(about["columns"]) == COLUMNS
+    assert about["mechanism"] == "sealed"
+    assert about["model"] == service.score("p0121").json["model"]
+
+
+def test_the_description_is_openapi_and_describes_the_answers(service):
+    import jsonschema
+
+    description = service.request("GET", "/openapi.json").json
+    assert description["openapi"].startswith("3.1")
+
+    def schema_of(path: str, status: str) -> dict[str, object]:
+        answer = description["paths"][path]["post"]["responses"][status]
+        schema = answer["content"]["application/json"]["schema"]
+        return {**schema, "components": description["components"]}
+
+    jsonschema.validate(service.score("p0121").json, schema_of("/v1/score", "200"))
+    jsonschema.validate(
+        service.score("nobody").json["error"],
+        {
+            "$ref": "#/components/schemas/Error",
+            "components": description["components"],
+        },
+    )
+    batch = service.request("POST", "/v1/scores", {"rows": [{"id": "p0121"}, {"id": "no"}]})
+    jsonschema.validate(batch.json, schema_of("/v1/scores", "200"))
+
+
+def test_metrics_are_such_as_prometheus_takes(service):
+    service.score("p0121")
+    text = service.request("GET", "/metrics").text
+    assert "taciturn_serve_partner_up 1" in text
+    assert 'taciturn_serve_requests_total{status="200"}' in text
+    done = subprocess.run(
+        [promtool_path(), "check", "metrics"],
+        input=text,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_log_has_a_line_for_each_request_and_no_value(service):
+    reply = service.score("p0127")
+    log = (service.bob.folder / "bob.log").read_text(encoding="utf-8")
+    (line,) = (json.loads(text) for text in log.splitlines() if reply.json["request"] in text)
+    assert line["caller"] == "crm"
+    assert (line["path"], line["status"], line["rows"]) == ("/v1/score", 200, 1)
+    for side in (service.alice, service.bob):
+        text = (side.folder / f"{side.role}.log").read_text(encoding="utf-8") + side.said()
+        assert "p0127" not in text
+        assert str(reply.json["score"])[:8] not in text
+        assert service.token not in text
+
+
+def test_nothing_listens_beyond_this_machine(service):
+    done = subprocess.run(["ss", "-ltnH"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip("not tested: where the service listens; get ss by `make system`")
+    lines = [line.split()[3] for line in done.stdout.splitlines() if f":{service.port}" in line]
+    assert lines == [f"127.0.0.1:{service.port}"]
+
+
+def test_limits_of_callers_and_rows_are_kept_over_a_restart(folder):
+    running = furnish(folder, bob={"rows-per-day": 4, "row-per-day": 2})
+    with started(running):
+        assert running.score("p0121").status == 200
+        assert running.score("p0121").status == 200
+        reply = running.score("p0121")
+        assert (reply.status, reply.code) == (429, "row-limit")
+        assert running.bob.stop() == 0
+        running.bob.start()
+        running.wait_ready()
+        assert running.score("p0121").code == "row-limit"
+        reply = running.score("p0122")
+        assert (reply.status, reply.code) == (429, "caller-limit")
+
+
+def test_either_side_killed_under_load_gives_no_wrong_score(folder):
+    """Every request is answered or refused by name; sixteen callers, and three kills."""
+    running = furnish(folder, bob={"request-seconds": 60.0})
+    with started(running):
+        rows = running.request(
+            "POST", "/v1/scores", {"ids": [f"p{n:04d}" for n in range(120, 150)]}
+        )
+        wanted = {row["id"]: row["score"] for row in rows.json["rows"]}
+        over, seen = threading.Event(), list[tuple[int, str]]()
+
+        def call(number: int) -> None:
+            turn = number
+            while not over.is_set():
+                name = f"p{120 + turn % 30:04d}"
+                turn += 1
+                try:
+                    reply = running.score(name)
+                except (OSError, http.client.HTTPException) as problem:
+                    # Bob's process is gone: no answer at all.
+                    seen.append((0, type(problem).__name__))
+                    over.wait(0.05)
+                    continue
+                if reply.status == 200:
+                    assert reply.json["score"] == wanted[name]
+                    seen.append((200, ""))
+                else:
+                    seen.append((reply.status, reply.code))
+
+        def answered() -> int:
+            return sum(status == 200 for status, _ in seen)
+
+        # The port of a service that is started anew is another: fixed here.
+        text = (folder / "bob.toml").read_text(encoding="utf-8")
+        (folder / "bob.toml").write_text(
+            text.replace("127.0.0.1:0", f"127.0.0.1:{running.port}"), encoding="utf-8"
+        )
+        with ThreadPoolExecutor(16) as callers:
+            calls = [callers.submit(call, number) for number in range(16)]
+            try:
+                for side in (running.alice, running.bob, running.alice):
+                    before = answered()
+                    wait_until(lambda before=before: answered() > before + 20)
+                    side.kill()
+                    side.start()
+                    running.wait_ready()
+                before = answered()
+                wait_until(lambda: answered() > before + 20)
+            finally:
+                over.set()
+            for one in calls:
+                one.result(HANG)
+    statuses = {status for status, _ in seen}
+    assert statuses <= {200, 0, 503}
+    assert {code for status, code in seen if status == 503} <= {"partner-away", "busy", "stopping"}
+
+
+def test_more_requests_than_may_wait_are_refused_at_once(folder):
+    running = furnish(folder, bob={"most-waiting": 2, "request-seconds": 60.0})
+    with started(running):
+        running.alice.kill()
+        wait_until(lambda: not running.ready())
+        with ThreadPoolExecutor(8) as callers:
+            calls = [callers.submit(running.score, f"p012{number}") for number in range(8)]
+            wait_until(lambda: sum(call.done() for call in calls) == 6)
+            running.alice.start()
+            replies = [call.result(HANG) for call in calls]
+        statuses = sorted(reply.status for reply in replies)
+        assert statuses == [200, 200, *[503] * 6]
+        assert {reply.code for reply in replies if reply.status == 503} == {"busy"}
+
+
+def test_a_partner_that_is_away_is_named_and_a_stop_answers_what_is_under_way(folder):
+    running = furnish(folder, bob={"request-seconds": 0.5})
+    with started(running):
+        assert running.alice.stop() == 0
+        wait_until(lambda: not running.ready())
+        reply = running.score("p0121")
+        assert (reply.status, reply.code) == (503, "partner-away")
+        assert reply.headers["retry-after"] == "1"
+        running.alice.start()
+        running.wait_ready()
+        assert running.score("p0121").status == 200
+        assert running.bob.stop() == 0
+    assert "stopping" in running.bob.said()
+    assert "Traceback" not in running.bob.said() + running.alice.said()
+
+
+def test_callers_with_certificates_are_known_by_their_names(folder):
+    make_certificates(folder / "callers", ["service", "crm", "erp"])
+    settings = {
+        "tls-certificate": "callers/service.pem",
+        "tls-key": "callers/service.key",
+        "callers-ca": "callers/ca.pem",
+    }
+    running = furnish(folder, bob=settings)
+
+    def ask(name: str | None) -> tuple[int, str]:
+        context = ssl.create_default_context(cafile=str(folder / "callers" / "ca.pem"))
+        context.check_hostname = False
+        if name is not None:
+            files = folder / "callers" / f"{name}.pem", folder / "callers" / f"{name}.key"
+            context.load_cert_chain(*files)
+        link = http.client.HTTPSConnection("127.0.0.1", running.port, context=context, timeout=HANG)
+        body = json.dumps({"id": "p0121"})
+        link.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
+        answer = link.getresponse()
+        text = answer.read().decode()
+        link.close()
+        return answer.status, json.loads(text).get("error", {}).get("code", "")
+
+    for side in (running.alice, running.bob):
+        side.start()
+    try:
+        wait_until(lambda: "serving" in running.bob.said())
+        assert ask("crm") == (200, "")
+        # Of the authority, and not among the callers of the file.
+        assert ask("erp") == (403, "not-allowed")
+        assert ask(None) == (401, "not-authenticated")
+    finally:
+        running.alice.stop()
+        running.bob.stop()
+
+
+def test_the_row_of_the_examples_has_the_models_columns(service):
+    assert service.score("p0121", columns=ROW).status == 200
