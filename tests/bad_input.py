@@ -308,6 +308,21 @@ def predict(title: str, content: Callable[[], bytes], extra: str = "") -> Case:
     return Case(title, command, "bob.toml", content)
 
 
+def serve(title: str, settings: str, extra: str = "", role: Role = "bob") -> Case:
+    """A side with a model, rows to score and a [serve] of its own."""
+
+    def make() -> bytes:
+        scoring("id,age,balance\np1,31,2\n", role)()
+        Path("callers.toml").write_text('[callers.crm]\ntoken-sha256 = "abc"\n')
+        Path("words.db").write_text("no database")
+        if role == "alice":
+            Path("alice.model.json").write_bytes(Path("bob.model.json").read_bytes())
+        text = template(role, Trial("add"))
+        return f'{text}\n[serve]\nsource = "new.csv"\n{settings}\n'.encode()
+
+    return Case(title, f"serve {role}.toml {extra}".strip(), f"{role}.toml", make)
+
+
 AGREEMENT = f"""format = 1
 id = "{"5e" * 16}"
 valid-until = 2099-12-31T12:00:00Z
@@ -782,6 +797,21 @@ CASES = (
         "alice.toml",
         template("alice", Trial("add")).encode,
     ),
+    serve("a service that nobody may ask", ""),
+    serve("a service open to all without TLS", 'tokens = "c.toml"\naddress = "0.0.0.0:8080"'),
+    serve("a service at an address that is none", 'tokens = "c.toml"\naddress = "8080"'),
+    serve("an unknown setting of a service", "port = 8080"),
+    serve("a file of callers that is not there", 'tokens = "absent.toml"'),
+    serve("a file of callers with half a hash", 'tokens = "callers.toml"'),
+    serve("callers' certificates without one's own", 'callers-ca = "ca.pem"'),
+    serve("a certificate without its key", 'tls-certificate = "service.pem"'),
+    serve("a certificate that is not there", 'tls-certificate = "a.pem"\ntls-key = "a.key"'),
+    serve("a limit of no rows", "rows-per-day = 0"),
+    serve("a table beside a file", 'table = "customers"'),
+    serve("a caller whose name is none", 'tokens = "c.toml"', '--new-token "the CRM"'),
+    serve("a caller without a file of callers", "", "--new-token crm"),
+    serve("a caller at Alice", "", "--new-token crm", "alice"),
+    serve("tokens at Alice", 'tokens = "c.toml"', role="alice"),
     predict("a list beside a picked row", scoring("id\n"), "--common rows.csv --id p1"),
     predict("a list that is not there", scoring("id,age,balance\np1,31,2\n"), "--common rows.csv"),
     predict("a way to normalise new rows that there is not", scoring("id\n"), "--normalise upper"),

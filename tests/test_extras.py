@@ -60,7 +60,7 @@ def test_the_extras_are_those_of_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     for extra, packages in EXTRAS.items():
         lines = project["optional-dependencies"][extra]
-        declared = dict(re.findall(r"^([\w-]+)>=([\d.]+)$", "\n".join(lines), re.MULTILINE))
+        declared = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)$", "\n".join(lines), re.M))
         assert len(declared) == len(lines)
         assert declared == dict(packages)
 

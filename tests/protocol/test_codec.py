@@ -73,6 +73,9 @@ from taciturn.protocol.messages import (
     RevealedShare,
     Roster,
     RowNumbers,
+    RowsAsked,
+    RowsDue,
+    RowsHeld,
     SealedGradient,
     SealedResidues,
     SealedScores,
@@ -144,6 +147,9 @@ EXAMPLES: dict[str, Message] = {
     "Endorsements": Endorsements('{"nonces":[]}'),
     "MaskedScores": MaskedScores(6, ShareNumbers(whole(-(2**63), 2**63 - 1))),
     "CommonToAll": CommonToAll(PublicBytes(b"\xa0\x80")),
+    "RowsAsked": RowsAsked(3, PublicBytes(b'["c1", "c2"]')),
+    "RowsHeld": RowsHeld(3, PublicBytes(b"\x00\x01")),
+    "RowsDue": RowsDue(3, RowNumbers(np.array([0, 2]))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -221,6 +227,9 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     Endorsements: st.builds(Endorsements, texts),
     MaskedScores: st.builds(MaskedScores, ints, wholes),
     CommonToAll: st.builds(CommonToAll, blobs),
+    RowsAsked: st.builds(RowsAsked, ints, blobs),
+    RowsHeld: st.builds(RowsHeld, ints, blobs),
+    RowsDue: st.builds(RowsDue, ints, row_numbers),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -181,6 +182,7 @@ def test_nothing_listens_beyond_this_machine(service):
     assert lines == [f"127.0.0.1:{service.port}"]
 
 
+@pytest.mark.slow  # three starts
 def test_limits_of_callers_and_rows_are_kept_over_a_restart(folder):
     running = furnish(folder, bob={"rows-per-day": 4, "row-per-day": 2})
     with started(running):
@@ -196,6 +198,7 @@ def test_limits_of_callers_and_rows_are_kept_over_a_restart(folder):
         assert (reply.status, reply.code) == (429, "caller-limit")
 
 
+@pytest.mark.slow  # ten seconds
 def test_either_side_killed_under_load_gives_no_wrong_score(folder):
     """Every request is answered or refused by name; sixteen callers, and three kills."""
     running = furnish(folder, bob={"request-seconds": 60.0})
@@ -227,6 +230,9 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
         def answered() -> int:
             return sum(status == 200 for status, _ in seen)
 
+        def more_than(number: int) -> bool:
+            return answered() > number
+
         # The port of a service that is started anew is another: fixed here.
         text = (folder / "bob.toml").read_text(encoding="utf-8")
         (folder / "bob.toml").write_text(
@@ -236,13 +242,11 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
             calls = [callers.submit(call, number) for number in range(16)]
             try:
                 for side in (running.alice, running.bob, running.alice):
-                    before = answered()
-                    wait_until(lambda before=before: answered() > before + 20)
+                    wait_until(partial(more_than, answered() + 20))
                     side.kill()
                     side.start()
                     running.wait_ready()
-                before = answered()
-                wait_until(lambda: answered() > before + 20)
+                wait_until(partial(more_than, answered() + 20))
             finally:
                 over.set()
             for one in calls:
@@ -252,6 +256,7 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
     assert {code for status, code in seen if status == 503} <= {"partner-away", "busy", "stopping"}
 
 
+@pytest.mark.slow  # some seconds
 def test_more_requests_than_may_wait_are_refused_at_once(folder):
     running = furnish(folder, bob={"most-waiting": 2, "request-seconds": 60.0})
     with started(running):
@@ -283,6 +288,7 @@ def test_a_partner_that_is_away_is_named_and_a_stop_answers_what_is_under_way(fo
     assert "Traceback" not in running.bob.said() + running.alice.said()
 
 
+@pytest.mark.slow  # two starts
 def test_callers_with_certificates_are_known_by_their_names(folder):
     make_certificates(folder / "callers", ["service", "crm", "erp"])
     settings = {

@@ -98,8 +98,11 @@ def _serve_bob(settings: PartyConfig, model: Path) -> None:
     with explained():
         from taciturn.serve.server import listening_socket, run_server, tls_context
     context = tls_context(settings)
-    with shown(settings) as callbacks, service_of(settings, model, callbacks) as service:
-        taken = listening_socket(settings)
+    with (
+        listening_socket(settings) as taken,
+        shown(settings) as callbacks,
+        service_of(settings, model, callbacks) as service,
+    ):
         way = "http" if context is None else "https"
         host, port = taken.getsockname()[:2]
         callbacks.announce(f"callers reach the service at {way}://{host}:{port}")

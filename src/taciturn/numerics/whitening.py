@@ -138,7 +138,8 @@ class Whitening:
 
     def apply_to_rows(self, values: FloatArray) -> FloatArray:
         """The same, where a row must not depend on the rows beside it."""
-        return row_transforms(values, np.linalg.inv(self.factor).T)
+        inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
+        return row_transforms(values, inverse)
 
     def weights(self, whitened: FloatArray) -> FloatArray:
         """The weights of the table's own columns: ``L^-T w~``."""

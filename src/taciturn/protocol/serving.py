@@ -45,7 +45,10 @@ MOST_ASKED = 1 << 12
 """Rows of a round."""
 MOST_ID_LETTERS = 256
 ROUNDS = 1 << 16
-"""After so many rounds the two meet anew: what answers tell of a table adds up."""
+"""After so many rounds the two meet anew, with other keys."""
+ROW_ANSWERS = 1 << 12
+"""What answers tell of a row beyond its scores adds up over those that it is in: checked for so
+many."""
 HEADROOM_BITS = 4
 """A value may be sixteen times the largest of the training."""
 TABLE_BLOCKS = (32, 256, 1024, MOST_ASKED)

@@ -23,11 +23,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from taciturn.deploy.transport.address import check_name
 from taciturn.errors import ConfigError, FileError
 from taciturn.files import write_private
 from taciturn.rng import SystemEntropy
 from taciturn.settings.checked import Checked, PositiveInt
+from taciturn.settings.parties import is_party_name
 
 TOKEN_BYTES = 32
 
@@ -111,7 +111,12 @@ def new_token(path: Path, name: str) -> str:
         ConfigError: The name is none, or the file is not such a file.
         OutputError: It cannot be written.
     """
-    check_name(name, "caller")
+    if not is_party_name(name):
+        raise ConfigError(
+            f"{name!r} cannot be a caller's name",
+            setting="new_token",
+            hint="use lower-case letters, digits, hyphens and dots, as in crm or crm.example",
+        )
     lines = _lines(path) if path.exists() else {}
     token = SystemEntropy().token(TOKEN_BYTES).hex()
     digest = hashlib.sha256(token.encode()).hexdigest()

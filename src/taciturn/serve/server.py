@@ -75,7 +75,8 @@ def listening_socket(config: PartyConfig) -> socket.socket:
     host, _, port = serve.address.rpartition(":")
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    taken = socket.socket(family, socket.SOCK_STREAM)
+    # By its protocol asyncio knows that small writes must not wait.
+    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((host, int(port)))

@@ -60,6 +60,7 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
     """
     keys = peer_keys(config)
     standing = _standing(config, model)
+    standing.require_hidden()
     book = score_book(config)
     if book is None:
         raise ConfigError("this is not Alice's file", where=config.where)

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def _program(name: str) -> str:
     return place
 
 
-def _as_nobody() -> dict[str, int]:
+def _as_nobody() -> dict[str, Any]:
     """The server refuses to run as root."""
     if os.geteuid():
         return {}

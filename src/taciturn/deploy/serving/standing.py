@@ -88,6 +88,17 @@ class StandingModel:
         over = ~(np.abs(values).max(axis=1) <= 2.0**self.size)
         return frozenset(np.flatnonzero(over).tolist())
 
+    def require_hidden(self) -> None:
+        """Refuses, at Alice, a model whose answers would tell more of a row than its scores.
+
+        Raises:
+            CryptoError: They would.
+        """
+        from taciturn.protocol.alice.serve import require_hidden
+
+        if self.used.model.sealed and not self._shares_all:
+            require_hidden(self.used.alice_share, self.used.terms, self.size)
+
     def open_alice(self, entropy: Entropy) -> Program[object]:
         """Her first words; gives a ``protocol.alice.serve.Responder``."""
         # Each side loads its own programs only.

@@ -34,7 +34,7 @@ from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.serving import (
     MOST_ASKED,
-    ROUNDS,
+    ROW_ANSWERS,
     Verdict,
     block_of,
     list_name,
@@ -104,15 +104,7 @@ class SealedAnswers:
         self._vectors: dict[int, tuple[PublicKey, EncryptedVector]] = {}
 
     def open(self, hello: Hello) -> Program[None]:
-        """Agrees on the seed of Bob's keys.
-
-        Raises:
-            CryptoError: So many answers would tell more of a table than their scores.
-        """
-        scheme = self._terms.scheme
-        if scheme.whole_tables:
-            size = TableSize(MOST_ASKED, len(self._share.values))
-            scheme.check_tables(self._ring, size, ROUNDS)
+        """Agrees on the seed of Bob's keys."""
         seed = yield from agree_seed(self._entropy)
         self._keys = Keys(self._terms, self._ring, seed)
 
@@ -161,6 +153,22 @@ class SealedAnswers:
             )
         self._vectors[block] = key, sent.weights
         return key, sent.weights
+
+
+def require_hidden(share: WeightShare, terms: Terms, size: int) -> None:
+    """Refuses a model of which the answers would tell more of a row than its scores.
+
+    Args:
+        share: Alice's, of her weights.
+        terms: The agreement of the training.
+        size: No value of a row exceeds two to this.
+
+    Raises:
+        CryptoError: They would.
+    """
+    if terms.scheme.whole_tables:
+        ring = share.scales.ring(size, len(share.values))
+        terms.scheme.check_tables(ring, TableSize(MOST_ASKED, len(share.values)), ROW_ANSWERS)
 
 
 class SharedAnswers:
