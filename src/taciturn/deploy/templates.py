@@ -56,6 +56,8 @@ _OUTPUT = ("model", "log", "metrics")
 _SCORES = ("#held_out_scores", "#threshold", "#miss_cost")
 _COUNTED = ("#scores_per_row", "#scores")
 _LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
+_SERVED = ("#source", "#rows_per_day")
+_CALLED = ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
 
@@ -136,6 +138,7 @@ def template(name: str, trial: Trial) -> str:
     own["privacy"] = page.lines(
         "privacy", (*leak, *_LIMITS) if role == "bob" else counted, scores=f"{name}.scores.json"
     )
+    own["serve"] = page.lines("serve", _CALLED if role == "bob" else _SERVED)
     head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
     sections = "\n".join(_section(title, lines) for title, lines in own.items())

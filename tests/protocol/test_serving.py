@@ -1,0 +1,152 @@
+"""The conversation of a service refuses what is out of turn, out of form or out of bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products, row_transforms
+from taciturn.protocol.alice.serve import Asked, Responder, RevealedAnswers
+from taciturn.protocol.bob.serve import Requester, RevealedQuestions
+from taciturn.protocol.circle import ZeroSum
+from taciturn.protocol.messages import (
+    Message,
+    PartialScores,
+    PublicBytes,
+    RowNumbers,
+    RowsAsked,
+    RowsDue,
+    RowsHeld,
+)
+from taciturn.protocol.serving import MOST_ASKED, Verdict, read_ids, write_ids
+from taciturn.protocol.steps import ONLY, Send
+from taciturn.rng import KeyedEntropy
+
+GRID = FixedPoint(20)
+
+
+def finish(program: Generator[Any, Any, Any], *received: Message) -> tuple[list[Message], Any]:
+    """What a program sends, and returns, when it receives these."""
+    sent, incoming, answer = [], iter(received), None
+    try:
+        while True:
+            step = program.send(answer)
+            if isinstance(step, Send):
+                sent.append(step.message)
+                answer = None
+            else:
+                answer = next(incoming)
+    except StopIteration as done:
+        return sent, done.value
+
+
+def responder(*, several: bool = False) -> Responder:
+    masks = ZeroSum((KeyedEntropy.from_seed(1),)) if several else ZeroSum()
+    return Responder(RevealedAnswers(np.array([1.0, -2.0]), GRID), masks)
+
+
+def requester() -> Requester:
+    return Requester(RevealedQuestions(np.array([0.5]), (ONLY,), GRID))
+
+
+@given(st.lists(st.text(min_size=1, max_size=20), unique=True, max_size=20))
+def test_ids_cross_as_they_are(ids):
+    assert read_ids(write_ids(ids)) == tuple(ids)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"\xff", "in a form that is none"),
+        (b"[" * 100_000, "in a form that is none"),
+        (b'{"a": 1}', "in a form that is none"),
+        (b'["a", 1]', "in a form that is none"),
+        (b'["a", "a"]', "twice"),
+        (b'[""]', "too long"),
+        (write_ids(["x" * 257]), "too long"),
+        (write_ids([str(n) for n in range(MOST_ASKED + 1)]), f"more than {MOST_ASKED} rows"),
+    ],
+)
+def test_ids_that_are_none_are_refused(data, words):
+    with pytest.raises(RemoteProtocolError, match=words):
+        read_ids(data)
+
+
+def test_a_round_of_alice():
+    side = responder()
+    _, asked = finish(side.asked(), RowsAsked(0, write_ids(["a", "b", "c"])))
+    verdicts = [Verdict.HELD, Verdict.UNKNOWN, Verdict.HELD]
+    sent, due = finish(side.held(asked, verdicts))
+    assert sent == [RowsHeld(0, PublicBytes(b"\x00\x01\x00"))]
+    assert due.tolist() == [0, 2]
+    sent, _ = finish(side.give(asked, due, np.array([[1.0, 0.0], [0.0, 1.0]])))
+    assert isinstance(sent[0], PartialScores)
+    assert sent[0].scores.tolist() == [1.0, -2.0]
+
+
+def test_alice_refuses_a_round_out_of_turn():
+    side = responder()
+    finish(side.asked(), RowsAsked(0, write_ids(["a"])))
+    with pytest.raises(RemoteProtocolError, match="for iteration 0 where 1 was expected"):
+        finish(side.asked(), RowsAsked(0, write_ids(["b"])))
+
+
+def test_one_of_several_alices_refuses_rows_that_she_does_not_have():
+    side, asked = responder(several=True), Asked(0, ("a", "b"))
+    verdicts = [Verdict.HELD, Verdict.UNKNOWN]
+    with pytest.raises(RemoteProtocolError, match="does not have"):
+        finish(side.held(asked, verdicts), RowsDue(0, RowNumbers(np.array([0, 1]))))
+    with pytest.raises(RemoteProtocolError, match="for iteration 5"):
+        finish(side.held(asked, verdicts), RowsDue(5, RowNumbers(np.array([0]))))
+
+
+def test_a_round_of_bob():
+    side = requester()
+    sent, result = finish(
+        side.ask(["a", "b"], np.array([[2.0], [4.0]])),
+        RowsHeld(0, PublicBytes(b"\x01\x00")),
+        PartialScores(0, np.array([3.0])),
+    )
+    assert sent == [RowsAsked(0, write_ids(["a", "b"]))]
+    assert result.verdicts == (Verdict.UNKNOWN, Verdict.HELD)
+    assert result.scored.scores.tolist() == [5.0]
+    # Where no row is due nothing is waited for.
+    _, result = finish(side.ask(["a"], np.array([[2.0]])), RowsHeld(1, PublicBytes(b"\x03")))
+    assert result.verdicts == (Verdict.DAY_SPENT,)
+    assert len(result.scored.scores) == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (RowsHeld(0, PublicBytes(b"\x00")), "judges 1 rows where 2"),
+        (RowsHeld(1, PublicBytes(b"\x00\x00")), "for iteration 1 where 0"),
+        (RowsHeld(0, PublicBytes(b"\x00\x09")), "a word that is none"),
+        (PartialScores(0, np.array([1.0])), "sent PartialScores where RowsHeld"),
+    ],
+)
+def test_bob_refuses_verdicts_that_are_none(answer, words):
+    with pytest.raises(RemoteProtocolError, match=words):
+        finish(requester().ask(["a", "b"], np.zeros((2, 1))), answer)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))
+def test_a_rows_product_does_not_depend_on_its_neighbours(seed, rows, columns):
+    draw = np.random.default_rng(seed)
+    values, weights = draw.normal(size=(rows, columns)), draw.normal(size=columns)
+    together = row_products(values, weights)
+    assert np.allclose(together, values @ weights)
+    matrix = draw.normal(size=(columns, 3))
+    transformed = row_transforms(values, matrix)
+    assert np.allclose(transformed, values @ matrix)
+    for place in range(rows):
+        alone = values[place : place + 1]
+        assert row_products(alone, weights)[0] == together[place]
+        assert np.array_equal(row_transforms(alone, matrix)[0], transformed[place])
