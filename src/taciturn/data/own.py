@@ -264,7 +264,9 @@ def columns_alone(
     """
     name, where, frame = _taken_in(source, id_column, table.dialect)
     frame = frame.select(column for column in frame.columns if column != label_column)
-    rows = _looked_over(frame, where, None, id_column, table)
+    # Labels that mean nothing decide nothing.
+    alone = replace(table, settings=replace(table.settings, monotone={}))
+    rows = _looked_over(frame, where, None, id_column, alone)
     return _raw(name, rows)
 
 
