@@ -116,10 +116,21 @@ def _merged(
         shares=(*np.minimum(shares, 1.0).tolist(), *rule.shares[intervals:]),
         padding=rule.padding + len(rule.edges) - len(edges),
     )
-    count = f"{intervals} intervals were merged into {len(edges) + 1}"
-    return kept, (
-        f"column {rule.name}: {count}, in which the share of positives {_WORDS[way]} from each to "
-        "the next; columns of zeros hold the places of the others"
+    return kept, _remark(kept, intervals, way)
+
+
+def _remark(kept: BinnedRule, before: int, way: Monotone) -> str:
+    if not kept.edges:
+        return (
+            f"column {kept.name}: the share of positives {_WORDS[way]} between no two of its "
+            f"{before} intervals: kept as zeros"
+        )
+    if len(kept.edges) + 1 == before:
+        return f"column {kept.name}: the share of positives {_WORDS[way]} over its intervals"
+    return (
+        f"column {kept.name}: {before} intervals were merged into {len(kept.edges) + 1}, in which "
+        f"the share of positives {_WORDS[way]} from each to the next; columns of zeros hold the "
+        "places of the others"
     )
 
 

@@ -425,7 +425,7 @@ class BinnedRule:
         if unseen := [one.label for one in self.bins if one.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
         if self.padding:
-            steps.append(f"{self.padding} more of zeros, in place of intervals that were merged")
+            steps.append(f"{self.padding} columns of zeros hold the places of merged ones")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )

@@ -122,7 +122,9 @@ class Mutual(EncryptedMechanism):
         """Shares tell nothing of his columns; newton tells Alice of what size they are whitened."""
         if settings.solver != "newton":
             return None
-        return "newton under mutual tells Alice a size that depends on the values of his columns"
+        return (
+            "with newton Alice learns a size that depends on Bob's columns, as she does not by sgd"
+        )
 
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""

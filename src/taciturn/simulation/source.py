@@ -9,7 +9,7 @@ from typing import TypeAlias
 import polars as pl
 
 from taciturn.data import datasets
-from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data
+from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data, unknown_columns
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -95,7 +95,10 @@ def _load_dataset(settings: Settings, hint: Hint) -> RawData:
         raise ConfigError("no data is named", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
-    return replace(raw, settings=chosen(raw.settings, settings))
+    prepared = chosen(raw.settings, settings)
+    for problem in unknown_columns(prepared, raw.frame.columns):
+        raise problem
+    return replace(raw, settings=prepared)
 
 
 Source: TypeAlias = RawData | VerticalData
