@@ -159,8 +159,8 @@ def test_merged_bins_are_the_steps_of_an_isotonic_regression(ones, falling):
     """Bins of one size, none of them too small: scikit-learn's is the oracle."""
     rows = np.full(len(ones), 12)
     way: Monotone = "decreasing" if falling else "increasing"
-    starts, told = monotone_starts(rows, np.array(ones), way)
-    assert told == way
+    starts, taken = monotone_starts(rows, np.array(ones), way)
+    assert taken == way
     oracle = IsotonicRegression(increasing=not falling).fit_transform(
         np.arange(len(ones)), np.array(ones) / 12
     )
@@ -324,5 +324,7 @@ def test_a_column_that_goes_no_such_way_is_zeros_with_a_note():
     plan = Preparation(merged.rules)
     assert plan.columns == ("x=(merged 1)", "x=(merged 2)", "x=(merged 3)")
     assert not plan.apply(series.to_frame()).any()
-    assert "in 1 interval, one-hot; any number gets no column" in plan.describe()[0]
-    assert plan.describe()[0].endswith("3 columns of zeros hold the places of merged ones")
+    assert (
+        "in 1 interval, merged from 4 with labels, one-hot; any number gets" in plan.describe()[0]
+    )
+    assert plan.describe()[0].endswith("3 columns of zeros in place of the others")

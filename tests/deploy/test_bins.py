@@ -52,9 +52,9 @@ def test_two_parties_train_and_predict_with_bins_of_every_kind(tmp_path):
     shown = card(bob).coefficients
     assert shown is not None
     assert not any("(merged" in one.column for one in shown)
-    told = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))[1]
+    answer = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))[1]
     wanted, slack = expected(folder)
-    scores = {row.id: row.score for row in told.rows()}
+    scores = {row.id: row.score for row in answer.rows()}
     assert scores.keys() == wanted.keys()
     for name, score in scores.items():
         assert abs(score - wanted[name]) <= slack

@@ -101,8 +101,8 @@ def _no_bins(name: str) -> ConfigError:
 
 def _merged(
     rule: BinnedRule, series: pl.Series, labels: LabelArray, direction: Monotone
-) -> tuple[BinnedRule, str]:
-    """The rule with fewer bins and as many columns, and a remark on it."""
+) -> tuple[BinnedRule, str | None]:
+    """The rule with fewer bins and as many columns, and a remark where one bin is left."""
     places, intervals = rule.places(series), len(rule.edges) + 1
     rows = np.bincount(places, minlength=rule.count)[:intervals]
     ones = np.bincount(places[labels == 1], minlength=rule.count)[:intervals]
@@ -116,21 +116,11 @@ def _merged(
         shares=(*np.minimum(shares, 1.0).tolist(), *rule.shares[intervals:]),
         padding=rule.padding + len(rule.edges) - len(edges),
     )
-    return kept, _remark(kept, intervals, way)
-
-
-def _remark(kept: BinnedRule, before: int, way: Monotone) -> str:
-    if not kept.edges:
-        return (
-            f"column {kept.name}: the share of positives {_WORDS[way]} between no two of its "
-            f"{before} intervals: kept as zeros"
-        )
-    if len(kept.edges) + 1 == before:
-        return f"column {kept.name}: the share of positives {_WORDS[way]} over its intervals"
-    return (
-        f"column {kept.name}: {before} intervals were merged into {len(kept.edges) + 1}, in which "
-        f"the share of positives {_WORDS[way]} from each to the next; columns of zeros hold the "
-        "places of the others"
+    if edges:
+        return kept, None
+    return kept, (
+        f"column {rule.name}: the share of positives {_WORDS[way]} between no two of its "
+        f"{intervals} intervals: kept as zeros"
     )
 
 

@@ -34,7 +34,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds
 from taciturn.data.readings import NUMBER, Reading, missing_error
 from taciturn.data.transforms import Transform
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, counted
 
 # The levels of what is grouped and of what is not there.
 OTHER, MISSING = "(other)", "(missing)"
@@ -406,7 +406,7 @@ class BinnedRule:
         )
 
     def _labels(self) -> Iterator[str]:
-        name, edges = self.name, [_number(edge) for edge in self.edges]
+        name, edges = self.name, _short_numbers(self.edges)
         yield f"{name} < {edges[0]}" if edges else f"{name}: any number"
         yield from (f"{low} ≤ {name} < {high}" for low, high in pairwise(edges))
         if edges:
@@ -417,7 +417,8 @@ class BinnedRule:
     def describe(self) -> str:
         """One line that says exactly what is done."""
         intervals = len(self.edges) + 1
-        steps = [f"{_kind(self.reading)} in {intervals} interval{'s'[: intervals > 1]}, one-hot"]
+        merged = f", merged from {intervals + self.padding} with labels" if self.padding else ""
+        steps = [f"{_kind(self.reading)} in {counted(intervals, 'interval')}{merged}, one-hot"]
         steps.append(f"{[*self._words()][self.reference]} gets no column")
         if not self.missing:
             refused = self.impute is None
@@ -425,7 +426,8 @@ class BinnedRule:
         if unseen := [one.label for one in self.bins if one.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
         if self.padding:
-            steps.append(f"{self.padding} columns of zeros hold the places of merged ones")
+            zeros = f"{counted(self.padding, 'column')} of zeros"
+            steps.append(f"{zeros} in place of the others")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
@@ -483,6 +485,19 @@ def _clipped(values: FloatArray, clip: float | None) -> FloatArray:
 def _number(value: float) -> str:
     """A number in as many digits as it needs, so that two of them never look the same."""
     return repr(value).removesuffix(".0")
+
+
+def _short_numbers(values: tuple[float, ...]) -> list[str]:
+    """Numbers for a person's eyes, in so few digits that no two of them look the same.
+
+    >>> _short_numbers((54.379999999999995, 59.0, 1234567.0))
+    ['54.38', '59', '1234567']
+    """
+    for digits in (6, 9, 12):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len({*texts}) == len(texts) and not any("e" in text for text in texts):
+            return texts
+    return [_number(value) for value in values]
 
 
 def _kind(reading: Reading) -> str:
