@@ -153,9 +153,9 @@ def test_with_encryption_it_is_the_same_model(name):
 MONOTONE: dict[str, Any] = {"bins": 8, "monotone": {"income": "auto", "debt": "auto"}}
 
 
-def conversation(mechanism: str, *, shuffled: bool) -> tuple[Transcript, int]:
+def conversation(mechanism: str, scheme: str, *, shuffled: bool) -> tuple[Transcript, int]:
     """What crossed, and how many of Bob's columns hold the places of merged bins."""
-    chosen = options(mechanism=mechanism, permute_labels=shuffled, **SGD, **MONOTONE)
+    chosen = options(mechanism=mechanism, scheme=scheme, permute_labels=shuffled, **SGD, **MONOTONE)
     settings = Settings.of(chosen).resolved()
     raw = load_raw(settings, people())
     outcome = simulate(settings, raw, keep=True, coins=Coins.for_seed(3))
@@ -164,10 +164,12 @@ def conversation(mechanism: str, *, shuffled: bool) -> tuple[Transcript, int]:
     return outcome.transcript, len(data.preparation.padding)
 
 
+# Encryption repeats what the clear scheme shows.
+@pytest.mark.parametrize("scheme", ["clear", pytest.param("bfv", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
-def test_what_alice_is_told_has_one_shape_whatever_the_labels_are(mechanism):
+def test_what_alice_is_told_has_one_shape_whatever_the_labels_are(mechanism, scheme):
     (true, merged), (other, merged_otherwise) = (
-        conversation(mechanism, shuffled=shuffled) for shuffled in (False, True)
+        conversation(mechanism, scheme, shuffled=shuffled) for shuffled in (False, True)
     )
     # The labels decide which bins are left.
     assert merged != merged_otherwise
