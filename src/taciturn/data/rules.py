@@ -468,7 +468,10 @@ class BinnedRule:
         """
         places = self.places(series, ids)
         for column in self.table().T:
-            yield column[places]
+            filled = np.flatnonzero(column)
+            # Most columns mark one bin: to compare is several times faster than to look up.
+            one = len(filled) == 1
+            yield (places == filled[0]) * column[filled[0]] if one else column[places]
 
 
 Rule: TypeAlias = NumericRule | CategoricalRule | BinnedRule
