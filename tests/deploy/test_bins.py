@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from taciturn.data.rules import BinnedRule
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.tables import load_tables
@@ -98,6 +99,25 @@ def test_only_training_labels_decide_the_bins(tmp_path):
         folder / "bob.csv"
     )
     assert load_tables(config(folder)).preparation == plain.preparation
+
+
+def test_the_share_of_positives_goes_one_way_over_bobs_own_rows(tmp_path):
+    """Ids, labels and rows of the file are in other orders than those of the training."""
+    folder = written(tmp_path)
+    tables = load_tables(config(folder))
+    trained = pl.read_csv(folder / "bob.csv").filter(
+        pl.col("id").is_in(tables.train.ids.series.to_list())
+    )
+    for rule in tables.preparation.rules:
+        assert isinstance(rule, BinnedRule)
+        rates = (
+            trained.with_columns(pl.Series("bin", rule.places(trained[rule.column])))
+            .group_by("bin")
+            .agg(pl.col("sick").mean())
+            .sort("bin")["sick"]
+        )
+        assert len(rates) == len(rule.edges) + 1 > 1
+        assert rates.is_sorted() or rates.is_sorted(descending=True)
 
 
 @pytest.mark.parametrize(

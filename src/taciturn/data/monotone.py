@@ -8,8 +8,8 @@ merged, so that the number of columns, which Alice learns, says nothing about la
 training rows are used.
 
 **Assumes.** The caller has made sure that nothing else which Alice sees depends on Bob's columns,
-or that nothing is promised (``Mechanism.admits_label_bins``): where the bins end depends on labels,
-and no ledger counts it.
+or that nothing is promised (``Mechanism.against_label_bins``): where the bins end depends on
+labels, and no ledger counts it.
 """
 
 from __future__ import annotations

@@ -38,8 +38,6 @@ from taciturn.errors import ConfigError, counted
 
 # The levels of what is grouped and of what is not there.
 OTHER, MISSING = "(other)", "(missing)"
-# What a column is called that holds the place of a bin which was merged into another.
-MERGED = "(merged)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +376,7 @@ class BinnedRule:
         """The names of the columns it gives."""
         words = [*self._words()]
         del words[self.reference]
-        words += (f"{MERGED[:-1]} {number})" for number in range(1, self.padding + 1))
+        words += (f"(merged {number})" for number in range(1, self.padding + 1))
         return tuple(f"{self.name}={word}" for word in words)
 
     def _words(self) -> Iterator[str]:
