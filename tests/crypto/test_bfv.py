@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,7 +169,7 @@ def test_both_directions_with_one_key():
 
 @pytest.mark.parametrize("shape", [(1, 1), (40, 16), (81, 1024), (600, 100)])
 def test_zeros(shape):
-    """SEAL refuses products with the zero polynomial; ours are left out."""
+    """SEAL refuses products with the zero polynomial; ours are left out of the sum."""
     secret, public = key_pair("bfv", LONG)
     zero, full = np.zeros(shape, dtype=np.int64), np.full(shape, 1 << 16)
     vector = np.full(shape[1], 1 << 20)
@@ -179,6 +180,36 @@ def test_zeros(shape):
     some[shape[0] // 2 :] = 0
     some[:, shape[1] // 2 :] = 0
     assert np.array_equal(exchange(secret, public, some, vector, COINS), some @ vector)
+
+
+def test_zeros_take_as_many_products(monkeypatch):
+    """How many of a table's columns are zeros is not told by the time that an answer takes."""
+    secret, opened = key_pair("bfv", LONG)
+    public: Any = opened
+    evaluator, calls = public.answering.seal.evaluator, list[str]()
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            def call(*values: Any) -> Any:
+                calls.append(name)
+                return getattr(evaluator, name)(*values)
+
+            return call
+
+    monkeypatch.setattr(public.answering.seal, "evaluator", Counting())
+    full = np.full((81, 1024), 1 << 16)
+    vector = secret.encrypt(np.full(1024, 1 << 20), 81, COINS)
+    counts = []
+    for zeros in (0, 40, 81):
+        matrix = full.copy()
+        matrix[81 - zeros :] = 0
+        calls.clear()
+        public.masked_product(public.prepare(matrix), vector, public.draw_mask(81, COINS), COINS)
+        counts.append(
+            [calls.count(name) for name in ("transform_to_ntt_inplace", "multiply_plain")]
+        )
+    assert counts[0] == counts[1] == counts[2]
+    assert min(counts[0]) > 0
 
 
 # What is made ahead

@@ -150,8 +150,14 @@ def rules(draw):
             draw(READINGS),
         )  # fmt: skip
     if kind == "bins":
-        edges = tuple(sorted(draw(st.lists(FINITE, min_size=1, max_size=4, unique=True))))
-        return BinnedRule(name, edges, impute, missing, clip, draw(READINGS))
+        padding = draw(st.integers(0, 2))
+        least = 0 if padding else 1
+        edges = tuple(sorted(draw(st.lists(FINITE, min_size=least, max_size=4, unique=True))))
+        count = len(edges) + 1 + missing
+        counted = st.lists(st.integers(0, 3), min_size=count, max_size=count)
+        parts = draw(st.just([]) | counted.filter(any))
+        of_rows = tuple(part / sum(parts) for part in parts)
+        return BinnedRule(name, edges, impute, missing, clip, draw(READINGS), of_rows, padding)
     levels = tuple(draw(st.lists(st.text(), min_size=1, max_size=4, unique=True)))
     known = st.none() | st.sampled_from(levels)
     dropped, shares = draw(known), st.floats(0, 1)
@@ -250,6 +256,24 @@ def test_a_preparation_of_the_first_version_is_still_read():
     )
     with pytest.raises(ConfigError, match="unknown key 'lower'"):
         Preparation.from_json({"version": 1, "rules": [{**numeric, "lower": 1}], "notes": []})
+
+
+def test_a_preparation_of_the_second_version_is_still_read():
+    binned = {
+        "kind": "binned",
+        "column": "age",
+        "edges": [30, 45],
+        "impute": 40.0,
+        "missing": True,
+        "clip": None,
+        "reading": {"kind": "number", "format": None},
+    }
+    plan = Preparation.from_json({"version": 2, "rules": [binned], "notes": []})
+    assert plan.rules == (BinnedRule("age", (30.0, 45.0), 40.0, missing=True),)
+    rows = pl.DataFrame({"age": [29, 30, None, 99]})
+    assert plan.apply(rows).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
+    with pytest.raises(ConfigError, match="unknown key 'padding'"):
+        Preparation.from_json({"version": 2, "rules": [{**binned, "padding": 0}], "notes": []})
 
 
 # --- outliers, gaps and rare levels --------------------------------------------------------------

@@ -77,6 +77,9 @@ SHAPES = tuple(
         {"transform": {"*": "yeo-johnson"}},
         {"bins": {"*": 4}},
         {"bins": {"*": 3}, "missing_indicator": False, "clip": 0.5},
+        # His age has no gap, and nobody is older than 500.
+        {"bins": {"age": (30.0, 45.0, 500.0)}, "impute": "bin"},
+        {"bins": {"*": 5}, "impute": "bin", "clip": 0.5},
     )
 )
 

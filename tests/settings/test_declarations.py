@@ -190,6 +190,9 @@ def plain_type(kind: Any) -> Any:
         return f"Sequence[{plain_type(get_args(kind)[0])}]"
     if get_origin(kind) is Sequence:
         return f"Sequence[{plain_type(get_args(kind)[0])}]"
+    if get_origin(kind) is dict:
+        key, value = map(plain_type, get_args(kind))
+        return f"dict[{key}, {sorted(value) if isinstance(value, set) else value}]"
     if isinstance(kind, type):
         return kind.__name__
     return str(kind).replace("collections.abc.", "")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 from taciturn.data.readings import PARTS, DatePart
@@ -11,15 +13,18 @@ from taciturn.data.rules import check_clip
 from taciturn.data.transforms import TransformKind
 from taciturn.errors import ConfigError, nearest
 
-Impute: TypeAlias = Literal["median", "mean", "none"]
+Impute: TypeAlias = Literal["median", "mean", "bin", "none"]
 Scale: TypeAlias = Literal["standard", "none"]
 ColumnType: TypeAlias = Literal["number", "category", "date", "text"]
 TransformChoice: TypeAlias = Literal["none"] | TransformKind
+Bins: TypeAlias = int | tuple[float, ...]
+"""So many intervals of about equally many rows; or where they begin, but for the first."""
+Monotone: TypeAlias = Literal["auto", "increasing", "decreasing", "none"]
 
 # What a choice by column says of every column that it does not name.
 EVERY = "*"
 # The choices that may be made column by column.
-BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "monotone", "winsorise", "date_format")
 
 T = TypeVar("T")
 
@@ -32,7 +37,8 @@ class PrepareSettings:
     name.
 
     Args:
-        impute: What a missing number becomes; with "none" it is an error.
+        impute: What a missing number becomes; with "none" it is an error. With "bin" it is a bin of
+            its own, in columns that are cut into bins, and the median elsewhere.
         scale: "standard" subtracts the mean and divides by the standard deviation.
         clip: The largest absolute value of any output, applied after scaling; None for no limit.
         scale_categories: Whether one-hot columns are scaled too, or stay 0 and 1.
@@ -45,7 +51,10 @@ class PrepareSettings:
         drop: Not these columns.
         type: Number, category, date, or text that is left out; what it looks like where not said.
         transform: What changes the shape of numbers before they are scaled.
-        bins: Into how many intervals numbers are cut; 0 for none.
+        bins: Into how many intervals numbers are cut, or where; 0 for none.
+        monotone: Of which binned columns the bins are merged until the share of positives rises, or
+            falls, from each to the next. Fitting, which sees no label, leaves that to
+            ``monotone``.
         date_format: How dates are written in text; ISO 8601 where not said.
         date_parts: What else is made of each date: year, month, weekday.
 
@@ -69,7 +78,8 @@ class PrepareSettings:
     drop: tuple[str, ...] = ()
     type: Mapping[str, ColumnType] = field(default_factory=dict)
     transform: Mapping[str, TransformChoice] = field(default_factory=dict)
-    bins: Mapping[str, int] = field(default_factory=dict)
+    bins: Mapping[str, Bins] = field(default_factory=dict)
+    monotone: Mapping[str, Monotone] = field(default_factory=dict)
     date_format: Mapping[str, str] = field(default_factory=dict)
     date_parts: tuple[DatePart, ...] = ()
 
@@ -90,11 +100,10 @@ class PrepareSettings:
             _one_of("type", kind, get_args(ColumnType))
         for transform in self.transform.values():
             _one_of("transform", transform, ("none", *get_args(TransformKind)))
-        for count in self.bins.values():
-            if count < 0 or count == 1:
-                raise ConfigError(
-                    f"bins is {count}", setting="bins", hint="use 2 or more, or 0 for none"
-                )
+        for bins in self.bins.values():
+            _check_bins(bins)
+        for direction in self.monotone.values():
+            _one_of("monotone", direction, get_args(Monotone))
         for part in self.date_parts:
             _one_of("date_parts", part, PARTS)
 
@@ -111,6 +120,22 @@ def of_column(choices: Mapping[str, T], column: str) -> T | None:
     (10, 5, None)
     """
     return choices.get(column, choices.get(EVERY))
+
+
+def _check_bins(bins: Bins) -> None:
+    if isinstance(bins, int):
+        if bins < 0 or bins == 1:
+            raise ConfigError(
+                f"bins is {bins}", setting="bins", hint="use 2 or more, or 0 for none"
+            )
+        return
+    rising = all(low < high for low, high in pairwise(bins))
+    if not bins or not rising or not all(map(math.isfinite, bins)):
+        raise ConfigError(
+            f"the edges of bins are {list(bins)}",
+            setting="bins",
+            hint="name one or more finite numbers, each larger than the one before",
+        )
 
 
 def _share_error(name: str, value: float, below: float) -> ConfigError:

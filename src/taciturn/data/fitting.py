@@ -84,6 +84,9 @@ def fit_column(
     if kind == "text":
         return Fitted((), (f"column {name} is left out: its type is text",))
     if _is_empty(series):
+        edges = of_column(settings.bins, name)
+        if isinstance(edges, tuple):
+            return _given_edges(NumericRule(name, 0.0, clip=settings.clip), series, edges, settings)
         note = f"column {name} is entirely missing on the training rows: kept as zeros"
         return Fitted((NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip),), (note,))
     kind = kind or _kind_of(series, ids)
@@ -155,7 +158,7 @@ def _require_no_numbers_settings(
     series: pl.Series, settings: PrepareSettings, kind: ColumnType
 ) -> None:
     """Refuses a choice for numbers that names a column of another kind."""
-    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
+    for setting in ("transform", "bins", "monotone", "winsorise") if kind == "category" else ():
         if series.name in getattr(settings, setting):
             raise ColumnError(
                 f"column {series.name!r} holds categories, and {setting} is for numbers",
@@ -178,16 +181,19 @@ def _fit_numeric(
     rule = NumericRule(series.name, clip=settings.clip, reading=reading)
     rule, remarks = _held(rule, present, settings)
     inside = present if rule.lower is None else np.clip(present, rule.lower, rule.upper)
+    bins = of_column(settings.bins, series.name) or 0
     if settings.impute != "none":
-        centre = np.median(inside) if settings.impute == "median" else np.mean(inside)
+        centre = np.mean(inside) if settings.impute == "mean" else np.median(inside)
         impute = _finite_statistic(float(centre), rule.name)
-        rule = replace(rule, impute=impute, missing=_is_marked(missing, settings))
+        marked = _is_marked(missing, settings) or (bool(bins) and settings.impute == "bin")
+        rule = replace(rule, impute=impute, missing=marked)
+    if isinstance(bins, tuple):
+        return _given_edges(rule, series, bins, settings)
     if inside.min() == inside.max():
         note = f"column {rule.name} is constant on the training rows: kept as zeros"
         return Fitted((replace(rule, center=float(inside[0]), scale=0.0),), (note,))
-    if edges := _edges(inside, of_column(settings.bins, series.name) or 0):
-        binned = BinnedRule(rule.column, edges, rule.impute, rule.missing, rule.clip, reading)
-        return Fitted((binned,), remarks)
+    if edges := _edges(inside, bins):
+        return Fitted((_binned(rule, series, edges, settings),), remarks)
     rule = _shaped(rule, inside, of_column(settings.transform, series.name))
     if settings.scale == "none":
         return Fitted((rule,), remarks)
@@ -275,6 +281,32 @@ def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
         return ()
     inner = np.percentile(values, np.linspace(0, 100, count + 1)[1:-1])
     return tuple(np.unique(inner[inner > values.min()]).tolist())
+
+
+def _binned(
+    rule: NumericRule, series: pl.Series, edges: tuple[float, ...], settings: PrepareSettings
+) -> BinnedRule:
+    """The rule of a column that is cut at these edges, with the share of rows in each bin."""
+    # With a bin of their own there is nothing that missing values become.
+    impute = None if settings.impute == "bin" else rule.impute
+    binned = BinnedRule(rule.column, edges, impute, rule.missing, rule.clip, rule.reading)
+    counts = np.bincount(binned.places(series), minlength=binned.count)
+    return replace(binned, shares=tuple((counts / len(series)).tolist()))
+
+
+def _given_edges(
+    rule: NumericRule, series: pl.Series, edges: tuple[float, ...], settings: PrepareSettings
+) -> Fitted:
+    """A column that is cut where a person said: as wide as was said, whatever the rows are."""
+    marked = rule.missing or settings.impute == "bin"
+    binned = _binned(replace(rule, missing=marked), series, edges, settings)
+    intervals = binned.bins[: len(edges) + 1]
+    unseen = [one.label for one in intervals if not one.share]
+    if not unseen:
+        return Fitted((binned,))
+    kept = "a column of zeros" if len(unseen) == 1 else "columns of zeros"
+    note = f"column {rule.name}: no training row is in {', '.join(unseen)}: kept as {kept}"
+    return Fitted((binned,), (note,))
 
 
 def _finite_statistic(value: float, name: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -221,21 +222,26 @@ def _chosen_columns(
     features: C, settings: PrepareSettings, where: str, problems: Problems, *, needed: bool
 ) -> C:
     """The columns that are wanted; a setting that names another one is a problem."""
-    present = {*features.columns}
-    for column, setting in settings.named():
-        if column not in present:
-            with problems.noted():
-                raise ColumnError(
-                    f"there is no column {column!r} beside id and label",
-                    setting=setting,
-                    hint=nearest(column, features.columns),
-                )
+    for problem in unknown_columns(settings, features.columns):
+        with problems.noted():
+            raise problem
     wanted = _wanted(features, settings)
     if needed and not wanted.columns:
         raise ColumnError(
             "no feature columns are left", where=where, hint="add a column beside id and label"
         )
     return wanted
+
+
+def unknown_columns(settings: PrepareSettings, columns: list[str]) -> Iterator[ColumnError]:
+    """An error for each column that a setting names and a table does not have."""
+    for column, setting in settings.named():
+        if column not in columns:
+            yield ColumnError(
+                f"there is no column {column!r} beside id and label",
+                setting=setting,
+                hint=nearest(column, columns),
+            )
 
 
 def columns_alone(
@@ -264,7 +270,9 @@ def columns_alone(
     """
     name, where, frame = _taken_in(source, id_column, table.dialect)
     frame = frame.select(column for column in frame.columns if column != label_column)
-    rows = _looked_over(frame, where, None, id_column, table)
+    # Labels that mean nothing decide nothing.
+    alone = replace(table, settings=replace(table.settings, monotone={}))
+    rows = _looked_over(frame, where, None, id_column, alone)
     return _raw(name, rows)
 
 

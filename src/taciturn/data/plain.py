@@ -16,10 +16,13 @@ _KINDS: dict[type[Rule], str] = {
     CategoricalRule: "categorical",
     BinnedRule: "binned",
 }
-# What the rules of version 1 had.
-_FORMER = {
-    "numeric": ("column", "impute", "center", "scale", "clip"),
-    "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
+# What the rules of former versions had, where that is less than today's.
+_FORMER: dict[int, dict[str, tuple[str, ...]]] = {
+    1: {
+        "numeric": ("column", "impute", "center", "scale", "clip"),
+        "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
+    },
+    2: {"binned": ("column", "edges", "impute", "missing", "clip", "reading")},
 }
 
 
@@ -44,13 +47,13 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
     return list(value) if isinstance(value, tuple) else value
 
 
-def rule_from_json(data: object, where: str, *, former: bool = False) -> Rule:
+def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
     """The rule that ``rule_to_json`` wrote.
 
     Args:
         data: Plain data.
         where: Which rule it is, for the messages.
-        former: Whether it is of version 1, which knew fewer keys.
+        version: That of the preparation, where it is a former one, which knew fewer keys.
 
     Raises:
         ConfigError: If a key is unknown or missing, or a value is not what it must be.
@@ -59,11 +62,12 @@ def rule_from_json(data: object, where: str, *, former: bool = False) -> Rule:
     'age'
     """
     kind = str(data.get("kind")) if isinstance(data, dict) else ""
-    known = [*_FORMER] if former else [*_KINDS.values()]
+    former = _FORMER.get(version or 0, {})
+    known = [*former] if version == 1 else [*_KINDS.values()]
     if kind not in known:
         raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, known))
     rule = next(cls for cls, name in _KINDS.items() if name == kind)
-    names = _FORMER[kind] if former else [entry.name for entry in fields(rule)]
+    names = former.get(kind) or tuple(entry.name for entry in fields(rule))
     record = record_of(data, ("kind", *names), where)
     # Of categories "missing" names a level; elsewhere it is a switch.
     read = {**_READ, "missing": _optional_text} if kind == "categorical" else _READ
@@ -146,6 +150,14 @@ def _switch(value: object, where: str) -> object:
     return value
 
 
+def _count(value: object, where: str) -> int:
+    if type(value) is not int:
+        raise ConfigError(
+            "a whole number must stand here", where=where, hint="write the file again"
+        )
+    return value
+
+
 _READ: dict[str, Callable[[object, str], Any]] = {
     "column": text_of,
     "impute": _optional_number,
@@ -164,4 +176,6 @@ _READ: dict[str, Callable[[object, str], Any]] = {
     "unknown": _optional_text,
     "average": _numbers,
     "edges": _numbers,
+    "shares": _numbers,
+    "padding": _count,
 }

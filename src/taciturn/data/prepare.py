@@ -23,7 +23,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.parts import Columns
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
 from taciturn.data.problems import Problems
-from taciturn.data.rules import CategoricalRule, NumericRule, Rule
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, nearest
 from taciturn.mapped import row_blocks
@@ -37,8 +37,9 @@ __all__ = [
     "prepared_table",
 ]
 
-# Version 1 had impute, centre, scale, clip and levels alone, and is still read.
-_VERSION, _FORMER_VERSIONS = 2, (1,)
+# Version 1 had impute, centre, scale, clip and levels alone; version 2 did not count the rows of a
+# bin. Both are still read.
+_VERSION, _FORMER_VERSIONS = 3, (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,16 @@ class Preparation:
     def columns(self) -> tuple[str, ...]:
         """The names of the output columns."""
         return tuple(name for rule in self.rules for name in rule.outputs)
+
+    @property
+    def padding(self) -> frozenset[str]:
+        """The output columns of zeros that hold the places of bins which were merged."""
+        return frozenset(
+            name
+            for rule in self.rules
+            if isinstance(rule, BinnedRule) and rule.padding
+            for name in rule.outputs[-rule.padding :]
+        )
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -176,12 +187,12 @@ class Preparation:
                 where="preparation, version",
                 hint=f"this program reads version {_VERSION}",
             )
-        former = version in _FORMER_VERSIONS
+        former = version if version in _FORMER_VERSIONS else None
         rules = list_of(record["rules"], "preparation, rules")
         notes = list_of(record["notes"], "preparation, notes")
         return cls(
             tuple(
-                rule_from_json(rule, f"rule {i}", former=former)
+                rule_from_json(rule, f"rule {i}", version=former)
                 for i, rule in enumerate(rules, start=1)
             ),
             tuple(text_of(note, "preparation, notes") for note in notes),

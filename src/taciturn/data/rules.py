@@ -9,7 +9,10 @@ With ``c`` the centre and ``s`` the scale:
   that level. An unknown level counts as the level ``unknown`` and a missing one as ``missing``;
   where the rule names none for it, the row is the average of the training rows in each column,
   which is none of the levels. Then ``(x - c) / s``, clipped.
-- binned: one output column per interval of numbers but the first, 1 where the value lies in it.
+- binned: one output column per interval of numbers but the first, 1 where the value lies in it. An
+  interval holds its lower end and not its upper one. A missing value may be a bin of its own. A bin
+  that no training row was in has a column of zeros, and a new row in it is the average of the
+  training rows in the others.
 
 ``s = 0`` is the mark of a column that says nothing on the training rows: its output is zero
 whatever the input, in training and ever after.
@@ -31,10 +34,25 @@ from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds
 from taciturn.data.readings import NUMBER, Reading, missing_error
 from taciturn.data.transforms import Transform
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, counted
 
 # The levels of what is grouped and of what is not there.
 OTHER, MISSING = "(other)", "(missing)"
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """One of the bins, or levels, that a column is cut into.
+
+    Args:
+        label: What holds of a row that is in it.
+        output: The prepared column that marks it; None for the reference, which has none.
+        share: Of the training rows; None where nobody has counted.
+    """
+
+    label: str
+    output: str | None
+    share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +108,11 @@ class NumericRule:
     def outputs(self) -> tuple[str, ...]:
         """The names of the columns it gives."""
         return (self.name, f"{self.name}={MISSING}") if self.missing else (self.name,)
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """None: a number is no bin."""
+        return ()
 
     def describe(self) -> str:
         """One line that says exactly what is done."""
@@ -211,6 +234,21 @@ class CategoricalRule:
         """The names of the columns it gives."""
         return tuple(f"{self.name}={level}" for level in self.kept)
 
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """Every level, in order, the reference among them.
+
+        >>> [one.label for one in CategoricalRule("sex", ("F", "M"), dropped="F").bins]
+        ['sex = F', 'sex = M']
+        """
+        return tuple(
+            Bin(
+                f"{self.name} missing" if level == MISSING else f"{self.name} = {level}",
+                None if level == self.dropped else f"{self.name}={level}",
+            )
+            for level in self.levels
+        )
+
     def describe(self) -> str:
         """One line that says exactly what is done."""
         count = len(self.kept)
@@ -275,13 +313,19 @@ class CategoricalRule:
 class BinnedRule:
     """What becomes of a numeric column that is cut into intervals.
 
+    Bins are counted from 0: the intervals from low to high, and behind them that of missing values,
+    where there is one. Each has an output column but the reference, which is the first that a
+    training row was in.
+
     Args:
         column: The source column; an output column is named by its interval.
         edges: Where an interval ends and the next begins, which it belongs to; strictly rising.
-        impute: What a missing value becomes; None refuses missing values.
+        impute: What a missing value becomes; None refuses missing values without a bin.
         missing: Whether a missing value gets a column of its own instead of an interval.
         clip: The largest absolute value of the outputs, or None.
         reading: How raw values become numbers.
+        shares: Of the training rows in each bin; empty where nobody has counted.
+        padding: How many columns of zeros come last, in place of bins that were merged.
 
     >>> BinnedRule("age", (30.0, 45.0)).outputs
     ('age=30 to 45', 'age=45 or more')
@@ -293,16 +337,22 @@ class BinnedRule:
     missing: bool = False
     clip: float | None = None
     reading: Reading = NUMBER
+    shares: tuple[float, ...] = ()
+    padding: int = 0
 
     def __post_init__(self) -> None:
         where = f"rule of column {self.column!r}"
         rising = all(low < high for low, high in pairwise(self.edges))
-        if not self.edges or not rising or not all(map(math.isfinite, self.edges)):
+        if not rising or not all(map(math.isfinite, self.edges)):
             raise ConfigError("the edges do not rise", where=where, hint="fit it again")
+        # Merging may leave a single interval; nothing else makes one.
+        if self.padding < 0 or not (self.edges or self.padding):
+            raise ConfigError("there are no edges", where=where, hint="fit it again")
+        sound = all(0 <= share <= 1 for share in self.shares)
+        if self.shares and not (sound and len(self.shares) == self.count):
+            raise ConfigError("the shares do not fit the bins", where=where, hint="fit it again")
         if self.impute is not None:
             _require_finite(self.impute, f"{where}, impute")
-        if self.missing and self.impute is None:
-            raise ConfigError("missing values are marked and refused", where=where, hint="impute")
         check_clip(self.clip, f"{where}, clip")
 
     @property
@@ -311,24 +361,102 @@ class BinnedRule:
         return self.reading.named(self.column)
 
     @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) + 1 + self.missing
+
+    @property
+    def reference(self) -> int:
+        """The bin without a column: the first that a training row was in."""
+        seen = (place for place, share in enumerate(self.shares) if share)
+        return next(seen, 0)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
         """The names of the columns it gives."""
+        words = [*self._words()]
+        del words[self.reference]
+        words += (f"(merged {number})" for number in range(1, self.padding + 1))
+        return tuple(f"{self.name}={word}" for word in words)
+
+    def _words(self) -> Iterator[str]:
+        """What each bin is called in the name of its column."""
         edges = [_number(edge) for edge in self.edges]
-        between = [f"{low} to {high}" for low, high in pairwise(edges)]
-        last = [MISSING] if self.missing else []
-        return tuple(f"{self.name}={word}" for word in (*between, f"{edges[-1]} or more", *last))
+        yield f"below {edges[0]}" if edges else "any number"
+        yield from (f"{low} to {high}" for low, high in pairwise(edges))
+        if edges:
+            yield f"{edges[-1]} or more"
+        if self.missing:
+            yield MISSING
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """Every bin, in order, the reference among them; padding is none.
+
+        >>> [one.label for one in BinnedRule("age", (30.0, 45.0), missing=True).bins]
+        ['age < 30', '30 ≤ age < 45', '45 ≤ age', 'age missing']
+        """
+        names: list[str | None] = [*self.outputs]
+        names.insert(self.reference, None)
+        return tuple(
+            Bin(label, output, self.shares[place] if self.shares else None)
+            for place, (label, output) in enumerate(zip(self._labels(), names, strict=False))
+        )
+
+    def _labels(self) -> Iterator[str]:
+        name, edges = self.name, _short_numbers(self.edges)
+        yield f"{name} < {edges[0]}" if edges else f"{name}: any number"
+        yield from (f"{low} ≤ {name} < {high}" for low, high in pairwise(edges))
+        if edges:
+            yield f"{edges[-1]} ≤ {name}"
+        if self.missing:
+            yield f"{name} missing"
 
     def describe(self) -> str:
         """One line that says exactly what is done."""
-        steps = [f"{_kind(self.reading)} in {len(self.edges) + 1} intervals, one-hot"]
-        steps.append(f"below {_number(self.edges[0])} gets no column")
-        if self.impute is None:
-            steps.append("missing is refused")
-        elif not self.missing:
-            steps.append(f"missing becomes {self.impute:g}")
+        intervals = len(self.edges) + 1
+        merged = f", merged from {intervals + self.padding} with labels" if self.padding else ""
+        steps = [f"{_kind(self.reading)} in {counted(intervals, 'interval')}{merged}, one-hot"]
+        steps.append(f"{[*self._words()][self.reference]} gets no column")
+        if not self.missing:
+            refused = self.impute is None
+            steps.append("missing is refused" if refused else f"missing becomes {self.impute:g}")
+        if unseen := [one.label for one in self.bins if one.share == 0]:
+            steps.append(f"no training row in {', '.join(unseen)}: zeros")
+        if self.padding:
+            zeros = f"{counted(self.padding, 'column')} of zeros"
+            steps.append(f"{zeros} in place of the others")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
+
+    def places(self, series: pl.Series, ids: RowIds | None = None) -> NDArray[np.int64]:
+        """In which bin each row is.
+
+        >>> BinnedRule("age", (30.0, 45.0), missing=True).places(pl.Series([45, None, 29])).tolist()
+        [2, 3, 0]
+        """
+        values = self.reading.numbers(series, ids)
+        missing = np.isnan(values)
+        if missing.any() and not self.missing:
+            if self.impute is None:
+                raise missing_error(series.name, missing, ids)
+            values = np.where(missing, self.impute, values)
+        places = np.searchsorted(self.edges, values, side="right").astype(np.int64)
+        return np.where(missing, self.count - 1, places) if self.missing else places
+
+    def table(self) -> FloatArray:
+        """What a row of each bin has in each output column: bins by columns.
+
+        >>> BinnedRule("age", (30.0, 45.0), shares=(0.25, 0.75, 0.0)).table().tolist()
+        [[0.0, 0.0], [1.0, 0.0], [0.75, 0.0]]
+        """
+        values = np.eye(self.count)
+        if self.shares:
+            shares = np.array(self.shares)
+            values[shares == 0] = shares
+        values = np.delete(values, self.reference, axis=1)
+        return _clipped(np.pad(values, ((0, 0), (0, self.padding))), self.clip)
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
         """The output columns, one after the other.
@@ -336,17 +464,12 @@ class BinnedRule:
         >>> [a.tolist() for a in BinnedRule("age", (30.0, 45.0)).arrays(pl.Series([29, 45]))]
         [[0.0, 0.0], [0.0, 1.0]]
         """
-        values = self.reading.numbers(series, ids)
-        missing = np.isnan(values)
-        if missing.any():
-            if self.impute is None:
-                raise missing_error(series.name, missing, ids)
-            values = np.where(missing, self.impute, values)
-        places = np.searchsorted(self.edges, values, side="right")
-        if self.missing:
-            places = np.where(missing, len(self.edges) + 1, places)
-        for place in range(1, len(self.edges) + 1 + self.missing):
-            yield _marked(places == place, self.clip)
+        places = self.places(series, ids)
+        for column in self.table().T:
+            filled = np.flatnonzero(column)
+            # Most columns mark one bin: to compare is several times faster than to look up.
+            one = len(filled) == 1
+            yield (places == filled[0]) * column[filled[0]] if one else column[places]
 
 
 Rule: TypeAlias = NumericRule | CategoricalRule | BinnedRule
@@ -363,6 +486,19 @@ def _clipped(values: FloatArray, clip: float | None) -> FloatArray:
 def _number(value: float) -> str:
     """A number in as many digits as it needs, so that two of them never look the same."""
     return repr(value).removesuffix(".0")
+
+
+def _short_numbers(values: tuple[float, ...]) -> list[str]:
+    """Numbers for a person's eyes, in so few digits that no two of them look the same.
+
+    >>> _short_numbers((54.379999999999995, 59.0, 1234567.0))
+    ['54.38', '59', '1234567']
+    """
+    for digits in (6, 9, 12):
+        texts = [f"{value:.{digits}g}" for value in values]
+        if len({*texts}) == len(texts) and not any("e" in text for text in texts):
+            return texts
+    return [_number(value) for value in values]
 
 
 def _kind(reading: Reading) -> str:

@@ -48,7 +48,7 @@ _AGREED = (
 )
 _TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
 _LABELS = ("label", "#positive", "intercept")
-_PREPARATION = ("#drop", "#winsorise", "#transform", "#impute", "#scale", "#clip")
+_PREPARATION = ("#drop", "#winsorise", "#transform", "#bins", "#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from taciturn.arrays import FloatArray
 from taciturn.data.readings import PARTS
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
@@ -102,7 +103,7 @@ def _rule_contributes(rule: Rule) -> bool:
     if isinstance(rule, NumericRule):
         return rule.scale != 0 or rule.missing
     if isinstance(rule, BinnedRule):
-        return True
+        return bool(rule.table().any())
     return bool(rule.outputs) and (not rule.scales or any(rule.scales))
 
 
@@ -247,17 +248,22 @@ class _Graph:
 
     def _binned(self, rule: BinnedRule, value: str) -> str:
         missing = self.node("IsNaN", [value])
-        # A gap with a column of its own is in no interval: comparisons with NaN are false.
         filled = value if rule.missing else self._imputed(value, missing, rule.impute)
-        begin, end = np.array([rule.edges]), np.array([[*rule.edges[1:], np.inf]])
-        reached = self._double(self.node("GreaterOrEqual", [filled, self.constant(begin)]))
-        passed = self._double(self.node("GreaterOrEqual", [filled, self.constant(end)]))
-        columns = self._clipped(self.node("Sub", [reached, passed]), rule.clip)
-        if not rule.missing:
-            return columns
-        return self.node(
-            "Concat", [columns, self._clipped(self._double(missing), rule.clip)], axis=1
-        )
+        # Behind as many edges as the value has reached; a comparison with NaN is false.
+        edges = np.array([rule.edges or (np.inf,)])
+        reached = self.node("GreaterOrEqual", [filled, self.constant(edges)])
+        whole = self.node("Cast", [reached], to=self.onnx.TensorProto.INT64)
+        place = self.node("ReduceSum", [whole, self.constant(np.array([1]))], keepdims=1)
+        if rule.missing:
+            last = self.constant(np.int64(rule.count - 1))
+            place = self.node("Where", [missing, last, place])
+        return self._taken(rule.table(), place)
+
+    def _taken(self, table: FloatArray, place: str) -> str:
+        """The rows of a table at these places."""
+        taken = self.node("Gather", [self.constant(table), place], axis=0)
+        shape = self.constant(np.array([-1, table.shape[1]], dtype=np.int64))
+        return self.node("Reshape", [taken, shape])
 
     def _number(self, value: float) -> str:
         return self.constant(np.float64(value))
@@ -286,9 +292,7 @@ class _Graph:
             values_int64s=list(places.values()),
             default_int64=count,
         )
-        taken = self.node("Gather", [self.constant(table), place], axis=0)
-        shape = self.constant(np.array([-1, table.shape[1]], dtype=np.int64))
-        return self.node("Reshape", [taken, shape])
+        return self._taken(table, place)
 
 
 def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:

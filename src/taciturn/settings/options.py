@@ -23,6 +23,7 @@ from taciturn.settings.table import (
     DatePart,
     Decimal,
     Impute,
+    Monotone,
     Scale,
     TransformChoice,
 )
@@ -62,7 +63,8 @@ class SettingsOptions(TypedDict, total=False):
     missing_indicator: bool | None
     winsorise: float | Literal["none"] | dict[str, float] | None
     transform: TransformChoice | dict[str, TransformChoice] | None
-    bins: int | dict[str, int] | None
+    bins: int | dict[str, int | Sequence[float]] | None
+    monotone: Monotone | dict[str, Monotone] | None
     scale: Scale | None
     clip: float | None
     max_levels: int | None

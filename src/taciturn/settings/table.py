@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import codecs
 import difflib
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
@@ -19,16 +21,17 @@ from pydantic import BeforeValidator, Field
 from taciturn.settings.checked import Checked, Positive, PositiveInt
 from taciturn.settings.setting import Panel, Scope, Setting
 
-Impute = Literal["median", "mean", "none"]
+Impute = Literal["median", "mean", "bin", "none"]
 Scale = Literal["standard", "none"]
 ColumnType = Literal["number", "category", "date", "text"]
 TransformChoice = Literal["none", "log", "rank", "yeo-johnson"]
+Monotone = Literal["auto", "increasing", "decreasing", "none"]
 DatePart = Literal["year", "month", "weekday"]
 Decimal = Literal[".", ","]
 
 EVERY = "*"
 # What may be said column by column.
-BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "monotone", "winsorise", "date_format")
 
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
 
@@ -80,6 +83,55 @@ def _count(value: object) -> object:
     return number
 
 
+def _bins(value: object) -> dict[str, object]:
+    """Of each column how many intervals, or the edges between them.
+
+    In an option numbers behind a column's first are edges of the same column.
+    """
+    if isinstance(value, str):
+        value = _listed(value)
+    choices = _by_column(value, read=_intervals)
+    if isinstance(choices.get(EVERY), tuple):
+        raise ValueError(
+            "edges are those of one column, which is to be named; for all columns it is a number "
+            "of intervals"
+        )
+    return choices
+
+
+def _listed(text: str) -> dict[str, object]:
+    """``5,age=25,35`` as ``{"*": "5", "age": ["25", "35"]}``; a comma alone ends a list of one."""
+    choices: dict[str, object] = {}
+    column = EVERY
+    for part in text.split(","):
+        name, sign, word = (piece.strip() for piece in part.rpartition("="))
+        if sign or not choices:
+            column = name or EVERY
+            choices[column] = word
+            continue
+        before = choices[column]
+        words = before if isinstance(before, list) else [before]
+        choices[column] = [*words, word] if word else words
+    return choices
+
+
+def _intervals(value: object) -> object:
+    return _edges(value) if isinstance(value, list | tuple) else _count(value)
+
+
+def _edges(values: list[object] | tuple[object, ...]) -> tuple[float, ...]:
+    edges = tuple(float(_number(value, float)) for value in values)
+    for edge in edges:
+        if not math.isfinite(edge):
+            raise ValueError(f"an edge is a finite number, not {edge}")
+    for low, high in pairwise(edges):
+        if not low < high:
+            raise ValueError(f"edges rise, each above the one before, and {high:g} follows {low:g}")
+    if not edges:
+        raise ValueError("a list of edges has one or more")
+    return edges
+
+
 def _number(value: object, kind: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - int or float
     try:
         if isinstance(value, bool) or (kind is int and isinstance(value, float)):
@@ -118,7 +170,11 @@ Shares = Annotated[
     float | Literal["none"] | dict[str, float],
     BeforeValidator(partial(_by_column, read=_share)),
 ]
-Counts = Annotated[int | dict[str, int], BeforeValidator(partial(_by_column, read=_count))]
+Bins = Annotated[int | dict[str, int | tuple[float, ...]], BeforeValidator(_bins)]
+Directions = Annotated[
+    Monotone | dict[str, Monotone],
+    BeforeValidator(partial(_by_column, read=partial(_one_of, known=get_args(Monotone)))),
+]
 Types = Annotated[
     ColumnType | dict[str, ColumnType],
     BeforeValidator(partial(_by_column, read=partial(_one_of, known=get_args(ColumnType)))),
@@ -164,8 +220,10 @@ class TableSettings(Checked):
     impute: Annotated[
         Impute | None,
         _table(
-            "Missing numbers become the `median`, the `mean`, or an error (`none`) (default: "
-            "median).",
+            "Missing numbers become the `median`, the `mean`, a `bin` of their own, or an error "
+            "(`none`) (default: median).",
+            detail="`bin`: in columns that are cut into bins; elsewhere the median "
+            "([data.md](data.md#bins))",
             example="median",
         ),
     ] = None
@@ -197,12 +255,24 @@ class TableSettings(Checked):
         ),
     ] = None
     bins: Annotated[
-        Counts | None,
+        Bins | None,
         _table(
-            "Numbers are cut into so many intervals, one-hot; by column or for all of them "
-            "(default: 0).",
-            detail="Equally many training rows in each; 0 is none",
+            "Numbers are cut into so many intervals, or at given edges, one-hot; by column or for "
+            "all (default: 0).",
+            detail="A number: equally many training rows in each; 0 is none. Edges, of one column: "
+            "`bins.age = [25, 35, 50]` ([data.md](data.md#bins))",
             example={"age": 5},
+        ),
+    ] = None
+    monotone: Annotated[
+        Directions | None,
+        _table(
+            "Bob: bins are merged until the share of positives is `increasing`, `decreasing`, or "
+            "either (`auto`).",
+            detail="For all binned columns of his, or by column; `none` leaves one out. Only where "
+            "nothing that Alice sees depends on his columns, or nothing is promised "
+            "([data.md](data.md#monotone-bins))",
+            example={"income": "auto"},
         ),
     ] = None
     scale: Annotated[

@@ -9,12 +9,13 @@ from typing import TypeAlias
 import polars as pl
 
 from taciturn.data import datasets
-from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data
+from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data, unknown_columns
 from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.privacy.registry import require_label_bins
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings, missing_label
 from taciturn.simulation.coins import DataCoins
@@ -94,7 +95,10 @@ def _load_dataset(settings: Settings, hint: Hint) -> RawData:
         raise ConfigError("no data is named", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
-    return replace(raw, settings=chosen(raw.settings, settings))
+    prepared = chosen(raw.settings, settings)
+    for problem in unknown_columns(prepared, raw.frame.columns):
+        raise problem
+    return replace(raw, settings=prepared)
 
 
 Source: TypeAlias = RawData | VerticalData
@@ -114,6 +118,8 @@ def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
         return replace(raw, labels_train=raw.labels_train.permuted(coins.permute.fork("labels")))
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+    if raw.settings.monotone:
+        require_label_bins(settings)
     columns, parties = settings.alice_columns, settings.parties
     intercept = bool(settings.intercept)
     if raw.whole:

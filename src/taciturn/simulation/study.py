@@ -44,7 +44,15 @@ from taciturn.results.study import (
 )
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
-from taciturn.settings.study import Point, Study, left_out, named, require_owners, require_some
+from taciturn.settings.study import (
+    Point,
+    Study,
+    left_out,
+    named,
+    require_no_label_bins,
+    require_owners,
+    require_some,
+)
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.folds import without
 from taciturn.simulation.source import Source, arrange
@@ -221,6 +229,7 @@ class _Plan:
 def _require_possible(settings: Settings, study: Study) -> None:
     owners = ("bob", *(alice_names(settings.parties) if settings.parties > 1 else ("alice",)))
     require_owners(study, owners)
+    require_no_label_bins(settings.monotone)
     if settings.seeds > 1:
         raise ConfigError(
             "a study has one seed: its folds are the repetitions",

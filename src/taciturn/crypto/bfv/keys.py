@@ -21,7 +21,7 @@ about a ciphertext can fail visibly.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -115,7 +115,7 @@ class BfvPublicKey:
         return Mask(tuple(value % self.modulus for value in values.tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """The matrix as polynomials in NTT form, by answer and piece; None where all is zero.
+        """The matrix as polynomials in NTT form, by answer and piece.
 
         Raises:
             CryptoError: The matrix does not fit the capacity, or is so large that its answer would
@@ -130,16 +130,16 @@ class BfvPublicKey:
         ]
         return PreparedMatrix.of(matrix, polynomials)
 
-    def _polynomial(self, layout: Layout, block: IntArray) -> Any:  # noqa: ANN401
-        coefficients = layout.polynomial(block)
-        if not coefficients.any():
-            # SEAL refuses the product with a zero polynomial; the sum does without it.
-            return None
-        seal = self.answering.seal
+    def _polynomial(self, layout: Layout, block: IntArray) -> _Polynomial:
+        coefficients, seal = layout.polynomial(block), self.answering.seal
+        counts = bool(coefficients.any())
+        if not counts:
+            # SEAL refuses the product with a zero polynomial; another takes its time.
+            coefficients[0] = 1
         reduced = np.where(coefficients < 0, coefficients + seal.plain_modulus, coefficients)
         plain = seal.load_plain(reduced.astype(np.uint64))
         seal.evaluator.transform_to_ntt_inplace(plain, seal.first_id)
-        return plain
+        return _Polynomial(plain, counts)
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Encryptions of the masks for the next answer."""
@@ -200,23 +200,23 @@ class BfvPublicKey:
         return list(self.answering.pieces(parts, layout.pieces))
 
     def _answer(
-        self, polynomials: list[Any], pieces: list[Any], cover: Cover, places: IntArray
+        self, polynomials: list[_Polynomial], pieces: list[Any], cover: Cover, places: IntArray
     ) -> bytes:
         # For rows of zeros the cover alone is the answer.
         product = self._sum_of_products(polynomials, pieces)
         return self.answering.written(self.answering.covered(product, cover), places)
 
-    def _sum_of_products(self, polynomials: list[Any], pieces: list[Any]) -> Any:  # noqa: ANN401
-        """In NTT form; None where all is zero."""
+    def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
+        """In NTT form; None where all is zero, which takes as many products."""
         evaluator, total = self.answering.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
-            if polynomial is None:
-                continue
             product = sealapi.Ciphertext()
             try:
-                evaluator.multiply_plain(piece, polynomial, product)
+                evaluator.multiply_plain(piece, polynomial.plain, product)
             except ValueError as problem:
                 raise CryptoError("the matrix was prepared for another key") from problem
+            if not polynomial.counts:
+                continue
             if total is None:
                 total = product
             else:
@@ -261,6 +261,14 @@ class BfvPublicKey:
             self._engine,
             Tiling.of(size).row_parts(self._part_tiles),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Polynomial:
+    """A part of a matrix in NTT form; one that does not count stands for zeros."""
+
+    plain: Any = field(repr=False)
+    counts: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,244 @@
+"""Bins inside every mechanism: the centralised model of the one-hot table, and who learns what.
+
+Tables are made a second time by pandas, which knows nothing of our rules.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import taciturn
+from taciturn.api import TrainResult
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import ConfigError
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.registry import MECHANISMS, require_label_bins
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import Hello
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import arrange, load_raw
+
+ROWS = 240
+EDGES = [30, 45, 60]
+# Quantiles, given edges, and a bin of missing values, on both sides.
+BINNED: dict[str, Any] = {
+    "bins": {"age": EDGES, "tenure": 3, "income": 4, "debt": [0]},
+    "impute": "bin",
+    "alice_columns": "age,tenure",
+}
+SGD: dict[str, Any] = {"solver": "sgd", "epochs": 2, "batch_size": 40, "learning_rate": 0.1}
+# Each with how far its weights may be from those of the centralised training.
+MECHANISM_SETTINGS: dict[str, tuple[dict[str, Any], float]] = {
+    "none": ({"mechanism": "none"}, 1e-5),
+    "sealed": ({"mechanism": "sealed"}, 5e-4),
+    "mutual": ({"mechanism": "mutual"}, 5e-3),
+    # With next to no noise the model is the same.
+    "label-rr": ({"mechanism": "label-rr", "epsilon": 40.0}, 1e-5),
+    "label-rr-sealed": ({"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"}, 5e-4),
+    "add": ({"mechanism": "add", "epsilon": 1e5}, 1e-3),
+    "mult": ({"mechanism": "mult", "epsilon": 1e9, "b1": 1e-4, "variant": "mean-one"}, 1e-4),
+    "hybrid": ({"mechanism": "hybrid", "epsilon": 3.0, "batch_size": 4}, 1e-3),
+}
+
+
+def people() -> pl.DataFrame:
+    draw = np.random.default_rng(7)
+    age, tenure = draw.uniform(18, 80, ROWS), draw.exponential(5, ROWS)
+    income, debt = draw.normal(50, 20, ROWS), draw.normal(0, 1, ROWS)
+    score = (age - 45) / 15 - tenure / 5 + (income - 50) / 20 + debt
+    label = draw.uniform(size=ROWS) < 1 / (1 + np.exp(-score))
+    columns = {"age": age, "tenure": tenure, "income": income, "debt": debt}
+    # Nobody's tenure is missing: its bin of missing values is a column of zeros.
+    gaps = {name: draw.uniform(size=ROWS) < 0.1 for name in ("age", "income")}
+    frame = {
+        name: [
+            None if gaps.get(name, [False] * ROWS)[row] else float(values[row])
+            for row in range(ROWS)
+        ]
+        for name, values in columns.items()
+    }
+    return pl.DataFrame({**frame, "late": label.astype(int)})
+
+
+def options(**changes: Any) -> dict[str, Any]:
+    return {"label": "late", "scheme": "clear", "seed": 3, **BINNED, **changes}
+
+
+@cache
+def trained(name: str, scheme: str = "clear") -> TrainResult:
+    chosen = options(**{**SGD, **MECHANISM_SETTINGS[name][0]}, scheme=scheme)
+    return taciturn.train(data=people(), **chosen)
+
+
+def one_hot(values: pd.Series, edges: list[float]) -> pd.DataFrame:
+    """A column per interval but the first, and one of missing values: by pandas alone."""
+    cut = pd.cut(values, [-np.inf, *edges, np.inf], right=False)
+    return pd.concat([pd.get_dummies(cut).iloc[:, 1:], values.isna()], axis=1).astype(float)
+
+
+def test_the_tables_are_the_one_hot_ones_that_pandas_makes():
+    raw = load_raw(Settings.of(options()), people())
+    data = arrange(Settings.of(options()).resolved(), raw, Coins.for_seed(3).data)
+    everybody = pd.DataFrame(people().to_dict(as_series=False), dtype=float)
+    for ids, tables in (
+        (data.labels_train.ids, (data.alice_train, data.bob_train)),
+        (data.labels_test.ids, (data.alice_test, data.bob_test)),
+    ):
+        rows = everybody.iloc[[int(name) for name in ids.series]]
+        train = everybody.iloc[[int(name) for name in data.labels_train.ids.series]]
+        edges: dict[str, list[float]] = {"age": [30, 45, 60], "debt": [0]}
+        for name, count in (("tenure", 3), ("income", 4)):
+            shares = np.arange(1, count) / count
+            # Of what is there, with the ends held as winsorising holds them, which moves no edge.
+            edges[name] = np.quantile(train[name].dropna(), shares).tolist()
+        for table, names in zip(tables, (("age", "tenure"), ("income", "debt")), strict=True):
+            made = pd.concat([one_hot(rows[name], edges[name]) for name in names], axis=1)
+            free = table.columns[len(made.columns) :]
+            np.testing.assert_array_equal(
+                table.values[:, : len(made.columns)], made.to_numpy(), err_msg=str(free)
+            )
+
+
+@pytest.mark.parametrize("name", MECHANISM_SETTINGS)
+def test_the_model_is_that_of_centralised_training_on_the_one_hot_table(name):
+    result, tolerance = trained(name).to_dict(), MECHANISM_SETTINGS[name][1]
+    # Three edges and a bin of missing values; three intervals and one; likewise at Bob.
+    assert (result["alice_columns"], result["bob_columns"]) == (7, 6)
+    assert result["max_weight_difference"] < tolerance
+    assert abs(result["test"]["auc"] - result["centralised"]["auc"]) < 5e-3
+
+
+def test_every_mechanism_is_among_them():
+    assert {chosen["mechanism"] for chosen, _ in MECHANISM_SETTINGS.values()} == {*MECHANISMS}
+
+
+@pytest.mark.parametrize("mechanism", ["none", "sealed", "mutual"])
+def test_newton_finds_the_optimum_that_scikit_learn_finds(mechanism):
+    chosen = options(mechanism=mechanism, solver="newton", l2=0.01)
+    result = taciturn.train(data=people(), **chosen)
+    raw = load_raw(Settings.of(chosen), people())
+    data = arrange(Settings.of(chosen).resolved(), raw, Coins.for_seed(3).data)
+    joined = np.hstack([data.alice_train.values, data.bob_train.values[:, :-1]])
+    rows = len(joined)
+    oracle = LogisticRegression(C=1 / (0.01 * rows), tol=1e-10, max_iter=1000)
+    oracle.fit(joined, data.labels_train.values)
+    weights = np.concatenate([result.weights["alice"], result.weights["bob"][:-1]])
+    np.testing.assert_allclose(weights, oracle.coef_[0], atol=2e-2)
+    # No row lacks a tenure or a debt.
+    unseen = [data.alice_train.columns.index("tenure=(missing)")]
+    assert np.abs(weights[unseen]).max() < 1e-6
+
+
+@pytest.mark.slow  # encryption repeats what the clear scheme shows
+@pytest.mark.parametrize("name", ["none", "sealed", "mutual", "label-rr-sealed", "hybrid"])
+def test_with_encryption_it_is_the_same_model(name):
+    hidden, plain = trained(name, "bfv"), trained(name)
+    assert hidden.to_dict()["max_weight_difference"] < MECHANISM_SETTINGS[name][1]
+    if name != "mutual":
+        for party in ("alice", "bob"):
+            assert hidden.weights[party].tobytes() == plain.weights[party].tobytes()
+
+
+# --- monotone ------------------------------------------------------------------------------------
+
+MONOTONE: dict[str, Any] = {"bins": 8, "monotone": {"income": "auto", "debt": "auto"}}
+
+
+def conversation(mechanism: str, scheme: str, *, shuffled: bool) -> tuple[Transcript, int]:
+    """What crossed, and how many of Bob's columns hold the places of merged bins."""
+    chosen = options(mechanism=mechanism, scheme=scheme, permute_labels=shuffled, **SGD, **MONOTONE)
+    settings = Settings.of(chosen).resolved()
+    raw = load_raw(settings, people())
+    outcome = simulate(settings, raw, keep=True, coins=Coins.for_seed(3))
+    assert outcome.transcript is not None
+    data = arrange(settings, raw, Coins.for_seed(3).data)
+    return outcome.transcript, len(data.preparation.padding)
+
+
+# Encryption repeats what the clear scheme shows.
+@pytest.mark.parametrize("scheme", ["clear", pytest.param("bfv", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
+def test_what_alice_is_told_has_one_shape_whatever_the_labels_are(mechanism, scheme):
+    (true, merged), (other, merged_otherwise) = (
+        conversation(mechanism, scheme, shuffled=shuffled) for shuffled in (False, True)
+    )
+    # The labels decide which bins are left.
+    assert merged != merged_otherwise
+    hellos = []
+    for transcript in (true, other):
+        hello = decode(next(transcript.frames("bob")))
+        assert isinstance(hello, Hello)
+        hellos.append(hello)
+    assert hellos[0] == hellos[1]
+    assert hellos[0].columns == 2 * (7 + 1) + 1
+    # Every frame of either side, in order: its kind is its first byte.
+    shapes = [
+        [(sender, frame[0], len(frame)) for sender, frame in transcript.records]
+        for transcript in (true, other)
+    ]
+    assert shapes[0] == shapes[1]
+
+
+ALLOWED: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    # Its ledger is infinite, as that of none is: it promises nothing of labels.
+    "hybrid": {"mechanism": "hybrid", "batch_size": 4},
+    "sealed": {"mechanism": "sealed"},
+    "sealed-revealed": {"mechanism": "sealed", "reveal": True},
+    "mutual": {"mechanism": "mutual", **SGD},
+}
+REFUSED: dict[str, dict[str, Any]] = {
+    "label-rr": {"mechanism": "label-rr", "epsilon": 1.0},
+    "label-rr-sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+    "add": {"mechanism": "add", "epsilon": 1.0},
+    "mult": {"mechanism": "mult", "epsilon": 1.0},
+    "sealed-told": {"mechanism": "sealed", "reveal": True, "reveal_epsilon": 1.0},
+    # The size of Bob's whitened columns, which depends on all of their values, is told.
+    "mutual-newton": {"mechanism": "mutual", "solver": "newton"},
+}
+
+
+@pytest.mark.parametrize("name", [*ALLOWED, *REFUSED])
+def test_labels_may_make_columns_only_where_no_promise_is_voided(name):
+    settings = Settings.of(options(**{**ALLOWED, **REFUSED}[name], **MONOTONE))
+    if name in ALLOWED:
+        require_label_bins(settings)
+        return
+    with pytest.raises(ConfigError, match="has no monotone bins, which are made with labels") as e:
+        taciturn.train(data=people(), **options(**REFUSED[name], **MONOTONE))
+    assert e.value.setting == "monotone"
+
+
+def test_a_mechanism_of_another_package_has_none_unless_it_says_so():
+    class Foreign(Mechanism):
+        name = "foreign"
+
+    assert Foreign.against_label_bins(Settings()) is not None
+
+
+def test_a_study_has_none():
+    with pytest.raises(ConfigError, match="a study has no monotone bins"):
+        taciturn.study(
+            data=people(), vary={"l2": [0.1, 0.2]}, **options(mechanism="sealed", **MONOTONE)
+        )
+
+
+def test_a_name_that_a_dataset_does_not_have_is_refused():
+    with pytest.raises(taciturn.TaciturnError, match="there is no column 'mean radios'") as caught:
+        taciturn.train(dataset="breast-cancer", mechanism="none", bins={"mean radios": 3})
+    assert "mean radius" in str(caught.value)
+
+
+def test_check_looks_at_columns_and_leaves_labels_alone():
+    """It has no labels: what they decide does not matter to it."""
+    chosen = options(mechanism="none", **SGD, **MONOTONE)
+    assert taciturn.check(data=people(), **chosen).facts.alice_columns == 2 * (7 + 1)
