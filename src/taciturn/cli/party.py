@@ -212,6 +212,45 @@ def party(
     finish(plan, result, json, _blocks, lambda: of_party(settings), lambda: _page(result))
     if html is not None:
         _write_study(result, html)
+    if settings.role == "bob" and settings.output.report != "" and not dry_run:
+        _write_model_page(settings, config)
+
+
+def _write_model_page(settings: PartyConfig, config: Path) -> None:
+    """Bob's page of the model, where he has scores; what keeps it from being made is a note.
+
+    It is made in a process of its own, once everything else is done: this one loads a party's side
+    of a training, and nothing that draws.
+    """
+    import subprocess
+
+    from taciturn.extras import EXTRAS, install_hint, is_installed
+    from taciturn.model.scores_file import scores_path
+
+    model = settings.path(settings.output.model)
+    if settings.study is not None or not scores_path(model).exists():
+        # Of a study one model is taken into use first; without scores there is nothing to show.
+        return
+    screen, page = console(error=True), settings.path(settings.output.report_file)
+    problem = ""
+    if all(map(is_installed, EXTRAS["audit"])):
+        # Not from the folder that it is run in, which may hold anything.
+        command = [sys.executable, "-P", "-m", "taciturn", "model", "report", str(config)]
+        ended = subprocess.run(  # noqa: S603 - this program, and paths that are its own
+            [*command, "--out", str(page), "--json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            problem = ended.stderr.partition("\n")[0].removeprefix("error: ")
+    else:
+        problem = f"packages for reports are not installed; {install_hint('audit')}"
+    said = f"the model's page: {page}"
+    if problem:
+        said = f"the model's page was not made: {problem}"
+    screen.print(said, style="dim", markup=False, soft_wrap=True)
 
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:

@@ -53,7 +53,7 @@ _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
-_SCORES = ("#held_out_scores", "#threshold", "#miss_cost")
+_SCORES = ("#held_out_scores", "#threshold", "#miss_cost", "#report")
 _COUNTED = ("#scores_per_row", "#scores")
 _LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
