@@ -19,6 +19,7 @@ from sklearn.datasets import load_breast_cancer
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.model_report import Question, model_report
+from taciturn.deploy.study_use import use_model
 from taciturn.deploy.tables import load_tables
 from taciturn.errors import ConfigError, FileError
 from taciturn.model.scores_file import KeptScores, scores_path
@@ -31,6 +32,7 @@ from taciturn.report.terminal import render
 from taciturn.results.model_report import CoefficientTest, ModelReport
 from taciturn.results.saved import of_record
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config
+from tests.deploy.studies import run_study, write_study
 
 HERS, HIS = (1, 4, 9), (0, 8)
 JOINED = Question(alice_models=(Path("alice.model.json"),), alice_rows=(Path("alice.csv"),))
@@ -390,3 +392,18 @@ def test_rows_that_are_not_those_of_the_training_are_refused(trained, tmp_path):
     assert reported(folder, asked).errors == "exact"
     with pytest.raises(ConfigError, match="each Alice's model and her rows"):
         reported(folder, Question(alice_models=models))
+
+
+def test_the_model_of_a_study_that_is_in_use_has_its_page(tmp_path):
+    write_study(tmp_path, agreement={"held-out": 0.3})
+    assert run_study(tmp_path).records
+    config = PartyConfig.read(tmp_path / "bob.toml")
+    with pytest.raises(FileError):
+        model_report(config, Question())
+    use_model(config, 2, lambda text: None)
+    report = model_report(config, Question())
+    share = ModelShare.load(tmp_path / "bob.model.json")
+    assert (report.session, [rows.name for rows in report.judged]) == (share.session, ["held-out"])
+    (held_out,) = report.judged
+    assert held_out.metrics.auc == pytest.approx(share.metrics["held_out"]["auc"])
+    assert report.errors == "estimated"

@@ -344,26 +344,35 @@ def _coefficients(report: ModelReport) -> list[b.Section]:
         wide=True,
     )
     reason = b.Paragraph(report.errors_reason, "" if report.errors == "exact" else "warning")
-    blocks = (reason, chart, *shared.coefficient_blocks(report, len(report.coefficients))[:-1])
-    return [b.Section(title, "coefficients", blocks)]
+    # The last of them is the reason, which stands above.
+    tables: tuple[b.Block, ...] = tuple(
+        shared.coefficient_blocks(report, len(report.coefficients))[:-1]
+    )
+    if len(report.coefficients) > _MOST_DRAWN:
+        summary = f"All {len(report.coefficients):,} coefficients"
+        tables = (b.Details(summary, tables),)
+    return [b.Section(title, "coefficients", (reason, chart, *tables))]
 
 
 def _effects(report: ModelReport) -> list[b.Section]:
     if not report.effects:
         return []
     listed = report.effects[:_MOST_EFFECTS]
+    points = [level.points for effect in listed for level in effect.levels]
+    ends = (min(0.0, *points), max(0.0, *points))
     figures = tuple(
         b.Figure(
             f"effect-{number}",
             f"{effect.column} ({effect.side})",
             ", ".join(f"{level.level}: {level.points:+.1f}" for level in effect.levels),
-            effect_svg(effect, f"effect-{number}"),
+            effect_svg(effect, ends, f"effect-{number}"),
         )
         for number, effect in enumerate(listed)
     )
     caption = (
-        "Points of each bin or category beside the reference, which has none: more points, less "
-        "risk. A scorecard's attributes, for the columns whose weights this side may see."
+        "Points of each bin or category beside the reference, which has none, on one scale for all "
+        "columns: more points, less risk. A scorecard's attributes, for the columns whose weights "
+        "this side may see."
     )
     tables = tuple(shared.effect_table(effect) for effect in listed)
     blocks: list[b.Block] = [b.Figures(figures, caption=caption, instead=tables)]

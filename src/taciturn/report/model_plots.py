@@ -341,11 +341,12 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
     return drawing.svg
 
 
-def effect_svg(effect: ColumnEffect, name: str) -> str:
+def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> str:
     """The points of each bin or category beside its reference.
 
     Args:
         effect: The column's levels.
+        ends: Of the scale, which all columns share.
         name: The figure's.
     """
     levels = effect.levels
@@ -360,6 +361,8 @@ def effect_svg(effect: ColumnEffect, name: str) -> str:
             )
         axes.xaxis.grid(True, color=LINE)
         axes.xaxis.set_major_locator(MaxNLocator(4))
+        margin = max(1.0, 0.04 * (ends[1] - ends[0]))
+        axes.set_xlim(ends[0] - margin, ends[1] + margin)
         _line(axes, [0, 0], [-0.6, len(levels) - 0.4], color=INK, linewidth=1)
         axes.set_yticks(range(len(levels)), [_short(level.level, 18) for level in levels])
         axes.set_ylim(len(levels) - 0.4, -0.6)

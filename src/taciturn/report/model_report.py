@@ -314,6 +314,9 @@ def coefficient_blocks(report: ModelReport, top: int) -> list[b.Block]:
     hidden = len(report.coefficients) - top
     if hidden > 0:
         blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (--json has all)", "muted"))
+    if report.errors != "none" and any(math.isnan(one.error) for one in report.coefficients):
+        words = f"{NONE}: the rows do not determine this weight alone, because others say the same"
+        blocks.append(b.Paragraph(words, "muted"))
     if any(one.clipped for one in report.coefficients[:top]):
         blocks.append(b.Paragraph("* while the prepared value is within its bounds", "muted"))
     return [*blocks, b.Paragraph(report.errors_reason, "muted")]
