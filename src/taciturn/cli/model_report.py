@@ -108,7 +108,7 @@ def report(
         result = model_report(settings, question)
     if out is not None:
         result = replace(result, html=str(out))
-        _write(result, out)
+        write_model_page(result, out)
     _show(result, json)
 
 
@@ -118,7 +118,7 @@ def _show(result: ModelReport, json: bool) -> None:
     show(result, json, report_blocks)
 
 
-def _write(result: ModelReport, out: Path) -> None:
+def write_model_page(result: ModelReport, out: Path) -> None:
     """Writes the page; it depends on labels, so that only its owner may read it."""
     from taciturn.extras import explained
 

@@ -22,7 +22,7 @@ from taciturn.deploy.new_rows import new_rows
 from taciturn.deploy.new_scores import NewScores, places_of
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.errors import ConfigError, DataError, FileError
-from taciturn.model.coefficient_errors import Fit, bound_errors, exact_errors
+from taciturn.model.coefficient_errors import bound_errors, exact_errors
 from taciturn.model.coefficient_tests import (
     SideRows,
     coefficient_tests,
@@ -30,6 +30,15 @@ from taciturn.model.coefficient_tests import (
     constant_points,
 )
 from taciturn.model.judged import HELD_OUT, NEW, TRAINING, judged_rows
+from taciturn.model.report_parts import (
+    SET_TO_ZERO,
+    UNARRIVED,
+    bound_reason,
+    fit_of,
+    joined_reason,
+    meaning_of,
+    score_scale,
+)
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
@@ -45,15 +54,10 @@ from taciturn.results.model_report import (
     ComparedScores,
     ErrorKind,
     ModelReport,
-    ScoreScale,
 )
 from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
 
-_PENALTY = (
-    "Errors are of the likelihood without the penalty (l2 = {l2:g}), at the fitted weights, which "
-    "it holds nearer to 0."
-)
 _NO_ALICE = (
     "Alice has no scores: only Bob learns them. What she may see of the model is what her columns "
     "are worth."
@@ -139,7 +143,7 @@ def _alices(share: ModelShare, path: Path, question: Question) -> ModelReport:
         threshold=None,
         judged=(),
         compared=(),
-        scale=_scale(question.scale, None),
+        scale=score_scale(question.scale),
         errors="none",
         errors_reason="Standard errors need the rows' probabilities, which Bob alone has.",
         coefficients=coefficient_tests(part, None, question.scale),
@@ -194,13 +198,13 @@ class _Bobs:
             model=str(self._path),
             session=share.session,
             mechanism=self._agreed.mechanism,
-            meaning=self._meaning(),
+            meaning=meaning_of(self._mechanism, self._agreed.class_weight),
             log_odds_shift=shift,
             rows=share.rows,
             threshold=share.threshold,
             judged=judged,
             compared=self._compared(sets, reference, new, bands),
-            scale=_scale(
+            scale=score_scale(
                 question.scale,
                 None if own is None else constant_points(own, question.scale, shift),
             ),
@@ -356,7 +360,7 @@ class _Bobs:
         sets: dict[str, ScoredRows],
     ) -> tuple[ErrorKind, str, tuple[Part, ...], list[FloatArray | None]]:
         """Of which parts coefficients are shown, with what errors, and what these are."""
-        share, fit = self._share, self._fit()
+        share, fit = self._share, fit_of(self._mechanism, self._agreed)
         if whole is not None and self._tables is not None and self._tables.labels is not None:
             values = [*(table.values for table in hers), self._tables.train.values]
             train = sets[TRAINING]
@@ -365,7 +369,7 @@ class _Bobs:
             exact = self._mechanism.lossless or fit.flip_epsilon is not None
             return (
                 "exact" if exact else "at-least",
-                self._reason(exact=exact, joined=True),
+                joined_reason(self._agreed, exact=exact),
                 whole.parts,
                 [*np.split(errors, ends[:-1])],
             )
@@ -380,7 +384,7 @@ class _Bobs:
         bound = bound_errors(table.values, share.weights, rows.scores, fit, share.rows)
         on_held_out = rows is sets.get(HELD_OUT)
         kind: ErrorKind = "estimated" if on_held_out else "at-least"
-        return kind, self._reason(held_out=on_held_out), (part,), [bound]
+        return kind, bound_reason(self._agreed, held_out=on_held_out), (part,), [bound]
 
     def _rows_to_test(
         self, sets: dict[str, ScoredRows]
@@ -398,42 +402,6 @@ class _Bobs:
             if rows is not None and table is not None and same:
                 return rows, table
         return None, None
-
-    def _fit(self) -> Fit:
-        flips = self._mechanism.label_flips
-        weights = self._agreed.class_weight
-        return Fit(
-            shift=self._share.log_odds_shift,
-            class_weight=None if weights is None else (weights[0], weights[1]),
-            flip_epsilon=None if flips is None else flips.epsilon,
-        )
-
-    def _reason(self, *, exact: bool = False, joined: bool = False, held_out: bool = False) -> str:
-        """What standard errors rest on."""
-        words = []
-        if joined and exact:
-            words.append("Exact: from all sides' training rows.")
-        elif joined:
-            words.append(
-                f"At least this: from all sides' training rows, without the noise of "
-                f"{self._agreed.mechanism}."
-            )
-        else:
-            words.append(
-                "At least this: Bob alone does not have Alice's columns, only her part of each "
-                "score. Her columns one by one can make errors larger, never smaller: these p "
-                "values are optimistic."
-            )
-        if held_out:
-            words.append(
-                "The bound is estimated on the held-out rows and scaled to the training rows, of "
-                "which Bob has no scores."
-            )
-        if self._agreed.class_weight is not None and joined:
-            words.append("With class weights: the sandwich.")
-        if self._agreed.l2:
-            words.append(_PENALTY.format(l2=self._agreed.l2))
-        return " ".join(words)
 
     def _shown(
         self,
@@ -461,24 +429,14 @@ class _Bobs:
             effects += column_effects(part, part_errors, scale, rows)
         return tuple(coefficients), tuple(effects)
 
-    # --- words --------------------------------------------------------------------------------
-
-    def _meaning(self) -> str:
-        meaning, weights = type(self._mechanism).meaning, self._agreed.class_weight
-        if weights is None:
-            return meaning
-        if not all(weights):
-            return f"{meaning}, if both classes had counted: one did not, so it is none"
-        return f"{meaning}; it is corrected for the class weights"
-
     def _training_notes(self) -> list[str]:
         metrics, notes = self._share.metrics, []
         if metrics.get("diverged"):
             notes.append("The training diverged: the model is worthless.")
         elif metrics.get("converged") is False:
-            notes.append("The training had not converged: Wald's tests assume that it has.")
+            notes.append(UNARRIVED)
         if self._agreed.l1:
-            notes.append("With an L1 penalty standard errors do not hold: it sets weights to 0.")
+            notes.append(SET_TO_ZERO)
         if self._no_tables:
             notes.append(f"{self._no_tables}; bins are shown without their rows.")
         return notes
@@ -502,14 +460,3 @@ def _agreement(share: ModelShare, path: Path) -> Agreement:
             where=str(path),
             hint="read it with the version of taciturn that wrote it",
         ) from None
-
-
-def _scale(scale: Scale, constant: float | None) -> ScoreScale:
-    return ScoreScale(
-        base_score=scale.base_score,
-        base_odds=scale.base_odds,
-        points_to_double=scale.points_to_double,
-        factor=scale.factor,
-        offset=scale.offset,
-        constant=constant,
-    )
