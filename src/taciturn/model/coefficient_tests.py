@@ -168,7 +168,10 @@ def _reference(rule: Rule) -> str | None:
     """The level that has no column."""
     if isinstance(rule, CategoricalRule):
         return rule.dropped
-    return f"below {rule.edges[0]:g}" if isinstance(rule, BinnedRule) else None
+    if isinstance(rule, BinnedRule):
+        # In the digits that the names of the other intervals have.
+        return f"below {repr(rule.edges[0]).removesuffix('.0')}"
+    return None
 
 
 def _where(rows: SideRows, column: int, middle: float) -> BoolArray:

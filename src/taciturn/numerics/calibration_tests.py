@@ -221,29 +221,34 @@ def _fitted(
     none = np.full(design.shape[1], math.nan)
     if truth.min() == truth.max():
         return none, none
-    # From the best constant: there every step goes up.
+    # From what the model says of itself, which is near in most cases.
     at = np.zeros(design.shape[1])
-    if design.shape[1] > 1:
-        at[0] = math.log(truth.mean() / (1 - truth.mean()))
-    value = _likelihood(design @ at + offset, truth)
+    at[1:] = 1.0
+    moved = design @ at + offset
+    value = _likelihood(moved, truth)
     for _ in range(_STEPS):
-        probabilities = sigmoid(design @ at + offset)
+        probabilities = sigmoid(moved)
         matrix = (design * (probabilities * (1 - probabilities))[:, None]).T @ design
         slope = design.T @ (truth - probabilities)
         try:
             step = np.linalg.solve(matrix, slope)
         except np.linalg.LinAlgError:
             return none, none
-        gain, size = float(slope @ step), 1.0
-        if gain < _CLOSE:
+        if float(slope @ step) < _CLOSE:
             # The last step is as long as what is still wrong.
             return at + step, np.sqrt(np.diag(np.linalg.inv(matrix)))
-        while _likelihood(design @ (at + size * step) + offset, truth) < value and size > _CLOSE:
+        size = 1.0
+        while True:
+            moved = design @ (at + size * step) + offset
+            reached = _likelihood(moved, truth)
+            if reached >= value or size < _CLOSE:
+                break
             size /= 2
-        at = at + size * step
-        value = _likelihood(design @ at + offset, truth)
+        at, value = at + size * step, reached
     return none, none
 
 
 def _likelihood(scores: FloatArray, truth: FloatArray) -> float:
-    return float(-np.logaddexp(0.0, scores * (1 - 2 * truth)).sum())
+    # log(1 + e^s) of minus the signed score: logaddexp, several times as fast.
+    signed = scores * (1 - 2 * truth)
+    return float(-(np.maximum(signed, 0.0) + np.log1p(np.exp(-np.abs(signed)))).sum())
