@@ -269,11 +269,10 @@ class _Bobs:
     ) -> dict[str, ScoredRows]:
         """The rows that were kept with scores; training rows anew, where everything is at hand."""
         sets: dict[str, ScoredRows] = {}
-        try:
+        needed = self._question.scores is None and whole is None
+        if needed or scores_path(self._path).exists():
             kept = KeptScores.load(scores_path(self._path))
-        except FileError:
-            if self._question.scores is None and whole is None:
-                raise
+        else:
             kept = KeptScores(self._share.session)
             self._notes.append("There are no kept scores of this model's training beside it.")
         if kept.session != self._share.session:
@@ -374,7 +373,9 @@ class _Bobs:
                 [*np.split(errors, ends[:-1])],
             )
         if not len(share.weights):
-            words = "The weights of Bob's columns are shared too: neither side has them in clear."
+            words = "Bob has no column of his own in this model."
+            if share.columns:
+                words = "The weights of Bob's columns are shared too: neither side has them."
             return "none", words, (), []
         part = Part(share, share.weights)
         rows, table = self._rows_to_test(sets)
