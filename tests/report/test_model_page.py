@@ -178,6 +178,7 @@ def test_alices_page_has_no_figure():
     kept = ["short", "coefficients", "effects", "points"]
     assert re.findall(r'<section id="([^"]*)"', page) == kept
     assert "KS" not in page
+    assert ">z</th>" not in page
 
 
 def test_it_can_be_written_for_a_pull_request(page):

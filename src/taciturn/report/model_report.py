@@ -12,6 +12,7 @@ from taciturn.results.model_report import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
+    ErrorKind,
     JudgedRows,
     ModelReport,
 )
@@ -328,9 +329,14 @@ def coefficients_table(report: ModelReport, top: int) -> b.Table:
     least = {"at-least": "≥ ", "estimated": "≳ "}.get(report.errors, "")
     headings = (
         *(("side",) if several else ()),
-        *("column", "weight", f"{least}error", "z", "p", "per unit", "points per unit"),
+        *("column", "weight"),
+        *((f"{least}error", "z", "p") if report.errors != "none" else ()),
+        *("per unit", "points per unit"),
     )
-    lines = [[*([one.side] if several else []), *_coefficient(one)] for one in shown(report, top)]
+    lines = [
+        [*([one.side] if several else []), *_coefficient(one, report.errors)]
+        for one in shown(report, top)
+    ]
     words = (0, 1) if several else (0,)
     return b.table(headings, lines, caption="Coefficients", words=words, grouped=several)
 
@@ -342,14 +348,13 @@ def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
     return [one for one in report.coefficients if id(one) in kept]
 
 
-def _coefficient(one: CoefficientTest) -> Sequence[b.Words]:
+def _coefficient(one: CoefficientTest, errors: ErrorKind) -> Sequence[b.Words]:
     p = NONE if math.isnan(one.p_value) else f"{one.p_value:.4f}"
+    tested = (figure(one.error), figure(one.z, 2), "<0.0001" if one.p_value < 1e-4 else p)
     return (
         one.column,
         f"{one.prepared:.4f}",
-        figure(one.error),
-        figure(one.z, 2),
-        "<0.0001" if one.p_value < 1e-4 else p,
+        *(tested if errors != "none" else ()),
         NONE if one.original is None else f"{one.original:.4g}{' *' * one.clipped}",
         NONE if one.points is None else f"{one.points:+.4g}",
     )
