@@ -17,6 +17,7 @@ from rich.console import Console
 from sklearn import metrics as oracle
 from sklearn.datasets import load_breast_cancer
 
+from taciturn.cli.party import leave_model_page
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.model_report import Question, model_report
 from taciturn.deploy.study_use import use_model
@@ -407,3 +408,16 @@ def test_the_model_of_a_study_that_is_in_use_has_its_page(tmp_path):
     (held_out,) = report.judged
     assert held_out.metrics.auc == pytest.approx(share.metrics["held_out"]["auc"])
     assert report.errors == "estimated"
+
+
+def test_what_keeps_the_page_from_being_made_is_a_note(tmp_path, capsys):
+    """The training has ended well: nothing that comes after it may look as if it had not."""
+    write_rows(tmp_path, 120)
+    path = write_config(tmp_path, "bob", output={"report": None})
+    config = PartyConfig.read(path)
+    leave_model_page(config, path)
+    assert "without held-out rows Bob has no scores" in capsys.readouterr().err
+    scores_path(tmp_path / "bob.model.json").write_bytes(b"cut")
+    leave_model_page(config, path)
+    assert "the model's page was not made: the model cannot be read" in capsys.readouterr().err
+    assert not (tmp_path / "bob.model.html").exists()

@@ -213,10 +213,10 @@ def party(
     if html is not None:
         _write_study(result, html)
     if settings.role == "bob" and settings.output.report != "" and not dry_run:
-        _write_model_page(settings, config)
+        leave_model_page(settings, config)
 
 
-def _write_model_page(settings: PartyConfig, config: Path) -> None:
+def leave_model_page(settings: PartyConfig, config: Path) -> None:
     """Bob's page of the model, where he has scores; what keeps it from being made is a note.
 
     It is made in a process of its own, once everything else is done: this one loads a party's side
@@ -227,13 +227,16 @@ def _write_model_page(settings: PartyConfig, config: Path) -> None:
     from taciturn.extras import EXTRAS, install_hint, is_installed
     from taciturn.model.scores_file import scores_path
 
-    model = settings.path(settings.output.model)
-    if settings.study is not None or not scores_path(model).exists():
-        # Of a study one model is taken into use first; without scores there is nothing to show.
+    if settings.study is not None:
+        # One of its models is taken into use first.
         return
-    screen, page = console(error=True), settings.path(settings.output.report_file)
+    page = settings.path(settings.output.report_file)
     problem = ""
-    if all(map(is_installed, EXTRAS["audit"])):
+    if not scores_path(settings.path(settings.output.model)).exists():
+        problem = "without held-out rows Bob has no scores of this model"
+    elif not all(map(is_installed, EXTRAS["audit"])):
+        problem = f"packages for reports are not installed; {install_hint('audit')}"
+    else:
         # Not from the folder that it is run in, which may hold anything.
         command = [sys.executable, "-P", "-m", "taciturn", "model", "report", str(config)]
         ended = subprocess.run(  # noqa: S603 - this program, and paths that are its own
@@ -245,12 +248,8 @@ def _write_model_page(settings: PartyConfig, config: Path) -> None:
         )
         if ended.returncode:
             problem = ended.stderr.partition("\n")[0].removeprefix("error: ")
-    else:
-        problem = f"packages for reports are not installed; {install_hint('audit')}"
-    said = f"the model's page: {page}"
-    if problem:
-        said = f"the model's page was not made: {problem}"
-    screen.print(said, style="dim", markup=False, soft_wrap=True)
+    said = f"the model's page was not made: {problem}" if problem else f"the model's page: {page}"
+    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
 
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
