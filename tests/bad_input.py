@@ -26,6 +26,7 @@ from taciturn.api import audit_session, train
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.deploy.templates import Trial, template
 from taciturn.engine.transcript import Transcript, TranscriptFile
+from taciturn.model.scores_file import KeptScores
 from taciturn.model.share import ModelShare
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import Agreement
@@ -157,6 +158,9 @@ def _rename_session(folder: Path, role: str) -> None:
         file.conclude({**whole.footer, "session": "5e" * 16})
     model = folder / f"{role}.model.json"
     replace(ModelShare.load(model), session="5e" * 16).save(model)
+    if role == "bob":
+        scores = folder / "bob.model.scores"
+        replace(KeptScores.load(scores), session="5e" * 16).save(scores)
 
 
 def session(title: str, options: str, change: Callable[[], object] = lambda: None) -> Case:
@@ -301,6 +305,28 @@ def scoring(rows: str, role: Role = "bob", **changes: Any) -> Callable[[], bytes
         return template("bob", Trial("add")).encode()
 
     return make
+
+
+def reporting(
+    title: str, options: str, change: Callable[[], object] = lambda: None, role: Role = "bob"
+) -> Case:
+    """A report of the model of a real session, of which something was changed."""
+    placed = session(title, "", change)
+    return replace(placed, command=f"model report {role}.toml {options}".strip())
+
+
+def lost_scores() -> None:
+    Path("bob.model.scores").unlink()
+
+
+def cut_scores() -> None:
+    path = Path("bob.model.scores")
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def other_scores() -> None:
+    path = Path("bob.model.scores")
+    replace(KeptScores.load(path), session="1a" * 16).save(path)
 
 
 def predict(title: str, content: Callable[[], bytes], extra: str = "") -> Case:
@@ -878,6 +904,38 @@ CASES = (
         "bob.toml",
         lambda: template("bob", Trial("sealed")).encode(),
     ),
+    reporting("a report of a model whose scores are lost", "", lost_scores),
+    reporting("a report of scores that were cut", "", cut_scores),
+    reporting("a report of another training's scores", "", other_scores),
+    reporting("a report of the other side's model", "--model alice.model.json"),
+    reporting("a report without a model", "--model nowhere.json"),
+    reporting("new rows for a report at Alice", "--scores new.csv", role="alice"),
+    reporting("labels without scores in a report", "--labels bob.csv"),
+    reporting("scores for a report that are none", "--scores bob.csv"),
+    reporting(
+        "labels for a report that lack a row",
+        "--scores new.csv --labels bob.csv",
+        lambda: Path("new.csv").write_text("id,score\np9999,0.5\n"),
+    ),
+    reporting(
+        "a score for a report that is no number",
+        "--scores new.csv",
+        lambda: Path("new.csv").write_text("id,score\np0001,high\n"),
+    ),
+    reporting("costs that are none", "--costs cheap"),
+    reporting("a cost of nothing", "--costs 1:0"),
+    reporting("score bands that are none", "--bands few"),
+    reporting("score bands that fall", "--bands 0.5,0.1"),
+    reporting("base odds below 0", "--base-odds -3"),
+    reporting("a scale that doubles nothing", "--pdo 0"),
+    reporting("Alice's model without her rows in a report", "--alice-model alice.model.json"),
+    reporting(
+        "another table as Alice's in a report",
+        "--alice-model alice.model.json --alice-rows bob.csv",
+    ),
+    reporting("a page to nowhere", "--out no/where.html"),
+    Case("a report of a model's file", "model report m.json", "m.json", share),
+    party("a model's page at Alice", "[output]", '[output]\nreport = "alice.html"', role="alice"),
     Case("a model cut short", "model show m.json", "m.json", lambda: share()[:300]),
     Case("a file that is no model", "model show m.json", "m.json", lambda: b"{}"),
     Case(

@@ -37,6 +37,7 @@ from taciturn.results.audit import AuditRun
 from taciturn.results.check import CheckResult as PlainCheck
 from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
+from taciturn.results.model_report import ModelReport
 from taciturn.results.run_list import RunList as PlainRunList
 from taciturn.results.runs import AuditResult as PlainAudit
 from taciturn.results.runs import Runs
@@ -132,6 +133,34 @@ class TrainResult(Displayed):
     def to_dict(self) -> dict[str, Any]:
         """The record of ``taciturn train --json``."""
         return self.runs.to_dict()
+
+    def model_report(
+        self,
+        *,
+        costs: tuple[float, float] | None = None,
+        bands: int = 10,
+        points: tuple[float, float, float] = (600.0, 50.0, 20.0),
+    ) -> ModelReport:
+        """What the model is worth (of the first seed), with exact standard errors.
+
+        Args:
+            costs: What a false alarm and a miss cost.
+            bands: How many score bands.
+            points: Base score, base odds, and the points that double the odds.
+
+        Raises:
+            ConfigError: One of them is not fit for use.
+
+        >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1)
+        >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
+        [('training', 455), ('held-out', 114)]
+        """
+        from taciturn.numerics.cutoffs import Costs
+        from taciturn.numerics.scorecard import Scale
+        from taciturn.simulation.model_report import simulated_report
+
+        known, scale = None if costs is None else Costs(*costs), Scale(*points)
+        return simulated_report(self.outcomes[0], costs=known, bands=bands, scale=scale)
 
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test

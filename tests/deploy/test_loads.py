@@ -68,7 +68,9 @@ def furnish(folder: Path, agreement: dict[str, object]) -> None:
     make_certificates(folder / "certs", ["alice", "bob"])
     address = f"127.0.0.1:{free_port()}"
     for role, way in (("alice", "connect"), ("bob", "listen")):
-        write_config(folder, role, agreement={"epochs": 1, **agreement}, link={way: address})
+        common = {"epochs": 1, "held-out": 0.3, **agreement}
+        page = {"output": {"report": None}} if role == "bob" else {}
+        write_config(folder, role, agreement=common, link={way: address}, **page)
 
 
 def loaded(folder: Path, options: dict[str, list[str]]) -> dict[str, set[str]]:
@@ -95,6 +97,10 @@ def test_a_party_loads_its_own_side_and_nothing_of_an_audit(tmp_path, mechanism)
     modules = loaded(
         tmp_path, {"alice": ["--json", "--out", "hers/"], "bob": ["--out", "bobs-run"]}
     )
+    # The model's page is there, and another process has made it.
+    page = tmp_path / "bob.model.html"
+    assert "<title>KS " in page.read_text()
+    assert page.stat().st_mode & 0o077 == 0
     for place in (next(run_folders(tmp_path / "hers")), tmp_path / "bobs-run"):
         kept = ResultFolder.read(place)
         assert (kept.manifest.kind, kept.manifest.private) == ("party", True)

@@ -9,12 +9,13 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.cli.console import show as print_result
+from taciturn.cli.model_report import report
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 
 model = typer.Typer(
     name="model",
-    help="Show what a model file holds, list earlier ones, and export models for other programs.",
+    help="Show what a model file holds, judge the model, list earlier ones, and export models.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -60,6 +61,9 @@ def list_models(
     from taciturn.report.model import list_blocks
 
     print_result(listed_models(file), json, list_blocks)
+
+
+model.command()(report)
 
 
 @model.command()

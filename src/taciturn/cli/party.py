@@ -212,6 +212,44 @@ def party(
     finish(plan, result, json, _blocks, lambda: of_party(settings), lambda: _page(result))
     if html is not None:
         _write_study(result, html)
+    if settings.role == "bob" and settings.output.report != "" and not dry_run:
+        leave_model_page(settings, config)
+
+
+def leave_model_page(settings: PartyConfig, config: Path) -> None:
+    """Bob's page of the model, where he has scores; what keeps it from being made is a note.
+
+    It is made in a process of its own, once everything else is done: this one loads a party's side
+    of a training, and nothing that draws.
+    """
+    import subprocess
+
+    from taciturn.extras import EXTRAS, install_hint, is_installed
+    from taciturn.model.scores_file import scores_path
+
+    if settings.study is not None:
+        # One of its models is taken into use first.
+        return
+    page = settings.path(settings.output.report_file)
+    problem = ""
+    if not scores_path(settings.path(settings.output.model)).exists():
+        problem = "without held-out rows Bob has no scores of this model"
+    elif not all(map(is_installed, EXTRAS["audit"])):
+        problem = f"packages for reports are not installed; {install_hint('audit')}"
+    else:
+        # Not from the folder that it is run in, which may hold anything.
+        command = [sys.executable, "-P", "-m", "taciturn", "model", "report", str(config)]
+        ended = subprocess.run(  # noqa: S603 - this program, and paths that are its own
+            [*command, "--out", str(page), "--json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            problem = ended.stderr.partition("\n")[0].removeprefix("error: ")
+    said = f"the model's page was not made: {problem}" if problem else f"the model's page: {page}"
+    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
 
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:

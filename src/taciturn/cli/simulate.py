@@ -39,6 +39,10 @@ KnownRows: TypeAlias = Annotated[
 @with_settings
 def train(
     *,
+    model_report: Annotated[
+        Path | None,
+        typer.Option(help="Write the model's page: KS, gains, calibration, exact Wald tests."),
+    ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     out: Out = None,
@@ -56,18 +60,24 @@ def train(
     taciturn train --data loans.csv --id customer --label default --alice-columns half
 
     taciturn train --dataset breast-cancer --watch
+
+    taciturn train --dataset breast-cancer --model-report model.html
     """
     from taciturn import api
+    from taciturn.cli.model_report import write_model_page
     from taciturn.report.training import training_blocks
     from taciturn.results.live import LedgerPlanned
 
     plan = planned(out)
+    require_writable(model_report)
     if not json:
         _announce_estimate(settings)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
     finish(plan, result.runs, json, training_blocks, lambda: simulated(settings))
+    if model_report is not None:
+        write_model_page(result.model_report(), model_report)
 
 
 @with_settings

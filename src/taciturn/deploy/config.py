@@ -271,6 +271,21 @@ class OutputSection(Checked):
         ),
     ] = None
 
+    report: Annotated[
+        str | None,
+        _output(
+            "Bob: the model's page, at the end of a training (default: `NAME.model.html`): HTML, "
+            "mode 600.",
+            detail="Beside the model; an empty text for none ([model_report.md](model_report.md))",
+            example="{role}.model.html",
+        ),
+    ] = None
+
+    @property
+    def report_file(self) -> str:
+        """Where the model's page goes, whether or not the end of a training writes it."""
+        return self.report or f"{self.model.removesuffix('.json')}.html"
+
     @property
     def models_folder(self) -> str:
         """Where a study's models go."""
@@ -282,6 +297,7 @@ class OutputSection(Checked):
     def files(self) -> tuple[str, ...]:
         """What a training writes, as far as it is asked for."""
         named = (self.model, self.log, self.metrics, self.prometheus, self.held_out_scores)
+        # The model's page is no reason to refuse a training.
         return tuple(name for name in named if name is not None)
 
     @property
@@ -1058,7 +1074,7 @@ class PartyConfig:
                     "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
                 ),
             )
-        for name in ("held_out_scores", "threshold", "miss_cost"):
+        for name in ("held_out_scores", "threshold", "miss_cost", "report"):
             if getattr(output, name) is None:
                 continue
             if self.role == "alice":
@@ -1067,7 +1083,7 @@ class PartyConfig:
                     setting=name,
                     hint="leave it out here; Bob writes it in his file",
                 )
-            if name != "threshold" and self.agreed["held_out"] is None:
+            if name in ("held_out_scores", "miss_cost") and self.agreed["held_out"] is None:
                 raise ConfigError(
                     "there are no held-out rows",
                     setting=name,

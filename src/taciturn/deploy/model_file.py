@@ -5,9 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from taciturn.arrays import FloatArray
 from taciturn.deploy.log import Log
 from taciturn.deploy.side import Side
+from taciturn.deploy.tables import PartyTables
+from taciturn.errors import OutputError
 from taciturn.model.history import set_aside
+from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.party import PartyResult
@@ -71,6 +77,40 @@ def save_model(share: ModelShare, path: Path, log: Log) -> None:
     if kept is not None:
         log("earlier model kept", file=kept.name)
     share.save(path)
+
+
+def keep_scores(
+    model: Path,
+    session: str,
+    tables: PartyTables,
+    train: FloatArray | None,
+    held_out: FloatArray | None,
+    log: Log,
+) -> None:
+    """Leaves Bob's scores beside his model, for its page; a full disk only costs the page.
+
+    Args:
+        model: The model's file.
+        session: Its session.
+        tables: Bob's rows and labels.
+        train: The scores of the training rows; None where he has none.
+        held_out: Those of the held-out rows.
+        log: Told what becomes of it.
+    """
+    sets = (
+        # What is no number becomes one, as in the figures.
+        None
+        if scores is None or labels is None
+        else ScoredRows(np.nan_to_num(scores), labels.values)
+        for scores, labels in ((train, tables.labels), (held_out, tables.held_out_labels))
+    )
+    kept, path = KeptScores(session, *sets), scores_path(model)
+    if kept.train is None and kept.held_out is None:
+        return
+    try:
+        kept.save(path)
+    except OutputError as problem:
+        log("warning", about=f"{problem.message}: the model will have no page")
 
 
 def suspected_wraps(terms: Terms, trained: Trained) -> int | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.deploy.model_file import keep_scores
 from taciturn.deploy.study_ended import StudyEnded
 from taciturn.engine.study import StudyModel
 from taciturn.errors import FileError
@@ -110,6 +111,8 @@ class Assessment:
         with suppress(FileError):
             share = ModelShare.load(path)
             replace(share, metrics=share.metrics | metrics).save(path)
+            tables = self.party.plan.tables_of(model)
+            keep_scores(path, share.session, tables, None, held_out, self.party.log)
 
     def _beside(self, run: StudyRun, best: StudiedSetting) -> StudyRun:
         """What Bob's columns alone would have given, and what the partner adds."""

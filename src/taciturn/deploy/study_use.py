@@ -23,6 +23,7 @@ he keeps to himself. Bob does not restore an older copy of his folder or his boo
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ from taciturn.engine.callbacks import Announce
 from taciturn.errors import ConfigError, FileError, StateError
 from taciturn.faces import Hint
 from taciturn.files import reporting_write_errors, write_private
+from taciturn.model.scores_file import KeptScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.results.model import UsedModel
 from taciturn.results.study import choice_bits
@@ -143,6 +145,7 @@ def use_model(
     save_model(
         replace(share, study={**share.study, "used": True}), target, Log.of(config, announce)
     )
+    _take_scores(config, number, target)
     return UsedModel(
         role=config.role,
         model=number,
@@ -153,6 +156,13 @@ def use_model(
         choice_bits=choice_bits(models) if config.role == "bob" else None,
         epsilon=None if config.role == "alice" else (epsilon or float("inf")),
     )
+
+
+def _take_scores(config: PartyConfig, number: int, target: Path) -> None:
+    """Puts the model's scores beside it, where there are any: without them it has no page."""
+    source = _numbered(config.path(config.output.models_folder))[number]
+    with suppress(FileError):
+        KeptScores.load(scores_path(source)).save(scores_path(target))
 
 
 class _Choice:

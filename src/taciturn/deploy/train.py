@@ -35,7 +35,7 @@ from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures, Log
-from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
+from taciturn.deploy.model_file import keep_scores, model_share, save_model, suspected_wraps
 from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
@@ -403,6 +403,8 @@ class Trainer(Side):
             share = ModelShare.load(Path(run.model))
             if share.session == session:
                 replace(share, metrics=record["metrics"] | verdict).save(Path(run.model))
+                scores = (ended.train_scores, ended.held_out_scores)
+                keep_scores(Path(run.model), session, self.tables, *scores, self.log)
         if run.diverged:
             self.log("warning", about="the training diverged: the model is worthless")
         return run

@@ -38,7 +38,7 @@ def card(model: ModelShare) -> ModelCard:
         holds=_holds(model, weights),
         coefficients=None if weights == SHARED else coefficients(model),
         intercept=float(model.weights[-1]) if model.intercept and len(model.weights) else None,
-        original_offset=None if weights == SHARED else _offset(model),
+        original_offset=None if weights == SHARED else original_offset(model),
         metrics=model.metrics,
         mechanism=agreed.get("mechanism"),
         epsilon=agreed.get("epsilon"),
@@ -74,7 +74,7 @@ def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
     named = [
         Coefficient(name, weight, weight / scale if scale else None, bounded)
         for (name, _, scale, bounded), weight in zip(
-            _columns(model), model.weights.tolist(), strict=False
+            prepared_columns(model), model.weights.tolist(), strict=False
         )
         if name not in padding
     ]
@@ -95,28 +95,29 @@ def _holds(model: ModelShare, weights: str) -> str:
     return _SAYS[weights]
 
 
-def _offset(model: ModelShare) -> float:
+def original_offset(model: ModelShare) -> float:
     """This side's constant on the original scale: the intercept less what centring takes off."""
     start = float(model.weights[-1]) if model.intercept else 0.0
     weights: list[float] = model.weights.tolist()
     taken = [
         weight * center / scale
-        for (_, center, scale, _), weight in zip(_columns(model), weights, strict=False)
+        for (_, center, scale, _), weight in zip(prepared_columns(model), weights, strict=False)
         if scale
     ]
     return start - sum(taken)
 
 
-def _columns(model: ModelShare) -> Iterator[tuple[str, float, float, bool]]:
+def prepared_columns(model: ModelShare) -> Iterator[tuple[str, float, float, bool]]:
     """Each prepared column's name, centre and scale, and whether its values are held within bounds.
 
     A scale of 0 is that of a column which has no original unit: it is constant, or transformed.
     """
     for rule in model.preparation.rules:
-        yield from _columns_of(rule)
+        yield from columns_of(rule)
 
 
-def _columns_of(rule: Rule) -> Iterator[tuple[str, float, float, bool]]:
+def columns_of(rule: Rule) -> Iterator[tuple[str, float, float, bool]]:
+    """The same of one rule."""
     if isinstance(rule, NumericRule):
         name, *marks = rule.outputs
         bounded = not (rule.clip is None and rule.lower is None and rule.upper is None)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
+from taciturn.model.scores_file import scores_path
 from taciturn.model.share import ModelShare
 from taciturn.results.model import ListedModel, ModelList
 
@@ -55,6 +56,9 @@ def set_aside(path: Path, session: str) -> Path | None:
         if not kept.exists():
             _second_name(path, kept, content)
             sync_folder(kept.parent)
+    # Its scores go with it: the page of an earlier model is still worth a look.
+    with suppress(OSError):
+        scores_path(path).rename(scores_path(kept))
     return kept
 
 

@@ -66,7 +66,7 @@ def accuracy(scores: FloatArray, labels: LabelArray) -> float:
     >>> accuracy(np.array([2.0, -1.0, 0.0, 3.0]), np.array([1, 0, 0, 0]))
     0.75
     """
-    truth = _checked(scores, labels)
+    truth = truth_of(scores, labels)
     return float(np.mean((scores > 0) == truth))
 
 
@@ -83,7 +83,7 @@ def balanced_accuracy(scores: FloatArray, labels: LabelArray) -> float:
     >>> balanced_accuracy(np.array([2.0, -1.0, -2.0, 3.0]), np.array([1, 0, 0, 0]))
     0.8333333333333333
     """
-    truth = _checked(scores, labels)
+    truth = truth_of(scores, labels)
     return _balanced(scores > 0, truth)
 
 
@@ -102,7 +102,7 @@ def auc(scores: FloatArray, labels: LabelArray) -> float:
     >>> auc(np.array([0.1, 0.4]), np.array([1, 1]))
     nan
     """
-    return _curve(scores, _checked(scores, labels)).auc()
+    return _curve(scores, truth_of(scores, labels)).auc()
 
 
 def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
@@ -118,7 +118,7 @@ def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
     >>> round(pr_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])), 6)
     0.833333
     """
-    return _curve(scores, _checked(scores, labels)).pr_auc()
+    return _curve(scores, truth_of(scores, labels)).pr_auc()
 
 
 def ks(scores: FloatArray, labels: LabelArray) -> float:
@@ -134,7 +134,7 @@ def ks(scores: FloatArray, labels: LabelArray) -> float:
     >>> ks(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
     0.5
     """
-    return _curve(scores, _checked(scores, labels)).ks()
+    return _curve(scores, truth_of(scores, labels)).ks()
 
 
 def brier(probabilities: FloatArray, labels: LabelArray) -> float:
@@ -150,7 +150,7 @@ def brier(probabilities: FloatArray, labels: LabelArray) -> float:
     >>> brier(np.array([0.5, 1.0]), np.array([1, 1]))
     0.125
     """
-    truth = _checked(probabilities, labels)
+    truth = truth_of(probabilities, labels)
     _check_probabilities(probabilities)
     return _brier(probabilities, truth)
 
@@ -206,7 +206,7 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
     """
     if bins < 1:
         raise ConfigError(f"calibration in {bins} bins", where="bins", hint="use 1 or more")
-    truth = _checked(probabilities, labels)
+    truth = truth_of(probabilities, labels)
     _check_probabilities(probabilities)
     return _calibrated(*_bins(probabilities, truth, bins))
 
@@ -276,7 +276,7 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
     >>> figures.base_rate, round(figures.auc_low, 2), figures.auc_high
     (0.25, 0.3, 1.0)
     """
-    truth = _checked(scores, labels)
+    truth = truth_of(scores, labels)
     ended = _Fit.of(scores, truth, shift)
     loss, expected = ended.loss, ended.expected
     guesses = scores > 0
@@ -353,7 +353,7 @@ def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> Add
     >>> round(added.auc, 4), round(added.low, 4), round(added.high, 4)
     (0.3333, -0.2001, 0.8668)
     """
-    truth, same = _checked(scores, labels), _checked(others, labels)
+    truth, same = truth_of(scores, labels), truth_of(others, labels)
     areas = _curve(scores, truth).auc(), _curve(others, same).auc()
     difference = areas[0] - areas[1]
     ones, zeros = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
@@ -541,8 +541,12 @@ def _calibrated(
     return Calibration(float(np.abs(predicted - observed).sum() / counts.sum()), table)
 
 
-def _checked(values: FloatArray, labels: LabelArray) -> _Truth:
-    """The labels as booleans, once values and labels are known to be fit for use."""
+def truth_of(values: FloatArray, labels: LabelArray) -> NDArray[np.bool]:
+    """The labels as booleans, once values and labels are known to be fit for use.
+
+    Raises:
+        DataError: They are not (its kind says why).
+    """
     if values.ndim != 1 or values.shape != labels.shape:
         raise ShapeError(f"scores of shape {values.shape}, labels of {labels.shape}")
     if not len(values):

@@ -21,6 +21,7 @@ from taciturn.results.estimate import Estimate
 from taciturn.results.export import ExportResult
 from taciturn.results.ledger import LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
+from taciturn.results.model_report import ModelReport
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
 from taciturn.results.run_comparison import RunComparison
 from taciturn.results.run_list import RunList
@@ -34,6 +35,7 @@ from taciturn.results.training import TrainingRun
 # Each kind by the name of its command, with a key that tells it; the first that a record has
 # decides.
 _KINDS: Mapping[str, tuple[str, type[Result]]] = {
+    "model-report": ("judged", ModelReport),
     "audit-session": ("recording", SessionAudit),
     "compare": ("compared", Comparison),
     "doctor": ("checks", DoctorResult),

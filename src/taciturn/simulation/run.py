@@ -141,7 +141,7 @@ class _Run:
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         train, test = (
-            _joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
+            joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
             for alice_rows, bob_rows in (
                 (data.alice_train, data.bob_train),
                 (data.alice_test, data.bob_test),
@@ -304,7 +304,7 @@ class _Meter:
             tap(sender, frame, self._numbers[link])
 
 
-def _joint_scores(
+def joint_scores(
     alice: FeatureTable,
     bob: FeatureTable,
     alice_weights: FloatArray,

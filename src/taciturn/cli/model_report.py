@@ -1,0 +1,180 @@
+"""The command that writes a model's page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taciturn.cli.console import Json, show
+from taciturn.errors import ConfigError, shown_by
+from taciturn.files import require_writable, write_private
+
+if TYPE_CHECKING:
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.numerics.cutoffs import Costs
+    from taciturn.numerics.scorecard import Scale
+    from taciturn.results.model_report import ModelReport
+
+
+def report(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="This side's model file (default: the one that the settings name)."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The page to write (default: NAME.model.html beside the model, unless --json is "
+            "given)."
+        ),
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="Scores of new rows, as taciturn predict wrote them, to be compared."),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="A table with the new rows' labels, which then judge the model."),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ALARM:MISS",
+            help="What a false alarm and a missed 1 cost, such as 1:10: the cheapest threshold.",
+        ),
+    ] = None,
+    bands: Annotated[
+        str, typer.Option(help="Score bands: how many, or the probabilities where they begin.")
+    ] = "10",
+    base_score: Annotated[
+        float, typer.Option(help="Scorecard: the points at the base odds.")
+    ] = 600,
+    base_odds: Annotated[
+        float, typer.Option(help="Scorecard: labels 0 for one label 1 at the base score.")
+    ] = 50,
+    pdo: Annotated[float, typer.Option(help="Scorecard: the points that double the odds.")] = 20,
+    alice_model: Annotated[
+        list[Path] | None,
+        typer.Option(help="Alice's model file too, for exact errors; repeat for several Alices."),
+    ] = None,
+    alice_rows: Annotated[
+        list[Path] | None,
+        typer.Option(help="Alice's table of the training, beside her model; in the same order."),
+    ] = None,
+    alice_id: Annotated[
+        str | None, typer.Option(help="The id column of Alice's table, if it is called otherwise.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Judge a model, as risk people do: KS, gains, calibration, bands, points, Wald tests.
+
+    Bob's page comes from the scores that the end of the training left beside his model. Alice has
+    none: her page shows what her own columns are worth, where she has their weights.
+
+    [bold]Examples[/bold]
+
+    taciturn model report bob.toml --costs 1:10
+
+    taciturn model report bob.toml --scores march.scores.csv --labels march.csv --out march.html
+
+    taciturn model report bob.toml --alice-model alice.model.json --alice-rows alice.csv --json
+    """
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.deploy.model_report import Question, model_report
+    from taciturn.extras import explained
+
+    settings = PartyConfig.read(config)
+    file = settings.path(settings.output.model) if model is None else model
+    if out is None and not json:
+        out = settings.path(settings.output.report_file) if model is None else _page_of(file)
+    require_writable(out)
+    question = Question(
+        model=file,
+        scores=scores,
+        labels=labels,
+        costs=_costs(costs, settings),
+        bands=_bands(bands),
+        scale=_scale(base_score, base_odds, pdo),
+        alice_models=tuple(alice_model or ()),
+        alice_rows=tuple(alice_rows or ()),
+        alice_id=alice_id,
+    )
+    with shown_by(settings.face), explained():
+        result = model_report(settings, question)
+    if out is not None:
+        result = replace(result, html=str(out))
+        write_model_page(result, out)
+    _show(result, json)
+
+
+def _show(result: ModelReport, json: bool) -> None:
+    from taciturn.report.model_report import report_blocks
+
+    show(result, json, report_blocks)
+
+
+def write_model_page(result: ModelReport, out: Path) -> None:
+    """Writes the page; it depends on labels, so that only its owner may read it."""
+    from taciturn.extras import explained
+
+    with explained():
+        from taciturn.report.html import render
+        from taciturn.report.model_page import model_page
+    moment = datetime.now(UTC).isoformat(timespec="seconds")
+    write_private(out, render(model_page(result, moment)))
+
+
+def _page_of(model: Path) -> Path:
+    return model.with_name(f"{model.name.removesuffix('.json')}.html")
+
+
+def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
+    """The costs as they were typed, or those of the settings."""
+    from taciturn.numerics.cutoffs import Costs
+
+    miss = settings.output.miss_cost
+    if text is None:
+        return None if miss is None else Costs(1.0, miss)
+    try:
+        alarm, miss = map(float, text.split(":"))
+        return Costs(alarm, miss)
+    except (ValueError, ConfigError):
+        raise ConfigError(
+            f"costs are two positive numbers, and {text!r} is not",
+            where="--costs",
+            hint="use 1:10, where a missed 1 costs as much as ten false alarms",
+        ) from None
+
+
+def _bands(text: str) -> int | tuple[float, ...]:
+    """A number of bands, or where they begin."""
+    from taciturn.numerics.bands import MOST_BANDS
+
+    try:
+        if text.isdecimal() and 1 <= int(text) <= MOST_BANDS:
+            return int(text)
+        edges = tuple(float(part) for part in text.split(","))
+        if all(0 < edge < 1 for edge in edges) and list(edges) == sorted({*edges}):
+            return edges
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"score bands cannot be made of {text!r}",
+        where="--bands",
+        hint="use a number up to 100, or rising probabilities such as 0.02,0.05,0.1",
+    )
+
+
+def _scale(base_score: float, base_odds: float, pdo: float) -> Scale:
+    from taciturn.numerics.scorecard import Scale
+
+    try:
+        return Scale(base_score, base_odds, pdo)
+    except ConfigError as problem:
+        option = "--base-odds" if not base_odds > 0 else "--pdo"
+        raise ConfigError(problem.message, where=option, hint=problem.hint) from None

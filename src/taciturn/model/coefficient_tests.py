@@ -1,0 +1,195 @@
+"""A side's coefficients with Wald's tests and points, and what its bins and categories do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, LabelArray
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.tables import INTERCEPT
+from taciturn.mapped import over_blocks
+from taciturn.model.card import columns_of, original_offset, prepared_columns
+from taciturn.model.whole import Part
+from taciturn.numerics.information import wald
+from taciturn.numerics.scorecard import Scale
+from taciturn.results.model_report import CoefficientTest, ColumnEffect, EffectLevel
+
+
+@dataclass(frozen=True, slots=True)
+class SideRows:
+    """A side's prepared training rows.
+
+    Args:
+        values: Rows by columns.
+        labels: Of the same rows; None where they are not known.
+    """
+
+    values: FloatArray
+    labels: LabelArray | None = None
+
+
+def coefficient_tests(
+    part: Part, errors: FloatArray | None, scale: Scale
+) -> tuple[CoefficientTest, ...]:
+    """The coefficients of a side, the largest on the prepared scale first, the intercept last.
+
+    Args:
+        part: The side's weights in clear.
+        errors: Standard errors of the prepared weights; None where they are not known.
+        scale: The scale of points.
+    """
+    model, known = part.model, _errors(part, errors)
+    rows = [
+        _coefficient(part, name, place, known, unit, bounded, scale)
+        for place, (name, _, unit, bounded) in enumerate(prepared_columns(model))
+    ]
+    rows.sort(key=lambda one: -abs(one.prepared))
+    if model.intercept:
+        last = len(part.weights) - 1
+        rows.append(_coefficient(part, INTERCEPT, last, known, 0.0, False, scale))
+    return tuple(rows)
+
+
+def constant_points(part: Part, scale: Scale, shift: float) -> float:
+    """The points of a row whose raw columns of this side are 0, or at their reference levels."""
+    known = replace(part.model, weights=part.weights)
+    return float(scale.points(np.array([original_offset(known)]), shift)[0])
+
+
+def column_effects(
+    part: Part, errors: FloatArray | None, scale: Scale, rows: SideRows | None
+) -> tuple[ColumnEffect, ...]:
+    """What each bin and each category of a side's columns does to the score.
+
+    Args:
+        part: The side's weights in clear.
+        errors: Standard errors of the prepared weights; None where they are not known.
+        scale: The scale of points.
+        rows: The training rows, to count levels; None where they are not at hand.
+    """
+    known, effects, start = _errors(part, errors), [], 0
+    for rule in part.model.preparation.rules:
+        count = len(rule.outputs)
+        if not isinstance(rule, NumericRule) and count:
+            place = slice(start, start + count)
+            levels = tuple(_levels(rule, part.weights[place], known[place], scale, rows, start))
+            effects.append(ColumnEffect(side=part.model.title, column=rule.name, levels=levels))
+        start += count
+    return tuple(effects)
+
+
+def _errors(part: Part, errors: FloatArray | None) -> FloatArray:
+    return np.full(len(part.weights), math.nan) if errors is None else errors
+
+
+def _coefficient(
+    part: Part,
+    name: str,
+    place: int,
+    errors: FloatArray,
+    unit: float,
+    bounded: bool,
+    scale: Scale,
+) -> CoefficientTest:
+    weight = float(part.weights[place])
+    test = wald(weight, float(errors[place]))
+    original = weight / unit if unit else None
+    return CoefficientTest(
+        side=part.model.title,
+        column=name,
+        prepared=weight,
+        original=original,
+        clipped=bounded,
+        error=test.error,
+        z=test.z,
+        p_value=test.p_value,
+        low=test.low,
+        high=test.high,
+        points=None if original is None else scale.worth(original),
+    )
+
+
+def _levels(
+    rule: Rule,
+    weights: FloatArray,
+    errors: FloatArray,
+    scale: Scale,
+    rows: SideRows | None,
+    start: int,
+) -> Iterator[EffectLevel]:
+    """The reference level, where there is one, and those that have columns."""
+    steps = [_step(rule, center, unit) for _, center, unit, _ in columns_of(rule)]
+    held = (
+        None
+        if rows is None
+        else [_where(rows, start + place, sum(ends) / 2) for place, ends in enumerate(steps)]
+    )
+    reference = _reference(rule)
+    if reference is not None:
+        rest = None if held is None else ~np.logical_or.reduce(held)
+        count, rate = _counted(rest, rows)
+        yield EffectLevel(
+            level=reference,
+            reference=True,
+            rows=count,
+            rate=rate,
+            effect=0.0,
+            error=0.0,
+            points=0.0,
+        )
+    for place, (name, (low, high)) in enumerate(zip(rule.outputs, steps, strict=True)):
+        count, rate = _counted(None if held is None else held[place], rows)
+        effect = float(weights[place]) * (high - low)
+        yield EffectLevel(
+            level=name.removeprefix(f"{rule.name}="),
+            reference=False,
+            rows=count,
+            rate=rate,
+            effect=effect,
+            error=float(errors[place]) * (high - low),
+            points=scale.worth(effect),
+        )
+
+
+def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
+    """What a prepared column is without its level, and with it."""
+    if not unit:
+        return 0.0, 0.0
+    clip = math.inf if rule.clip is None else rule.clip
+    low, high = (min(max((value - center) / unit, -clip), clip) for value in (0.0, 1.0))
+    return low, high
+
+
+def _reference(rule: Rule) -> str | None:
+    """The level that has no column."""
+    if isinstance(rule, CategoricalRule):
+        return rule.dropped
+    if isinstance(rule, BinnedRule):
+        # In the digits that the names of the other intervals have.
+        return f"below {repr(rule.edges[0]).removesuffix('.0')}"
+    return None
+
+
+def _where(rows: SideRows, column: int, middle: float) -> BoolArray:
+    """Which rows have a level, by a value of its column that is neither with nor without it."""
+    mask = np.empty(len(rows.values), dtype=np.bool_)
+
+    def part(place: slice) -> None:
+        mask[place] = rows.values[place, column] > middle
+
+    for _ in over_blocks(part, len(rows.values), rows.values):
+        pass
+    return mask
+
+
+def _counted(mask: BoolArray | None, rows: SideRows | None) -> tuple[int | None, float | None]:
+    if mask is None or rows is None:
+        return None, None
+    count = int(np.count_nonzero(mask))
+    if rows.labels is None or not count:
+        return count, None
+    return count, int(np.count_nonzero(np.equal(rows.labels, 1) & mask)) / count

@@ -1,0 +1,94 @@
+"""What a report of a model says in the same words, whoever makes it: a party, or a simulation."""
+
+from __future__ import annotations
+
+from taciturn.model.coefficient_errors import Fit
+from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.scorecard import Scale
+from taciturn.privacy.base import Mechanism
+from taciturn.results.model_report import ScoreScale
+from taciturn.settings.agreement import Agreement
+
+UNARRIVED = "The training had not converged: Wald's tests assume that it has."
+SET_TO_ZERO = "With an L1 penalty standard errors do not hold: it sets weights to 0."
+
+
+def meaning_of(mechanism: Mechanism, class_weight: tuple[float, float] | None) -> str:
+    """What a probability is the probability of, after such a training."""
+    meaning = type(mechanism).meaning
+    if class_weight is None:
+        return meaning
+    if not all(class_weight):
+        return f"{meaning}, if both classes had counted: one did not, so it is none"
+    return f"{meaning}; it is corrected for the class weights"
+
+
+def fit_of(mechanism: Mechanism, agreed: Agreement) -> Fit:
+    """How a model was fitted, as far as standard errors depend on it."""
+    flips, weights = mechanism.label_flips, agreed.class_weight
+    return Fit(
+        shift=log_odds_shift(weights),
+        class_weight=weights,
+        flip_epsilon=None if flips is None else flips.epsilon,
+    )
+
+
+def joined_reason(agreed: Agreement, *, exact: bool) -> str:
+    """What errors from all sides' rows rest on.
+
+    Args:
+        agreed: What the sides had agreed on.
+        exact: Whether no noise is in the weights that errors do not know of.
+    """
+    words = ["Exact: from all sides' training rows."]
+    if not exact:
+        noise = f"without the noise of {agreed.mechanism}."
+        words = [f"At least this: from all sides' training rows, {noise}"]
+    if agreed.class_weight is not None:
+        words.append("With class weights: the sandwich.")
+    return " ".join([*words, *_penalty(agreed)])
+
+
+def bound_reason(agreed: Agreement, *, held_out: bool) -> str:
+    """What errors at Bob alone rest on.
+
+    Args:
+        agreed: What the sides had agreed on.
+        held_out: Whether they were computed on held-out rows.
+    """
+    words = [
+        "At least this: Bob alone does not have Alice's columns, only her part of each score. Her "
+        "columns one by one can make errors larger, never smaller: these p values are optimistic."
+    ]
+    if held_out:
+        words.append(
+            "The bound is estimated on the held-out rows and scaled to the training rows, of which "
+            "Bob has no scores."
+        )
+    return " ".join([*words, *_penalty(agreed)])
+
+
+def _penalty(agreed: Agreement) -> list[str]:
+    if not agreed.l2:
+        return []
+    return [
+        f"Errors are of the likelihood without the penalty (l2 = {agreed.l2:.3g}), at the fitted "
+        "weights, which it holds nearer to 0."
+    ]
+
+
+def score_scale(scale: Scale, constant: float | None = None) -> ScoreScale:
+    """A scale of points, for a result.
+
+    Args:
+        scale: The scale.
+        constant: The points of a row whose own columns add nothing; None where that is not known.
+    """
+    return ScoreScale(
+        base_score=scale.base_score,
+        base_odds=scale.base_odds,
+        points_to_double=scale.points_to_double,
+        factor=scale.factor,
+        offset=scale.offset,
+        constant=constant,
+    )

@@ -1,0 +1,171 @@
+"""What Bob keeps of a training's scores, beside his model: for the model's page.
+
+Without Alice no score can be computed again. So the end of a training leaves the scores and labels
+of the rows that Bob has scores of, in ``bob.model.scores`` beside ``bob.model.json``, for his eyes
+only. Whoever deletes the file loses the page of that model, and nothing else.
+
+The file is one line of JSON, which says how many rows follow and has a digest of them, and then the
+numbers: little-endian 64-bit scores and 8-bit labels of the training rows, and of the held-out
+rows. What does not have the size that its first line says is refused before it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.errors import FileError
+from taciturn.files import write_private
+
+FORMAT, VERSION = "taciturn-scores", 1
+SUFFIX = ".scores"
+_MOST_LINE = 4096
+_MOST_ROWS = 1 << 40
+_ROW_BYTES = 9
+_SETS = ("train", "held_out")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Rows with scores and labels, one of each.
+
+    Args:
+        scores: Logits, as the training gave them.
+        labels: 0 or 1.
+    """
+
+    scores: FloatArray = field(repr=False)
+    labels: LabelArray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptScores:
+    """The scores of one model.
+
+    Args:
+        session: That of the model's file.
+        train: The training rows, in the order of Bob's table; None where he has no scores of them.
+        held_out: The held-out rows, likewise.
+    """
+
+    session: str
+    train: ScoredRows | None = None
+    held_out: ScoredRows | None = None
+
+    def save(self, path: Path) -> None:
+        """Writes the file, whole or not at all, for its owner's eyes only.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        parts = [rows for rows in (self.train, self.held_out) if rows is not None]
+        body = b"".join(
+            piece
+            for rows in parts
+            for piece in (
+                rows.scores.astype("<f8").tobytes(),
+                np.asarray(rows.labels).astype("<u1").tobytes(),
+            )
+        )
+        counts = [None if rows is None else len(rows) for rows in (self.train, self.held_out)]
+        line = {
+            "format": FORMAT,
+            "version": VERSION,
+            "session": self.session,
+            **dict(zip(_SETS, counts, strict=True)),
+            "digest": hashlib.sha256(body).hexdigest(),
+        }
+        write_private(path, json.dumps(line).encode() + b"\n" + body, "file of scores")
+
+    @classmethod
+    def load(cls, path: Path) -> KeptScores:
+        """Reads a file.
+
+        Raises:
+            FileError: It is absent, cut, altered, of another kind or of a newer version.
+        """
+        try:
+            with path.open("rb") as stream:
+                line = _first_line(stream.readline(_MOST_LINE), path)
+                rows = sum(line[name] or 0 for name in _SETS)
+                if path.stat().st_size != stream.tell() + rows * _ROW_BYTES:
+                    raise _altered(path)
+                body = stream.read(rows * _ROW_BYTES)
+        except OSError as problem:
+            raise FileError(
+                f"the model's scores cannot be read: {problem.strerror}",
+                where=str(path),
+                hint="the end of a training leaves them beside Bob's model; train again, or name "
+                "scores of new rows",
+            ) from None
+        if hashlib.sha256(body).hexdigest() != line["digest"]:
+            raise _altered(path)
+        train_rows = line["train"] or 0
+        sets = (
+            None if line[name] is None else _rows(body, start * _ROW_BYTES, line[name])
+            for name, start in zip(_SETS, (0, train_rows), strict=True)
+        )
+        return cls(line["session"], *sets)
+
+
+def scores_path(model: Path) -> Path:
+    """The scores' file of a model's file.
+
+    >>> scores_path(Path("bob.model.json")).name
+    'bob.model.scores'
+    """
+    return model.with_name(model.name.removesuffix(".json") + SUFFIX)
+
+
+def _first_line(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        line = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _altered(path) from None
+    if not isinstance(line, dict) or line.get("format") != FORMAT:
+        raise FileError(
+            "this is not a file of a model's scores",
+            where=str(path),
+            hint="the end of a training leaves it beside Bob's model",
+        )
+    if line.get("version") != VERSION:
+        raise FileError(
+            f"the scores are of version {str(line.get('version'))[:20]}; this program reads "
+            f"{VERSION}",
+            where=str(path),
+            hint="read them with the version of taciturn that wrote them",
+        )
+    counts = [line.get(name) for name in _SETS]
+    sound = all(
+        count is None or (type(count) is int and 0 < count < _MOST_ROWS) for count in counts
+    )
+    if not sound or not all(isinstance(line.get(name), str) for name in ("session", "digest")):
+        raise _altered(path)
+    return {
+        "session": line["session"],
+        "digest": line["digest"],
+        **dict(zip(_SETS, counts, strict=True)),
+    }
+
+
+def _rows(body: bytes, start: int, count: int) -> ScoredRows:
+    scores = np.frombuffer(body, "<f8", count, start).astype(np.float64, copy=False)
+    labels = np.frombuffer(body, "<u1", count, start + 8 * count)
+    return ScoredRows(scores, labels)
+
+
+def _altered(path: Path) -> FileError:
+    return FileError(
+        "the file of scores was cut, or changed after it was written",
+        where=str(path),
+        hint="take a whole copy of it, or train again",
+    )

@@ -1,0 +1,148 @@
+"""Score bands: rows cut by score, with their rate of ones, the riskiest band first.
+
+The edges come from some reference rows, or from a person; other rows are put into the same bands,
+so that the tables of two sets of rows can be compared line by line.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray, LabelArray
+from taciturn.errors import ConfigError
+from taciturn.numerics.intervals import UNKNOWN, wilson
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import truth_of
+
+MOST_BANDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BandRow:
+    """The rows of one band.
+
+    Args:
+        low: The band begins with this score; minus infinity in the last.
+        high: And ends before this one; infinity in the first.
+        rows: How many rows it has.
+        fraction: Of all rows.
+        ones: How many of them are ones.
+        rate: Ones to rows; NaN where it is empty.
+        rate_low: The lower end of its 95 % interval.
+        rate_high: The upper end.
+        predicted: The mean probability; NaN where it is empty.
+        rows_so_far: The fraction of all rows in this band and those above.
+        ones_so_far: The fraction of all ones; NaN where there is none.
+        rate_so_far: Ones to rows in this band and those above.
+    """
+
+    low: float
+    high: float
+    rows: int
+    fraction: float
+    ones: int
+    rate: float
+    rate_low: float
+    rate_high: float
+    predicted: float
+    rows_so_far: float
+    ones_so_far: float
+    rate_so_far: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Where bands begin.
+
+    Args:
+        edges: Strictly rising scores; each belongs to the band above it.
+
+    Raises:
+        ConfigError: They do not rise, or are too many.
+    """
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
+        if not rising or not all(map(math.isfinite, self.edges)):
+            raise ConfigError("the edges of bands rise, and are finite numbers")
+        if len(self.edges) >= MOST_BANDS:
+            raise ConfigError(f"there are {len(self.edges) + 1} bands", hint="use 100 or fewer")
+
+    @classmethod
+    def of_quantiles(cls, scores: FloatArray, count: int) -> Bands:
+        """Bands with as many of the given rows each; fewer where scores are equal.
+
+        Raises:
+            ConfigError: The number is not between 1 and 100.
+
+        >>> Bands.of_quantiles(np.array([1.0, 2, 3, 4]), 2).edges
+        (3.0,)
+        >>> Bands.of_quantiles(np.zeros(4), 10).edges
+        ()
+        """
+        if not 1 <= count <= MOST_BANDS:
+            raise ConfigError(f"{count} bands cannot be made", hint="use 2 to 100 of them")
+        ordered = np.sort(scores)
+        places = np.linspace(0, len(scores), count + 1)[1:-1].round().astype(np.int64)
+        edges = np.unique(ordered[np.minimum(places, len(scores) - 1)])
+        # A band without a row would be no band.
+        return cls(tuple(edges[edges > ordered[0]].tolist()))
+
+    def counts(self, scores: FloatArray) -> IntArray:
+        """How many rows each band has, the lowest band first."""
+        return np.bincount(self._places(scores), minlength=len(self.edges) + 1)
+
+    def rows(
+        self, scores: FloatArray, labels: LabelArray, shift: float = 0.0
+    ) -> tuple[BandRow, ...]:
+        """The table, the riskiest band first.
+
+        Args:
+            scores: One logit for each row.
+            labels: 0 or 1 for each row.
+            shift: By how much class weights have moved the logits.
+
+        Raises:
+            DataError: If scores and labels are not fit for use (its kind says why).
+
+        >>> table = Bands((0.0,)).rows(np.array([-1.0, 1.0, 2.0]), np.array([0, 0, 1]))
+        >>> [(row.rows, row.rate, row.ones_so_far) for row in table]
+        [(2, 0.5, 1.0), (1, 0.0, 1.0)]
+        """
+        truth, places = truth_of(scores, labels), self._places(scores)
+        count = len(self.edges) + 1
+        held = np.bincount(places, minlength=count)
+        ones = np.bincount(places[truth], minlength=count)
+        sums = np.bincount(places, weights=sigmoid(scores - shift), minlength=count)
+        ends = (-math.inf, *self.edges, math.inf)
+        table: list[BandRow] = []
+        rows_so_far = ones_so_far = 0
+        for band in reversed(range(count)):
+            rows, here = int(held[band]), int(ones[band])
+            rows_so_far, ones_so_far = rows_so_far + rows, ones_so_far + here
+            low, high = wilson(here, rows) if rows else UNKNOWN
+            table.append(
+                BandRow(
+                    low=ends[band],
+                    high=ends[band + 1],
+                    rows=rows,
+                    fraction=rows / len(scores),
+                    ones=here,
+                    rate=here / rows if rows else math.nan,
+                    rate_low=low,
+                    rate_high=high,
+                    predicted=float(sums[band]) / rows if rows else math.nan,
+                    rows_so_far=rows_so_far / len(scores),
+                    ones_so_far=ones_so_far / int(ones.sum()) if ones.any() else math.nan,
+                    rate_so_far=ones_so_far / rows_so_far if rows_so_far else math.nan,
+                )
+            )
+        return tuple(table)
+
+    def _places(self, scores: FloatArray) -> IntArray:
+        return np.searchsorted(np.array(self.edges), scores, side="right").astype(np.int64)

@@ -1,0 +1,133 @@
+"""How sure a fitted coefficient is: the information in the rows, standard errors, Wald's test.
+
+A logistic regression with the columns X and the probabilities p has the information ::
+
+    I = X' W X        W = diag(p (1 - p))
+
+and its maximum-likelihood coefficients have the covariance ``I^-1``, for many rows. Of labels that
+were flipped, each with the chance ``1/(1 + e^eps)``, a row tells less of its score [Warner65]::
+
+    W = (dq/dz)^2 / (q (1 - q))     q = (p e^eps + 1 - p) / (e^eps + 1)
+
+With class weights ``w`` the rows do not count once each, and the covariance is the sandwich
+``I^-1 M I^-1`` [White82] with ``I = X' diag(w p (1-p)) X`` and ``M = X' diag(w^2 (y - p)^2) X``.
+
+Wald's test of a coefficient ``b`` with the error ``s`` compares ``b/s`` with a normal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.mapped import over_blocks
+from taciturn.numerics.logistic import sigmoid
+
+# Directions in which the columns hold less than this, of what they hold on average, say nothing.
+_NOTHING = 1e-10
+_REACH = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Wald:
+    """A coefficient with its error; NaN where the rows do not determine it.
+
+    Args:
+        estimate: The coefficient.
+        error: Its standard error.
+        z: The one over the other.
+        p_value: How often chance alone gives one as large, on either side.
+        low: The lower end of its 95 % interval.
+        high: The upper end.
+    """
+
+    estimate: float
+    error: float
+    z: float
+    p_value: float
+    low: float
+    high: float
+
+
+def row_information(scores: FloatArray, flip_epsilon: float | None = None) -> FloatArray:
+    """What each row tells of its score.
+
+    Args:
+        scores: The log-odds of a one.
+        flip_epsilon: That of the flips, where the model was fitted to flipped labels.
+
+    >>> row_information(np.zeros(1)).tolist(), row_information(np.zeros(1), 1.0).round(4).tolist()
+    ([0.25], [0.0534])
+    """
+    probabilities = sigmoid(scores)
+    spread: FloatArray = probabilities * (1 - probabilities)
+    if flip_epsilon is None:
+        return spread
+    kept = sigmoid(np.array([flip_epsilon]))[0]
+    seen = probabilities * kept + (1 - probabilities) * (1 - kept)
+    row_told: FloatArray = np.square((2 * kept - 1) * spread) / (seen * (1 - seen))
+    return row_told
+
+
+def information(columns: FloatArray, weights: FloatArray, *beside: FloatArray) -> FloatArray:
+    """``X' diag(weights) X``, by blocks of rows.
+
+    Args:
+        columns: Rows by columns; they may lie in a file.
+        weights: One for each row.
+        beside: Further columns, one number for each row.
+    """
+
+    def part(place: slice) -> FloatArray:
+        block = np.column_stack([columns[place], *(one[place] for one in beside)])
+        product: FloatArray = (block * weights[place, None]).T @ block
+        return product
+
+    total = np.zeros((columns.shape[1] + len(beside),) * 2)
+    for matrix in over_blocks(part, len(columns), columns):
+        total += matrix
+    return total
+
+
+def covariance(matrix: FloatArray, meat: FloatArray | None = None) -> FloatArray:
+    """The inverse of an information; with ``meat`` the sandwich.
+
+    A column that others determine, or that is constant zero, has no coefficient of its own: its
+    variance is NaN. The others' are what they are without it.
+
+    >>> covariance(np.array([[4.0, 0.0], [0.0, 0.0]])).diagonal().tolist()
+    [0.25, nan]
+    """
+    sizes = np.sqrt(np.diag(matrix))
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    values, vectors = np.linalg.eigh(matrix / np.outer(sizes, sizes))
+    known = values > _NOTHING * max(float(values.max(initial=0.0)), 1e-300)
+    inverse = (vectors[:, known] / values[known]) @ vectors[:, known].T / np.outer(sizes, sizes)
+    result: FloatArray = inverse if meat is None else inverse @ meat @ inverse
+    unknown = np.square(vectors[:, ~known]).sum(axis=1) > 1e-6
+    result[unknown, :] = math.nan
+    result[:, unknown] = math.nan
+    return result
+
+
+def wald(estimate: float, error: float) -> Wald:
+    """The test that a coefficient is 0, and its interval.
+
+    >>> test = wald(1.0, 0.5)
+    >>> test.z, round(test.p_value, 4), round(test.low, 4), round(test.high, 4)
+    (2.0, 0.0455, 0.02, 1.98)
+    """
+    if not error > 0:
+        return Wald(estimate, math.nan, math.nan, math.nan, math.nan, math.nan)
+    z = estimate / error
+    reach = _REACH * error
+    tail = math.erfc(abs(z) / math.sqrt(2))
+    return Wald(estimate, error, z, tail, estimate - reach, estimate + reach)
+
+
+def errors_of(matrix: FloatArray) -> FloatArray:
+    """The standard errors in a covariance."""
+    return np.sqrt(np.diag(matrix))

@@ -1,0 +1,85 @@
+"""Scorecard points: log-odds on the scale that credit people use.
+
+Points rise as the risk of a label 1 falls. With the base score ``S0``, the odds ``O0`` of a label 0
+to a label 1 at that score, and ``PDO``, the points that double the odds [Siddiqi06]::
+
+    factor = PDO / ln 2       offset = S0 - factor ln O0
+    points = offset - factor z                        z = ln(odds of a label 1)
+
+``z`` is the score less the shift of class weights, so that the odds are those of the rows. A
+column's part of the score, ``c``, is worth ``-factor c`` points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from taciturn.arrays import FloatArray
+from taciturn.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A scale of points.
+
+    Args:
+        base_score: The points at the base odds.
+        base_odds: Labels 0 for each label 1 at the base score.
+        points_to_double: How many points more make the odds of a label 0 twice as large.
+
+    Raises:
+        ConfigError: One of them makes no scale.
+    """
+
+    base_score: float = 600.0
+    base_odds: float = 50.0
+    points_to_double: float = 20.0
+
+    def __post_init__(self) -> None:
+        positive = self.base_odds > 0 and self.points_to_double > 0
+        numbers = (self.base_score, self.base_odds, self.points_to_double)
+        if not positive or not all(map(math.isfinite, numbers)):
+            raise ConfigError(
+                "base odds and the points that double them are positive numbers",
+                hint="use 600, 50 and 20, for example",
+            )
+
+    @property
+    def factor(self) -> float:
+        """Points for each unit of log-odds.
+
+        >>> round(Scale().factor, 4)
+        28.8539
+        """
+        return self.points_to_double / math.log(2)
+
+    @property
+    def offset(self) -> float:
+        """The points at even odds.
+
+        >>> round(Scale().offset, 4)
+        487.1229
+        """
+        return self.base_score - self.factor * math.log(self.base_odds)
+
+    def points(self, scores: FloatArray, shift: float = 0.0) -> FloatArray:
+        """The points of rows.
+
+        Args:
+            scores: One logit of a label 1 for each row.
+            shift: By how much class weights have moved the logits.
+
+        >>> import numpy as np
+        >>> Scale().points(np.array([0.0, -math.log(50)])).round(4).tolist()
+        [487.1229, 600.0]
+        """
+        return self.offset - self.factor * (scores - shift)
+
+    def worth(self, part: float) -> float:
+        """The points that a part of the score is worth.
+
+        >>> round(Scale().worth(math.log(2)), 4)
+        -20.0
+        """
+        return -self.factor * part

@@ -1,0 +1,382 @@
+"""A model's report as blocks: the tables that risk people ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from taciturn.report import blocks as b
+from taciturn.report.words import NONE, figure, interval, percent, share
+from taciturn.results.model_report import (
+    CoefficientTest,
+    ColumnEffect,
+    ComparedScores,
+    ErrorKind,
+    JudgedRows,
+    ModelReport,
+)
+
+MOST_COEFFICIENTS = 30
+RULE_WORDS = {
+    "stable": "below 0.1: hardly any change",
+    "moved": "0.1 to 0.25: some change",
+    "shifted": "above 0.25: a large change",
+}
+_FIGURES = (
+    ("AUC", "auc", "share"),
+    ("Gini", "gini", "share"),
+    ("KS", "ks", "share"),
+    ("PR-AUC", "pr_auc", "share"),
+    ("Brier score", "brier", "figure"),
+    ("log loss", "loss", "figure"),
+    ("observed / expected", "calibration_ratio", "figure"),
+    ("base rate", "base_rate", "share"),
+)
+
+
+def main_rows(report: ModelReport) -> JudgedRows | None:
+    """The rows that a reader should look at first: those that the model has not seen."""
+    known = {rows.name: rows for rows in report.judged}
+    return next((known[name] for name in ("held-out", "new", "training") if name in known), None)
+
+
+def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.Block]:
+    """The report for a terminal.
+
+    Args:
+        report: What to show.
+        top: How many coefficients at most.
+    """
+    blocks: list[b.Block] = [
+        b.Paragraph(f"{report.role}'s model of session {report.session[:16]}", "strong"),
+        b.Facts(facts(report)),
+    ]
+    rows = main_rows(report)
+    if report.judged:
+        blocks.append(figures_table(report))
+    if rows is not None:
+        blocks += [
+            b.Heading(f"On {rows.name} rows"),
+            gains_table(rows),
+            bands_table(rows, report),
+            cutoffs_table(rows, report),
+            b.Facts(calibration_facts(rows)),
+        ]
+    for compared in report.compared:
+        blocks += stability_blocks(compared)
+    blocks += coefficient_blocks(report, top)
+    for effect in report.effects[:top]:
+        blocks.append(effect_table(effect))
+    if report.html is not None:
+        blocks.append(b.Paragraph(f"wrote {report.html}", "muted"))
+    return [*blocks, *(b.Paragraph(f"note: {note}", "warning") for note in report.notes)]
+
+
+def facts(report: ModelReport) -> dict[str, b.Words]:
+    """Where the model comes from, and what its numbers mean."""
+    scale = report.scale
+    pairs: dict[str, b.Words] = {
+        "model": report.model,
+        "protected by": report.mechanism,
+        "trained on": f"{report.rows:,} rows",
+    }
+    if report.meaning is not None:
+        pairs["a probability is"] = f"that {report.meaning}"
+    if report.log_odds_shift:
+        pairs["class weights"] = (
+            f"moved the scores by {report.log_odds_shift:.4g}; probabilities and points are those "
+            "of the score less as much"
+        )
+    if report.threshold is not None:
+        probability = share(report.threshold.probability)
+        pairs["class 1"] = f"above {probability} (rule: {report.threshold.rule})"
+    pairs["points"] = (
+        f"{scale.base_score:g} at odds of {scale.base_odds:g} labels 0 to one 1; "
+        f"{scale.points_to_double:g} more double them; more points, less risk"
+    )
+    return pairs
+
+
+def figures_table(report: ModelReport) -> b.Table:
+    """The figures of all sets of rows, side by side."""
+    sets = report.judged
+    headings = ["", *(part for rows in sets for part in (rows.name, "95 % interval"))]
+    lines: list[list[b.Words]] = []
+    for name, key, kind in _FIGURES:
+        line: list[b.Words] = [name]
+        for rows in sets:
+            line += _figure(rows, key, kind)
+        lines.append(line)
+    counts: list[b.Words] = ["rows"]
+    for rows in sets:
+        counts += [f"{rows.metrics.rows:,}", ""]
+    return b.table(headings, [*lines, counts], label="The model's figures")
+
+
+def gini(rows: JudgedRows) -> float:
+    """Twice the AUC less one."""
+    return 2 * rows.metrics.auc - 1
+
+
+def _figure(rows: JudgedRows, key: str, kind: str) -> list[str]:
+    metrics = rows.metrics
+    if key == "gini":
+        low, high = 2 * metrics.auc_low - 1, 2 * metrics.auc_high - 1
+        return [share(gini(rows)), ends(low, high, kind)]
+    low, high = (getattr(metrics, f"{key}_{end}", math.nan) for end in ("low", "high"))
+    spelled = share if kind == "share" else figure
+    return [spelled(getattr(metrics, key)), ends(low, high, kind)]
+
+
+def ends(low: float, high: float, kind: str) -> str:
+    """The ends of an interval, of a share or of another figure; empty where there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    if kind == "share":
+        return f"{percent(low, 1)} – {percent(high, 1)}"
+    return f"{low:.3f} – {high:.3f}"
+
+
+def gains_table(rows: JudgedRows) -> b.Table:
+    """Tenths of the rows, the riskiest first."""
+    headings = (
+        "tenth",
+        "rows",
+        "ones",
+        "rate",
+        "lift",
+        "rows so far",
+        "ones so far",
+        "lift so far",
+    )
+    lines = [
+        (
+            str(row.part),
+            f"{row.rows:,}",
+            f"{row.ones:,.6g}",
+            share(row.rate),
+            figure(row.lift, 2),
+            share(row.rows_so_far, 0),
+            share(row.ones_so_far, 1),
+            figure(row.lift_so_far, 2),
+        )
+        for row in rows.gains
+    ]
+    return b.table(headings, lines, caption="Gains and lift, riskiest tenth first")
+
+
+def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
+    """Score bands, the riskiest first."""
+    headings = (
+        "probability",
+        "points",
+        "rows",
+        "of all",
+        "ones",
+        "rate",
+        "predicted",
+        "ones so far",
+    )
+    lines = [
+        (
+            band_words(row.low, row.high, report),
+            points_words(row.low, row.high, report),
+            f"{row.rows:,}",
+            share(row.fraction, 1),
+            f"{row.ones:,}",
+            share(row.rate),
+            share(row.predicted),
+            share(row.ones_so_far, 1),
+        )
+        for row in rows.bands
+    ]
+    return b.table(headings, lines, caption="Score bands, riskiest first", words=(0, 1))
+
+
+def band_words(low: float, high: float, report: ModelReport) -> str:
+    """A band by the probabilities at its ends."""
+    least, most = (_probability(end - report.log_odds_shift) for end in (low, high))
+    if math.isinf(low):
+        return "all" if math.isinf(high) else f"below {share(most)}"
+    if math.isinf(high):
+        return f"{share(least)} and more"
+    return f"{percent(least)} – {share(most)}"
+
+
+def points_words(low: float, high: float, report: ModelReport) -> str:
+    """A band by its points, which fall as scores rise."""
+    scale, shift = report.scale, report.log_odds_shift
+    least, most = (
+        NONE if math.isinf(end) else f"{scale.offset - scale.factor * (end - shift):.0f}"
+        for end in (high, low)
+    )
+    if math.isinf(low):
+        return "all" if math.isinf(high) else f"above {least}"
+    return f"up to {most}" if math.isinf(high) else f"{least} – {most}"
+
+
+def _probability(score: float) -> float:
+    if score >= 0:
+        return 1 / (1 + math.exp(-score))
+    raised = math.exp(score)
+    return raised / (1 + raised)
+
+
+def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
+    """What happens at thresholds; the cheapest one where costs are known."""
+    costly = rows.cheapest is not None
+    headings = [
+        *("called 1 above", "rows", "true 1", "false 1", "missed 1"),
+        *("sensitivity", "specificity", "precision", *(("cost",) if costly else ())),
+    ]
+    listed = [(one, "") for one in rows.cutoffs]
+    if rows.cheapest is not None:
+        listed.append((rows.cheapest, " cheapest"))
+    listed.sort(key=lambda pair: (-pair[0].score, pair[1]))
+    lines = [
+        [
+            b.Span(f"{share(one.probability)}{mark}", "strong" if mark else ""),
+            share(one.called, 1),
+            f"{one.true_ones:,}",
+            f"{one.false_ones:,}",
+            f"{one.missed_ones:,}",
+            percent(one.sensitivity, 1),
+            percent(one.specificity, 1),
+            percent(one.precision, 1),
+            *((figure(one.cost),) if costly else ()),
+        ]
+        for one, mark in listed
+    ]
+    return b.table(headings, lines, caption="Thresholds")
+
+
+def calibration_facts(rows: JudgedRows) -> dict[str, b.Words]:
+    """What the tests of calibration say, in a line each."""
+    test, line, other = rows.hosmer_lemeshow, rows.line, rows.spiegelhalter
+    return {
+        "Hosmer-Lemeshow": f"chi-square {figure(test.statistic, 2)} with {test.degrees} degrees of "
+        f"freedom, {p_words(test.p_value)}",
+        "Spiegelhalter": f"z {figure(other.z, 2)}, {p_words(other.p_value)}",
+        "calibration slope": f"{figure(line.slope, 3)} ± {figure(line.slope_error, 3)} (1 at best; "
+        "below it the model is too sure)",
+        "calibration intercept": f"{figure(line.in_the_large, 3)} ± "
+        f"{figure(line.in_the_large_error, 3)} (0 at best; above it too few ones are predicted)",
+    }
+
+
+def p_words(value: float) -> str:
+    r"""A p value; a small one as a bound.
+
+    >>> p_words(0.04321), p_words(1e-9), p_words(math.nan)
+    ('p\xa0=\xa00.0432', 'p\xa0<\xa00.0001', 'p not known')
+    """
+    if math.isnan(value):
+        return "p not known"
+    words = "p < 0.0001" if value < 1e-4 else f"p = {value:.4f}"
+    return words.replace(" ", b.NO_BREAK)
+
+
+def stability_blocks(compared: ComparedScores) -> list[b.Block]:
+    """The stability of one set of rows against another."""
+    one = compared.stability
+    return [
+        b.Heading(f"Stability: {compared.new} against {compared.reference} rows"),
+        b.Facts(
+            {
+                "PSI": f"{one.psi:.4f} ({RULE_WORDS[one.rule]})",
+                "by chance alone": f"{one.expected:.4f} on average, above {one.critical:.4f} once "
+                f"in twenty, of {one.reference_rows:,} and {one.new_rows:,} rows",
+                "same distribution?": f"chi-square {one.chi_square:.2f} with {one.degrees} degrees "
+                f"of freedom, {p_words(one.p_value)}",
+            }
+        ),
+    ]
+
+
+def stability_table(compared: ComparedScores, report: ModelReport) -> b.Table:
+    """The bands of a comparison, the riskiest first."""
+    edges = (-math.inf, *compared.edges, math.inf)
+    names = [band_words(low, high, report) for low, high in pairwise(edges)]
+    bands = zip(names, compared.stability.bands, strict=True)
+    lines = [
+        (name, share(band.reference), share(band.new), f"{band.summand:.4f}")
+        for name, band in bands
+    ]
+    headings = ("probability", compared.reference, compared.new, "of the PSI")
+    return b.table(headings, lines[::-1], label="Score bands of both sets of rows")
+
+
+def coefficient_blocks(report: ModelReport, top: int) -> list[b.Block]:
+    """The coefficients with their tests, and what the errors rest on."""
+    if not report.coefficients:
+        return [b.Paragraph(report.errors_reason, "muted")]
+    blocks: list[b.Block] = [coefficients_table(report, top)]
+    hidden = len(report.coefficients) - top
+    if hidden > 0:
+        blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (--json has all)", "muted"))
+    if report.errors != "none" and any(math.isnan(one.error) for one in report.coefficients):
+        words = f"{NONE}: the rows do not determine this weight alone, because others say the same"
+        blocks.append(b.Paragraph(words, "muted"))
+    if any(one.clipped for one in report.coefficients[:top]):
+        blocks.append(b.Paragraph("* while the prepared value is within its bounds", "muted"))
+    return [*blocks, b.Paragraph(report.errors_reason, "muted")]
+
+
+def coefficients_table(report: ModelReport, top: int) -> b.Table:
+    """The first coefficients, the intercept among them."""
+    several = len({one.side for one in report.coefficients}) > 1
+    least = {"at-least": "≥ ", "estimated": "≳ "}.get(report.errors, "")
+    headings = (
+        *(("side",) if several else ()),
+        *("column", "weight"),
+        *((f"{least}error", "z", "p") if report.errors != "none" else ()),
+        *("per unit", "points per unit"),
+    )
+    lines = [
+        [*([one.side] if several else []), *_coefficient(one, report.errors)]
+        for one in shown(report, top)
+    ]
+    words = (0, 1) if several else (0,)
+    return b.table(headings, lines, caption="Coefficients", words=words, grouped=several)
+
+
+def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
+    """The largest coefficients, side by side as they are, and every intercept."""
+    ranked = sorted(report.coefficients, key=lambda one: -abs(one.prepared))[:top]
+    kept = {id(one) for one in ranked}
+    return [one for one in report.coefficients if id(one) in kept]
+
+
+def _coefficient(one: CoefficientTest, errors: ErrorKind) -> Sequence[b.Words]:
+    p = NONE if math.isnan(one.p_value) else f"{one.p_value:.4f}"
+    tested = (figure(one.error), figure(one.z, 2), "<0.0001" if one.p_value < 1e-4 else p)
+    return (
+        one.column,
+        f"{one.prepared:.4f}",
+        *(tested if errors != "none" else ()),
+        NONE if one.original is None else f"{one.original:.4g}{' *' * one.clipped}",
+        NONE if one.points is None else f"{one.points:+.4g}",
+    )
+
+
+def effect_table(effect: ColumnEffect) -> b.Table:
+    """A column's bins or categories, as a scorecard lists attributes."""
+    headings = ("", "rows", "rate of ones", "log-odds", "error", "points")
+    lines = [
+        (
+            f"{level.level} (reference)" if level.reference else level.level,
+            NONE if level.rows is None else f"{level.rows:,}",
+            share(level.rate),
+            f"{level.effect:+.4f}",
+            NONE if level.reference else figure(level.error),
+            f"{level.points:+.1f}",
+        )
+        for level in effect.levels
+    ]
+    return b.table(headings, lines, caption=f"{effect.column} ({effect.side})")
+
+
+def auc_words(rows: JudgedRows) -> str:
+    """The AUC's interval."""
+    return interval(rows.metrics.auc_low, rows.metrics.auc_high)

@@ -1,0 +1,60 @@
+"""Standard errors: what Bob computes alone is never more than what both tables give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taciturn.model.coefficient_errors import Fit, bound_errors, exact_errors
+
+FITS = (Fit(), Fit(flip_epsilon=1.0))
+
+
+def drawn(
+    seed: int, hers: int, his: int, alike: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Columns of both, more or less alike, with weights and labels."""
+    coins = np.random.default_rng(seed)
+    alice = coins.normal(size=(60, hers))
+    bob = coins.normal(size=(60, his)) + alike * alice[:, :1]
+    weights = coins.normal(size=hers + his)
+    return alice, bob, weights, coins.integers(0, 2, 60)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.floats(0, 5),
+    st.sampled_from(FITS),
+)
+def test_the_bound_holds_whatever_the_columns(seed, hers, his, alike, fit):
+    alice, bob, weights, labels = drawn(seed, hers, his, alike)
+    scores = alice @ weights[:hers] + bob @ weights[hers:]
+    bound = bound_errors(bob, weights[hers:], scores, fit, 60)
+    exact = exact_errors([alice, bob], scores, labels, fit)[hers:]
+    known = ~np.isnan(exact)
+    assert np.all(bound[known] <= exact[known] * (1 + 1e-6))
+    if hers == 1:
+        # Her part of the score is her column: nothing is missing.
+        assert bound[known] == pytest.approx(exact[known], rel=1e-5)
+
+
+def test_other_rows_are_counted_as_many_times():
+    alice, bob, weights, _ = drawn(1, 2, 2, 0.5)
+    scores = alice @ weights[:2] + bob @ weights[2:]
+    once = bound_errors(bob, weights[2:], scores, Fit(), 60)
+    assert bound_errors(bob, weights[2:], scores, Fit(), 240) == pytest.approx(once / 2)
+
+
+def test_class_weights_of_one_change_hardly_more_than_the_model_assumes():
+    """With weights of one the sandwich has the true labels in it, and the same law on average."""
+    coins = np.random.default_rng(3)
+    columns = coins.normal(size=(20_000, 3))
+    scores = columns @ np.array([0.5, -1.0, 0.2])
+    labels = (coins.uniform(size=20_000) < 1 / (1 + np.exp(-scores))).astype(int)
+    plain = exact_errors([columns], scores, labels, Fit())
+    sandwich = exact_errors([columns], scores, labels, Fit(class_weight=(1.0, 1.0)))
+    assert sandwich == pytest.approx(plain, rel=0.05)

@@ -1,0 +1,220 @@
+"""The model's page: whole, escaped, and the same in a real Chromium by day, night and by phone."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from taciturn.model.judged import judged_rows
+from taciturn.model.scores_file import ScoredRows
+from taciturn.numerics.bands import Bands
+from taciturn.numerics.cutoffs import Costs
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.stability import stability
+from taciturn.report.blocks import Page
+from taciturn.report.html import render
+from taciturn.report.markdown import render as as_markdown
+from taciturn.report.model_page import model_page
+from taciturn.results.model_report import (
+    CoefficientTest,
+    ColumnEffect,
+    ComparedScores,
+    EffectLevel,
+    ModelReport,
+    ScoreScale,
+)
+from tests.watch.browsers import PHONE, Look, chromium
+
+MADE = "2026-11-17T12:00:00+00:00"
+HOSTILE = "<script>alert('x')</script>"
+SECTIONS = (
+    *("short", "ranking", "gains", "calibration", "bands", "thresholds"),
+    *("stability", "coefficients", "effects", "points"),
+)
+
+
+def rows(count: int, seed: int) -> ScoredRows:
+    coins = np.random.default_rng(seed)
+    scores = coins.normal(-2, 1.2, count)
+    return ScoredRows(scores, (coins.uniform(size=count) < sigmoid(scores)).astype(np.int8))
+
+
+def coefficient(name: str, weight: float, error: float) -> CoefficientTest:
+    z = weight / error
+    return CoefficientTest(
+        side="bob",
+        column=name,
+        prepared=weight,
+        original=weight / 3,
+        clipped=True,
+        error=error,
+        z=z,
+        p_value=math.erfc(abs(z) / math.sqrt(2)),
+        low=weight - 2 * error,
+        high=weight + 2 * error,
+        points=-28.85 * weight / 3,
+    )
+
+
+def level(name: str, points: float, *, reference: bool = False) -> EffectLevel:
+    return EffectLevel(
+        level=name,
+        reference=reference,
+        rows=100,
+        rate=0.2,
+        effect=-points / 28.85,
+        error=0.1,
+        points=points,
+    )
+
+
+def report() -> ModelReport:
+    train, held_out = rows(800, 1), rows(400, 2)
+    bands = Bands.of_quantiles(train.scores, 10)
+    costs = Costs(1.0, 8.0)
+    return ModelReport(
+        role="bob",
+        model="bob.model.json",
+        session="5e" * 16,
+        mechanism="none",
+        meaning="of a label 1, for rows like the training rows",
+        log_odds_shift=0.0,
+        rows=800,
+        threshold=None,
+        judged=(
+            judged_rows("training", train, bands, costs=costs),
+            judged_rows("held-out", held_out, bands, costs=costs),
+        ),
+        compared=(
+            ComparedScores(
+                reference="training",
+                new="held-out",
+                edges=bands.edges,
+                stability=stability(bands.counts(train.scores), bands.counts(held_out.scores)),
+            ),
+        ),
+        scale=ScoreScale(
+            base_score=600,
+            base_odds=50,
+            points_to_double=20,
+            factor=28.8539,
+            offset=487.1229,
+            constant=410.0,
+        ),
+        errors="at-least",
+        errors_reason="At least this.",
+        coefficients=(coefficient("debt", -1.2, 0.3), coefficient(HOSTILE, 0.2, 0.4)),
+        effects=(
+            ColumnEffect(
+                side="bob",
+                column="age",
+                levels=(
+                    level("below 30", 0.0, reference=True),
+                    level("30 to 45", 12.0),
+                    level(HOSTILE, -25.0),
+                ),
+            ),
+        ),
+        notes=("A note of the model.",),
+        version="0.2.0",
+    )
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return model_page(report(), MADE)
+
+
+@pytest.fixture(scope="module")
+def text(page) -> str:
+    return render(page)
+
+
+def test_every_section_is_there(text):
+    assert re.findall(r'<section id="([^"]*)"', text) == list(SECTIONS)
+    assert "<title>KS " in text
+
+
+# Drawn a second time.
+@pytest.mark.slow
+def test_the_same_report_gives_the_same_page(text):
+    assert text == render(model_page(report(), MADE))
+
+
+def test_names_are_words_and_nothing_else(text):
+    class Tags(HTMLParser):
+        scripts = 0
+
+        def handle_starttag(self, tag, attrs):
+            self.scripts += tag == "script"
+
+    reader = Tags()
+    reader.feed(text)
+    assert reader.scripts == 0
+    assert "&lt;script&gt;" in text
+
+
+def test_identifiers_occur_once(text):
+    names = re.findall(r'\bid="([^"]*)"', text)
+    assert len(names) == len({*names})
+
+
+def test_alices_page_has_no_figure():
+    hers = replace(
+        report(),
+        role="alice",
+        judged=(),
+        compared=(),
+        meaning=None,
+        errors="none",
+        errors_reason="Bob alone has them.",
+    )
+    page = render(model_page(hers, MADE))
+    kept = ["short", "coefficients", "effects", "points"]
+    assert re.findall(r'<section id="([^"]*)"', page) == kept
+    assert "KS" not in page
+    assert ">z</th>" not in page
+
+
+def test_it_can_be_written_for_a_pull_request(page):
+    written = as_markdown(page)
+    assert "Hosmer-Lemeshow" in written
+
+
+def test_rows_of_one_label_have_a_page():
+    lonely = ScoredRows(np.array([0.5, -1.0, 2.0]), np.zeros(3, dtype=np.int8))
+    judged = judged_rows("held-out", lonely, Bands(()), costs=Costs(1.0, 2.0))
+    assert judged.ks is None
+    page = render(model_page(replace(report(), judged=(judged,), compared=()), MADE))
+    assert "nothing to rank" in page
+
+
+# A browser takes seconds to start, and the other looks repeat the first.
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"viewport": PHONE}, id="phone"),
+        pytest.param({}, id="desk", marks=pytest.mark.slow),
+        pytest.param({"color_scheme": "dark"}, id="dark", marks=pytest.mark.slow),
+    ],
+)
+def test_a_browser_shows_it_and_complains_of_nothing(text, tmp_path, options):
+    path = tmp_path / "bob.model.html"
+    path.write_text(text, encoding="utf-8")
+    with chromium() as browser:
+        look = Look(browser, path.as_uri(), **options)
+        assert [url for url in look.requests if url != "data:,"] == [path.as_uri()]
+        assert look.complaints == look.refused == []
+        assert look.sticks_out() <= 0
+        for ident in SECTIONS:
+            assert look.page.locator(f"#{ident}").is_visible()
+        drawn = look.page.locator("svg").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().height)"
+        )
+        assert len(drawn) >= 9
+        assert min(drawn) > 50
