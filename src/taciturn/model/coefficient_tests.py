@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
-from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.rules import Bin, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT
 from taciturn.mapped import over_blocks
 from taciturn.model.card import columns_of, original_offset, prepared_columns
@@ -43,9 +43,12 @@ def coefficient_tests(
         scale: The scale of points.
     """
     model, known = part.model, _errors(part, errors)
+    # Columns that only hold the place of bins that were merged are none of the model's.
+    padding = model.preparation.padding
     rows = [
         _coefficient(part, name, place, known, unit, bounded, scale)
         for place, (name, _, unit, bounded) in enumerate(prepared_columns(model))
+        if name not in padding
     ]
     rows.sort(key=lambda one: -abs(one.prepared))
     if model.intercept:
@@ -121,38 +124,44 @@ def _levels(
     rows: SideRows | None,
     start: int,
 ) -> Iterator[EffectLevel]:
-    """The reference level, where there is one, and those that have columns."""
+    """All levels, in their order; columns of zeros that only hold a place are none."""
     steps = [_step(rule, center, unit) for _, center, unit, _ in columns_of(rule)]
     held = (
         None
         if rows is None
         else [_where(rows, start + place, sum(ends) / 2) for place, ends in enumerate(steps)]
     )
-    reference = _reference(rule)
-    if reference is not None:
-        rest = None if held is None else ~np.logical_or.reduce(held)
-        count, rate = _counted(rest, rows)
+    places = {name: place for place, name in enumerate(rule.outputs)}
+    for level in rule.bins:
+        place = None if level.output is None else places[level.output]
+        # The reference is where no other level is.
+        mask = None if held is None else _mask(held, place)
+        count, rate = _counted(mask, rows)
+        step = 0.0 if place is None else steps[place][1] - steps[place][0]
+        effect = 0.0 if place is None else float(weights[place]) * step
         yield EffectLevel(
-            level=reference,
-            reference=True,
-            rows=count,
-            rate=rate,
-            effect=0.0,
-            error=0.0,
-            points=0.0,
-        )
-    for place, (name, (low, high)) in enumerate(zip(rule.outputs, steps, strict=True)):
-        count, rate = _counted(None if held is None else held[place], rows)
-        effect = float(weights[place]) * (high - low)
-        yield EffectLevel(
-            level=name.removeprefix(f"{rule.name}="),
-            reference=False,
+            level=_short(level, rule.name),
+            reference=place is None,
             rows=count,
             rate=rate,
             effect=effect,
-            error=float(errors[place]) * (high - low),
+            error=0.0 if place is None else float(errors[place]) * step,
             points=scale.worth(effect),
         )
+
+
+def _short(level: Bin, column: str) -> str:
+    """What a level is called beside its column's name."""
+    if level.output is not None:
+        return level.output.removeprefix(f"{column}=")
+    return level.label.removeprefix(f"{column} ").removeprefix("= ")
+
+
+def _mask(held: list[BoolArray], place: int | None) -> BoolArray:
+    if place is not None:
+        return held[place]
+    others: BoolArray = ~np.logical_or.reduce(held)
+    return others
 
 
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
@@ -162,16 +171,6 @@ def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
     clip = math.inf if rule.clip is None else rule.clip
     low, high = (min(max((value - center) / unit, -clip), clip) for value in (0.0, 1.0))
     return low, high
-
-
-def _reference(rule: Rule) -> str | None:
-    """The level that has no column."""
-    if isinstance(rule, CategoricalRule):
-        return rule.dropped
-    if isinstance(rule, BinnedRule):
-        # In the digits that the names of the other intervals have.
-        return f"below {repr(rule.edges[0]).removesuffix('.0')}"
-    return None
 
 
 def _where(rows: SideRows, column: int, middle: float) -> BoolArray:

@@ -355,7 +355,7 @@ def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> st
         for place, level in enumerate(levels):
             colour = MUTED if level.reference else COLOURS[0] if level.points >= 0 else COLOURS[1]
             axes.barh([place], [level.points], height=0.55, color=colour, alpha=0.85)
-            words = f"{level.points:+.0f}" if not level.reference else "0"
+            words = f"{level.points:+.0f}" if abs(level.points) >= 0.5 else "0"
             axes.text(
                 1.03, place, words, transform=axes.get_yaxis_transform(), va="center", color=INK
             )
