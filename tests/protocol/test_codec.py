@@ -43,6 +43,8 @@ from taciturn.protocol.messages import (
     AlignmentHello,
     BatchCommitment,
     BatchShare,
+    BinnedColumn,
+    BinSums,
     BlindedIds,
     BudgetSpent,
     CarryShares,
@@ -74,6 +76,7 @@ from taciturn.protocol.messages import (
     Roster,
     RowNumbers,
     SealedGradient,
+    SealedLabels,
     SealedResidues,
     SealedScores,
     SealedWeights,
@@ -144,6 +147,9 @@ EXAMPLES: dict[str, Message] = {
     "Endorsements": Endorsements('{"nonces":[]}'),
     "MaskedScores": MaskedScores(6, ShareNumbers(whole(-(2**63), 2**63 - 1))),
     "CommonToAll": CommonToAll(PublicBytes(b"\xa0\x80")),
+    "BinnedColumn": BinnedColumn(0, 2, '{"bins":[]}'),
+    "SealedLabels": SealedLabels(1, EncryptedVector(b"\x15", 5)),
+    "BinSums": BinSums(1, EncryptedAnswer(b"\x16\x17", 9)),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)
@@ -221,6 +227,9 @@ STRATEGIES: dict[type[Message], st.SearchStrategy[Message]] = {
     Endorsements: st.builds(Endorsements, texts),
     MaskedScores: st.builds(MaskedScores, ints, wholes),
     CommonToAll: st.builds(CommonToAll, blobs),
+    BinnedColumn: st.builds(BinnedColumn, ints, ints, texts),
+    SealedLabels: st.builds(SealedLabels, ints, st.builds(EncryptedVector, blobs, lengths)),
+    BinSums: st.builds(BinSums, ints, st.builds(EncryptedAnswer, blobs, lengths)),
 }
 messages = st.one_of(*STRATEGIES.values())
 

@@ -42,6 +42,8 @@ from taciturn.protocol.messages import (
     AlignmentHello,
     BatchCommitment,
     BatchShare,
+    BinnedColumn,
+    BinSums,
     BlindedIds,
     BudgetSpent,
     CarryShares,
@@ -72,6 +74,7 @@ from taciturn.protocol.messages import (
     Roster,
     RowNumbers,
     SealedGradient,
+    SealedLabels,
     SealedResidues,
     SealedScores,
     SealedWeights,
@@ -127,6 +130,9 @@ MESSAGES: tuple[type[Message], ...] = (
     Endorsements,
     MaskedScores,
     CommonToAll,
+    BinnedColumn,
+    SealedLabels,
+    BinSums,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

@@ -472,3 +472,37 @@ class CommonToAll(Message):
     senders = ("bob",)
 
     bits: PublicBytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedColumn(Message):
+    """One of ``columns`` columns of Alice's that are cut into bins: its name, its bins' sizes."""
+
+    code = 39
+    senders = ("alice",)
+
+    number: int
+    columns: int
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedLabels(Message):
+    """The labels of a part of the rows, 0 or 1, under Bob's key."""
+
+    code = 40
+    senders = ("bob",)
+
+    part: int
+    labels: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class BinSums(Message):
+    """How many labels of each bin are 1, under Bob's key; shares of it, where rows have parts."""
+
+    code = 41
+    senders = ("alice",)
+
+    part: int
+    answer: EncryptedAnswer
