@@ -20,6 +20,7 @@ from taciturn.cli.predict import predict
 from taciturn.cli.runs import runs
 from taciturn.cli.simulate import audit, check, demo, train
 from taciturn.cli.study import study
+from taciturn.cli.woe import woe
 from taciturn.version import __version__
 
 app = typer.Typer(
@@ -69,6 +70,7 @@ for command in (
     party,
     ledger,
     predict,
+    woe,
 ):
     app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)
 app.add_typer(model)

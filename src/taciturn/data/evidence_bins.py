@@ -24,6 +24,8 @@ from taciturn.data.choices import EVERY, PrepareSettings, of_column
 from taciturn.data.fitting import fit_column
 from taciturn.data.ids import RowIds
 from taciturn.data.rules import MISSING, OTHER, BinnedRule, CategoricalRule, NumericRule
+from taciturn.errors import DataError
+from taciturn.faces import Hint
 
 DEFAULT_BINS = 10
 LEAST_ROWS = 50
@@ -72,6 +74,14 @@ class CutTable:
 
     columns: tuple[Bins, ...]
     notes: tuple[str, ...] = ()
+
+
+def no_bins(least: int) -> DataError:
+    """For a table none of whose columns has two bins."""
+    return DataError(
+        f"no column of Alice's has two bins of {least:,} rows",
+        hint=Hint("lower {min_rows}, or use more rows", min_rows=20),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _SCORES = ("#held_out_scores", "#threshold", "#miss_cost")
 _COUNTED = ("#scores_per_row", "#scores")
+_WOE = ("#allow", "#names", "#tables", "#book")
 _LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
@@ -136,6 +137,8 @@ def template(name: str, trial: Trial) -> str:
     own["privacy"] = page.lines(
         "privacy", (*leak, *_LIMITS) if role == "bob" else counted, scores=f"{name}.scores.json"
     )
+    if role == "alice" and not trial.parties:
+        own["woe"] = page.lines("woe", _WOE)
     head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
     sections = "\n".join(_section(title, lines) for title, lines in own.items())

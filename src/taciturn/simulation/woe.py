@@ -9,7 +9,13 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.crypto.registry import scheme
-from taciturn.data.evidence_bins import DEFAULT_BINS, CutTable, cut_table, default_least
+from taciturn.data.evidence_bins import (
+    DEFAULT_BINS,
+    CutTable,
+    cut_table,
+    default_least,
+    no_bins,
+)
 from taciturn.data.ids import RowIds
 from taciturn.data.raw import RawData
 from taciturn.data.split import random_partition, split_columns
@@ -17,7 +23,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
-from taciturn.errors import ConfigError, DataError
+from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.weight_of_evidence import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.parallel import one_thread
@@ -137,14 +143,6 @@ class TrainingRows:
         if not table.columns:
             raise no_bins(least)
         return table
-
-
-def no_bins(least: int) -> DataError:
-    """For a table none of whose columns has two bins."""
-    return DataError(
-        f"no column of Alice's has two bins of {least:,} rows",
-        hint=Hint("lower {min_rows}, or use more rows", min_rows=20),
-    )
 
 
 @dataclass(frozen=True, slots=True)
