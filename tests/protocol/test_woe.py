@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -379,6 +380,22 @@ def test_more_bins_than_can_be_asked_for_are_refused(monkeypatch):
     hers, _ = sides(*many(rows=60))
     with pytest.raises(ConfigError, match="more than"):
         next(alice.answer(hers))
+
+
+def test_a_bob_who_encrypts_powers_of_two_reads_as_many_rows_as_the_modulus_has_bits():
+    """What is not claimed: numbers in place of labels tell single rows; the modulus limits them."""
+    columns, labels = many()
+    bits = CLEAR.ring(len(labels)).modulus_bits
+    crafted = np.zeros(len(labels), dtype=np.int64)
+    asked = np.arange(bits)
+    crafted[asked] = CLEAR.ring(len(labels)).centred(1 << asked)
+    hers, his = sides(columns, labels)
+    forged: Any = SimpleNamespace(rows=his.labels.rows, ids=his.labels.ids, values=crafted)
+    _, counts = run_pair(alice.answer(hers), bob.ask(replace(his, labels=forged)))
+    for column, one in zip(columns, counts.columns, strict=True):
+        read = (one.ones[:, None] >> asked) & 1
+        assert read.argmax(axis=0).tolist() == column.codes[asked].tolist()
+        assert (read.sum(axis=0) == 1).all()
 
 
 def test_reprs_show_no_row():

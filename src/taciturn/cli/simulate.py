@@ -311,9 +311,16 @@ def _audit_woe(
         result,
         json,
         woe_audit_blocks,
-        lambda: simulated(settings),
+        lambda: untrained(simulated(settings)),
         lambda: woe_audit_page(result),
     )
+
+
+def untrained(origin: Origin) -> Origin:
+    """The same origin without what only a training has."""
+    trained = ("mechanism", "epsilon", "solver")
+    settings = {name: value for name, value in origin.settings.items() if name not in trained}
+    return replace(origin, settings=settings)
 
 
 def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:

@@ -15,7 +15,7 @@ from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import Out, Plan, finish, of_party, planned, simulated
 from taciturn.cli.party import shown, stoppable
-from taciturn.cli.simulate import write_page
+from taciturn.cli.simulate import untrained, write_page
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable
@@ -93,7 +93,7 @@ def woe(
         result,
         json,
         woe_blocks,
-        lambda: simulated(settings, **beside),
+        lambda: untrained(simulated(settings, **beside)),
         lambda: woe_page(result, made),
     )
 

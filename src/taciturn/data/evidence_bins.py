@@ -80,7 +80,7 @@ def no_bins(least: int) -> DataError:
     """For a table none of whose columns has two bins."""
     return DataError(
         f"no column of Alice's has two bins of {least:,} rows",
-        hint=Hint("lower {min_rows}, or use more rows", min_rows=20),
+        hint=Hint("lower {min_rows}, or use more rows"),
     )
 
 

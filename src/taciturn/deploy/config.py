@@ -882,7 +882,7 @@ class PartyConfig:
             )
         if self.role == "bob" and "woe" in self._sections:
             raise ConfigError(
-                "whose columns are weighed decides how: they are Alice's",
+                "how the columns of Alice are weighed is hers to say",
                 where=f"{self.where}, [woe]",
                 hint="leave the section out here; Alice writes it in her file",
             )

@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 
 from taciturn.errors import counted
 from taciturn.report import blocks as b
-from taciturn.report.words import NONE, data_size, duration, epsilon, figure, interval, share
+from taciturn.report.words import (
+    NONE,
+    data_size,
+    duration,
+    epsilon,
+    figure,
+    footer,
+    interval,
+    share,
+)
 from taciturn.results.audit import AttackScore
 from taciturn.results.woe import WoeBin, WoeColumn, WoeResult
 from taciturn.results.woe_audit import BinsTold, WoeAudit, WoeFineness, WoeRounding
@@ -46,9 +55,6 @@ def woe_page(result: WoeResult, made: str | None = None) -> b.Page:
         result: What the command gave.
         made: When, in UTC; None where that is not recorded.
     """
-    # Loaded here: the page of an audit needs what an audit needs.
-    from taciturn.report.page import footer
-
     known = result.smoothing is not None
     return b.Page(
         window="Weight of evidence – Taciturn",
@@ -191,8 +197,6 @@ def woe_audit_blocks(audit: WoeAudit) -> list[b.Block]:
 
 def woe_audit_page(audit: WoeAudit) -> b.Page:
     """The page of ``taciturn audit --woe``."""
-    from taciturn.report.page import footer
-
     messages = b.table(
         ("message", "count", "bytes", "encrypted", "what Alice can do with it"),
         [
@@ -244,7 +248,7 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
             b.Section(
                 "What taciturn woe tells Alice",
                 "alice",
-                (b.Paragraph(_OURS), b.Paragraph(_alike(audit)), messages),
+                (*_ours(audit), b.Paragraph(_alike(audit)), messages),
                 "Alice",
             ),
             b.Section(
@@ -312,17 +316,26 @@ def _attack(score: AttackScore) -> tuple[b.Words, ...]:
     )
 
 
+def _ours(audit: WoeAudit) -> Iterable[b.Block]:
+    if any(one.encrypted for one in audit.messages):
+        yield b.Paragraph(_OURS)
+
+
 def _alike(audit: WoeAudit) -> str:
     encrypted = sum(one.bytes for one in audit.messages if one.encrypted)
-    size = data_size(encrypted) if encrypted else "no bytes"
+    if not encrypted:
+        return (
+            "With the scheme clear nothing is encrypted, and every label reaches Alice as it is: "
+            "it is for simulations of the figures above. Use bfv to see what she receives."
+        )
     if not audit.alike:
         return (
             "Alice's messages differ for shuffled labels in more than ciphertexts: a fault, which "
             "must be reported."
         )
     return (
-        f"Alice receives {size} under Bob's key; with the labels shuffled every other byte is the "
-        "same. Nothing that depends on a label reaches her in clear."
+        f"Alice receives {data_size(encrypted)} under Bob's key; with the labels shuffled every "
+        "other byte is the same. Nothing that depends on a label reaches her in clear."
     )
 
 
