@@ -74,10 +74,10 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     joined = frame[chosen].group_by("region").agg(pl.col("y").sum(), pl.len()).sort("region")
     ones = joined["y"].to_numpy().astype(np.int64)
     sizes = joined["len"].to_numpy().astype(np.int64)
-    told = by_name["region"]
-    assert [one.ones for one in told.bins] == ones.tolist()
-    assert [one.woe for one in told.bins] == pytest.approx(weights_of_evidence(ones, sizes))
-    assert told.iv == pytest.approx(information_value(ones, sizes))
+    region_told = by_name["region"]
+    assert [one.ones for one in region_told.bins] == ones.tolist()
+    assert [one.woe for one in region_told.bins] == pytest.approx(weights_of_evidence(ones, sizes))
+    assert region_told.iv == pytest.approx(information_value(ones, sizes))
 
 
 def test_four_decimals_give_every_count_and_the_counts_give_the_labels(audit):

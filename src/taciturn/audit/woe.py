@@ -25,7 +25,7 @@ from taciturn.attacks.bin_counts import HandedOver, Recovered, recover_counts
 from taciturn.attacks.bin_labels import likeliest_labels, majority_labels
 from taciturn.audit.judge import judge, prior
 from taciturn.audit.messages import frames_to_alice
-from taciturn.audit.verdict import weigh
+from taciturn.audit.verdict import Status, weigh
 from taciturn.column_attacks.bin_counts import bin_knowledge
 from taciturn.crypto.registry import scheme
 from taciturn.data.evidence_bins import Bins, CutTable
@@ -34,9 +34,9 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.numerics.weight_of_evidence import weights_of_evidence
 from taciturn.protocol.codec import kind_of
-from taciturn.protocol.messages import Role, SealedLabels
+from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
 from taciturn.protocol.woe import WoeTerms
-from taciturn.results.audit import AttackScore
+from taciturn.results.audit import AttackScore, MessageSeen
 from taciturn.results.woe_audit import BinsTold, WoeAudit, WoeFineness, WoeRounding
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
@@ -129,7 +129,7 @@ def audit_woe(
         verdict=fineness[0].verdict,
         roundings=tuple(roundings),
         fineness=tuple(fineness),
-        messages=tuple(frames_to_alice(frames, terms.scheme.name, terms.key_bits)),
+        messages=_messages(frames, terms),
         alike=alike,
         bob=_bob(_Table(cut.columns, truth)),
         notes=cut.notes,
@@ -189,9 +189,19 @@ def _fineness(
         exact=exact,
         attacks=true,
         shuffled=shuffled,
-        verdict=weigh([prior(labels[0])], true).sentence,
-        shuffled_verdict=weigh([prior(labels[1])], shuffled).sentence,
+        verdict=_verdict(labels[0], true),
+        shuffled_verdict=_verdict(labels[1], shuffled),
     )
+
+
+def _verdict(truth: LabelTable, attacks: Sequence[AttackScore]) -> str:
+    """The one rule's sentence, with the AUC where it speaks of the accuracy alone."""
+    known = prior(truth)
+    verdict = weigh([known], attacks)
+    if verdict.status is not Status.LEAK or verdict.figure == "AUC" or verdict.attack is None:
+        return verdict.sentence
+    ranks = f"It ranks the rows with AUC {100 * verdict.attack.auc:.2f} %"
+    return f"{verdict.sentence} {ranks}, where the control has {100 * known.auc:.2f} %."
 
 
 def _attacked(
@@ -227,6 +237,14 @@ def _our_way(
         converse(cut, one, terms, coins, names=False, tap=listen)
         seen.append(frames)
     return seen[0], _alike(*seen)
+
+
+def _messages(frames: list[bytes], terms: WoeTerms) -> tuple[MessageSeen, ...]:
+    """What reached Alice; the joint seed decides no batch here."""
+    seen = frames_to_alice(frames, terms.scheme.name, terms.key_bits)
+    half = "check that Bob has not chosen the uniform half of his key; no label went into it"
+    seeds = (BatchCommitment.__name__, BatchShare.__name__)
+    return tuple(replace(one, allows=half) if one.message in seeds else one for one in seen)
 
 
 def _alike(ours: list[bytes], others: list[bytes]) -> bool:
