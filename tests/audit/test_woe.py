@@ -238,10 +238,14 @@ def test_the_page_opens_in_a_browser_without_a_complaint(
     assert requests == [path.as_uri()]
     assert complaints == []
     assert page.locator("table").count() >= (2 if kind == "woe" else 4)
+    for summary in page.locator("summary").all():
+        summary.click()
     wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert wide <= 0
+    page.screenshot(path=str(tmp_path / "page.png"), full_page=True)
 
 
+@pytest.mark.slow  # the same on a table of forty thousand rows
 def test_census_leaks_as_the_page_in_the_docs_says(census):
     """From weights in four decimals, without a label: the ranking of the model itself."""
     frame = census.frame

@@ -180,7 +180,7 @@ def woe_audit_blocks(audit: WoeAudit) -> list[b.Block]:
     """The audit for a terminal of 100 columns."""
     return [
         b.Paragraph(_audit_subject(audit), "strong"),
-        b.Paragraph(audit.verdict, "bad"),
+        b.Paragraph(audit.verdict, "warning"),
         b.Heading("Counts from rounded statistics"),
         _roundings(audit.roundings),
         b.Paragraph(_COUNTS, "muted"),
@@ -228,7 +228,7 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
                 "The usual way",
                 "usual",
                 (
-                    b.Paragraph(audit.verdict, "bad"),
+                    b.Paragraph(audit.verdict, "warning"),
                     b.Paragraph(_USUAL),
                     _roundings(audit.roundings),
                     b.Paragraph(_COUNTS, "muted"),
@@ -260,7 +260,6 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
             b.Section("Command", "command", (command,)),
         ),
         footer=footer(audit.version, audit.audited),
-        wide=True,
     )
 
 
