@@ -530,7 +530,7 @@ def woe(
 
     >>> result = woe(dataset="breast-cancer", scheme="clear", seed=1)
     >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
-    ('worst radius', 6.24)
+    ('worst perimeter', 6.19)
     """
     choice = WoeChoice(smoothing, min_rows, names)
     settings, table = _settings(data, _given(options, woe))

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.__main__ import run
 from taciturn.data.evidence_bins import cut_column, default_least
 from taciturn.data.own import DEFAULTS
 from taciturn.deploy.config import PartyConfig
@@ -35,6 +36,7 @@ from taciturn.numerics.weight_of_evidence import information_value, weights_of_e
 from tests.deploy.sides import Ends, run_both, write_config, write_tables
 from tests.deploy.test_loads import COMMAND, NEVER, PAYING, within
 from tests.deploy.wires import Wire
+from tests.tampering import furnish, name_agreement
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
@@ -269,6 +271,31 @@ def test_a_table_too_small_for_two_bins_is_refused(tmp_path):
     config = PartyConfig.read(furnished(tmp_path) / "alice.toml")
     with pytest.raises(DataError, match="no column of Alice's has two bins of 300 rows"):
         WoeSide.read(config, OwnChoice(min_rows=300))
+
+
+def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):
+    """Her consent stands in her own file; what the agreement does not list is not told."""
+    furnish(tmp_path)
+    agreement = tmp_path / "agreement.toml"
+    assert run(["propose", str(tmp_path / "alice.toml"), "--out", str(agreement)]) == 0
+    for role in ROLES:
+        name_agreement(tmp_path / f"{role}.toml")
+        assert run(["sign", str(agreement), str(tmp_path / f"{role}.toml"), "--yes"]) == 0
+    path = tmp_path / "alice.toml"
+    with pytest.raises(AgreementError, match="does not allow"):
+        WoeSide.read(PartyConfig.read(path), OwnChoice())
+    path.write_text(path.read_text() + "\n[woe]\nallow = true\nmin-rows = 20\n")
+    signed = WoeSide.read(PartyConfig.read(path), OwnChoice())
+    assert signed.cut is not None
+    names = {column.name for column in signed.cut.columns}
+    table = pl.read_csv(tmp_path / "alice.csv")
+    table.with_columns(secret=pl.int_range(pl.len()) % 7).write_csv(tmp_path / "alice.csv")
+    again = WoeSide.read(PartyConfig.read(path), OwnChoice())
+    assert again.cut is not None
+    assert {column.name for column in again.cut.columns} == names
+    assert "secret" not in names
+    hers, his = meet(tmp_path).records
+    assert hers["counts_told"] == his["counts_told"] > 0
 
 
 def started(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:

@@ -22,6 +22,8 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import LabelTable
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
+from taciturn.engine.replay import replay
+from taciturn.engine.transcript import Recorder
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
@@ -396,6 +398,20 @@ def test_a_bob_who_encrypts_powers_of_two_reads_as_many_rows_as_the_modulus_has_
         read = (one.ones[:, None] >> asked) & 1
         assert read.argmax(axis=0).tolist() == column.codes[asked].tolist()
         assert (read.sum(axis=0) == 1).all()
+
+
+def test_alices_side_replays_from_a_recording_with_bob_absent():
+    columns, labels = many(rows=60)
+    recorder = Recorder()
+    said, counts = counted(columns, labels, tap=recorder)
+    recording = recorder.finish({})
+    hers, his = sides(columns, labels)
+    for one, before in zip(replay(alice.answer(hers), recording), said, strict=True):
+        assert one.to_text() == before.to_text()
+    again = replay(bob.ask(his), recording, role="bob")
+    assert [one.ones.tolist() for one in again.columns] == [
+        one.ones.tolist() for one in counts.columns
+    ]
 
 
 def test_reprs_show_no_row():

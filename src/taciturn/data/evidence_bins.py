@@ -140,14 +140,17 @@ def cut_column(
 ) -> tuple[list[Bins], list[str]]:
     """One raw column in bins, of which there are several for a date with its parts; and remarks.
 
-    >>> ages = pl.Series("age", [20, 30, 40, 50, None, 60, 70, 80])
-    >>> (cut,), _ = cut_column(ages, PrepareSettings(), least=2, bins=4)
+    >>> ages = pl.Series("age", [20, 30, 40, 50, None, 60, 70, 80, 90])
+    >>> (cut,), _ = cut_column(ages, PrepareSettings(), least=3)
     >>> dict(zip(cut.labels, cut.rows.tolist()))
-    {'below 50': 3, '50 to 65, or missing': 3, '65 or more': 2}
+    {'below 55, or missing': 5, '55 or more': 4}
     """
+    # No more quantiles than can be large enough: merged ones would be larger than they need be.
+    most = max(2, series.count() // (least + 1))
+    asked = {EVERY: bins, **settings.bins}
     plain = replace(
         settings,
-        bins={EVERY: bins, **settings.bins},
+        bins={name: min(count, most) for name, count in asked.items()},
         missing_indicator=True,
         rare_share=0.0,
         drop_first=False,
