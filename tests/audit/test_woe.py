@@ -217,7 +217,8 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.mark.parametrize("kind", ["woe", "audit"])
+# Of the two pages the longer one is looked at always.
+@pytest.mark.parametrize("kind", [pytest.param("woe", marks=pytest.mark.slow), "audit"])
 def test_the_page_opens_in_a_browser_without_a_complaint(
     browser: Browser, tmp_path: Path, kind: str, audit: WoeAudit, weighed: WoeResult
 ) -> None:

@@ -141,6 +141,22 @@ def test_real_encryption_counts_the_same(terms):
         assert one.ones.tolist() == oracle(column, labels)
 
 
+def test_a_large_tables_labels_travel_in_parts_and_are_added_up():
+    terms = WoeTerms.of(ClearScheme(part_tiles=1), None)
+    columns, labels = many(rows=9000)
+    parts: list[Message] = []
+
+    def listen(sender: Role, frame: bytes) -> None:
+        message = decode(frame)
+        if isinstance(message, SealedLabels):
+            parts.append(message)
+
+    _, counts = counted(columns, labels, terms, tap=listen)
+    assert len(parts) > 1
+    for column, one in zip(columns, counts.columns, strict=True):
+        assert one.ones.tolist() == oracle(column, labels)
+
+
 def test_rows_in_parts_are_added_up_under_masks_that_cancel(monkeypatch):
     """With Paillier each part has an answer; none of them alone is that part's counts."""
     monkeypatch.setattr(shared, "SEALED_CHUNK_ROWS", 16)
@@ -412,6 +428,15 @@ def test_alices_side_replays_from_a_recording_with_bob_absent():
     assert [one.ones.tolist() for one in again.columns] == [
         one.ones.tolist() for one in counts.columns
     ]
+
+
+def test_a_column_of_more_bins_than_a_text_holds_is_refused():
+    wide = bins("id", list(range(1001)))
+    hers, _ = sides([wide], [0, 1] * 500 + [0])
+    with pytest.raises(ConfigError, match="column id has 1,001 bins"):
+        next(alice.answer(hers))
+    with pytest.raises(RemoteProtocolError, match="1001 bins"):
+        SizedColumn.of_text(SizedColumn.of(wide).to_text(), 1001)
 
 
 def test_reprs_show_no_row():

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -150,7 +151,7 @@ def cut_column(
     asked = {EVERY: bins, **settings.bins}
     plain = replace(
         settings,
-        bins={name: min(count, most) for name, count in asked.items()},
+        bins={name: _at_most(choice, most) for name, choice in asked.items()},
         missing_indicator=True,
         rare_share=0.0,
         drop_first=False,
@@ -166,7 +167,9 @@ def cut_column(
         if isinstance(rule, CategoricalRule):
             whole = _of_levels(rule, series, ids)
         elif isinstance(rule, BinnedRule) or rule.scale:
-            whole = _of_numbers(rule, series, ids, of_column(plain.bins, series.name) or 0)
+            choice: object = of_column(plain.bins, series.name)
+            count = choice if isinstance(choice, int) else 0
+            whole = _of_numbers(rule, series, ids, count)
         else:
             notes.append(f"column {rule.name} does not vary: it has no bins")
             continue
@@ -176,6 +179,11 @@ def cut_column(
         else:
             cuts.append(merged)
     return cuts, notes
+
+
+def _at_most(choice: Any, most: int) -> Any:  # noqa: ANN401 - a number of bins, or their edges
+    """A number of bins, or fewer; edges that a person gave stay."""
+    return min(choice, most) if isinstance(choice, int) else choice
 
 
 def _of_numbers(

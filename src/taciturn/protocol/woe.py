@@ -23,6 +23,8 @@ from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 PURPOSE = "woe"
 MOST_COLUMNS = 1 << 12
 MOST_BINS = 1 << 14
+# Of one column: what is said of it goes in one text.
+MOST_COLUMN_BINS = 1000
 _MOST_WORDS = 200
 # A ring has room for three bits at least.
 _LEAST_BITS = 3
@@ -126,7 +128,7 @@ class SizedColumn:
         counts = all(type(one) is int and 0 < one <= rows for one in sizes)
         if not (texts and counts and isinstance(ordered, bool) and record.keys() == _KEYS):
             raise RemoteProtocolError("the peer's description of a column is none")
-        if len(sizes) < 2 or sum(sizes) != rows:
+        if not 2 <= len(sizes) <= MOST_COLUMN_BINS or sum(sizes) != rows:
             raise RemoteProtocolError(
                 f"the peer's column has {len(sizes)} bins of {sum(sizes):,} rows, and there are "
                 f"{rows:,} rows"

@@ -35,6 +35,7 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
 from taciturn.data.evidence_bins import Bins
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.faces import Hint
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import BinsDue, RowsCounted
@@ -48,7 +49,14 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.protocol.woe import MOST_BINS, MOST_COLUMNS, SizedColumn, WoeTerms, one_hot
+from taciturn.protocol.woe import (
+    MOST_BINS,
+    MOST_COLUMN_BINS,
+    MOST_COLUMNS,
+    SizedColumn,
+    WoeTerms,
+    one_hot,
+)
 from taciturn.rng import Entropy
 
 
@@ -150,6 +158,14 @@ def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
             f"{MOST_COLUMNS:,} and {MOST_BINS:,} that can be asked for at once",
             setting="bins",
             hint="use fewer bins, or keep fewer columns",
+        )
+    longest = max(columns, key=lambda column: len(column.labels))
+    if len(longest.labels) > MOST_COLUMN_BINS:
+        raise ConfigError(
+            f"column {longest.name} has {len(longest.labels):,} bins, and {MOST_COLUMN_BINS:,} are "
+            "the most",
+            setting="bins",
+            hint=Hint("use fewer {bins}, or a larger {min_rows}"),
         )
 
 
