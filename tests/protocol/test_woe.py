@@ -416,6 +416,18 @@ def test_a_bob_who_encrypts_powers_of_two_reads_as_many_rows_as_the_modulus_has_
         assert (read.sum(axis=0) == 1).all()
 
 
+def test_two_tables_whose_labels_differ_in_one_row_tell_its_bins():
+    """Why Alice counts tables: neither of the two Bobs deviates."""
+    columns, labels = many(rows=200)
+    row = 17
+    other = [*labels]
+    other[row] = 1 - labels[row]
+    _, before = counted(columns, labels)
+    _, after = counted(columns, other)
+    for column, one, two in zip(columns, before.columns, after.columns, strict=True):
+        assert np.flatnonzero(one.ones != two.ones).tolist() == [column.codes[row]]
+
+
 def test_alices_side_replays_from_a_recording_with_bob_absent():
     columns, labels = many(rows=60)
     recorder = Recorder()
