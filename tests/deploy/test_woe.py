@@ -140,6 +140,9 @@ def test_names_are_hidden_unless_she_tells_them(tmp_path):
     assert hers["names_hidden"]
     assert his["names_hidden"]
     assert {column["name"] for column in his["columns"]} == {f"alice.{n}" for n in range(1, 5)}
+    names = {column["own"] for column in hers["columns"]}
+    assert names == set(pl.read_csv(tmp_path / "alice.csv").columns) - {"id"}
+    assert '"own"' not in json.dumps(his)
     sizes = sorted(sorted(one["rows"] for one in column["bins"]) for column in his["columns"])
     expected = by_hand(tmp_path, default_least(his["rows"]))
     assert sizes == sorted(sorted(rows for _, rows, _, _ in bins) for bins in expected.values())

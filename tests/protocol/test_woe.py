@@ -67,7 +67,7 @@ def counted(
     *,
     names: bool = True,
     tap: Tap | None = None,
-) -> tuple[tuple[SizedColumn, ...], Counts]:
+) -> tuple[tuple[alice.ToldColumn, ...], Counts]:
     hers, his = sides(columns, labels, terms, names=names)
     said, counts = run_pair(alice.answer(hers), bob.ask(his), tap=tap)
     counts.require_possible()
@@ -230,7 +230,13 @@ def test_hidden_names_tell_neither_names_nor_edges_nor_order():
         assert one.column.name in ("alice.1", "alice.2")
         assert one.column.labels == tuple(map(str, range(1, len(one.column.labels) + 1)))
         assert not one.column.ordered
-    assert [one.name for one in said] == [one.column.name for one in counts.columns]
+    assert [one.sized.name for one in said] == [one.column.name for one in counts.columns]
+    # She herself can tell which is which.
+    by_name = {column.name: column for column in columns}
+    for given_column in said:
+        own = by_name[given_column.name]
+        words = [own.labels[code] for code in own.codes]
+        assert words == [given_column.labels[code] for code in given_column.bins.codes]
     orders = {
         tuple(len(one.labels) for one in alice.hidden(columns, KeyedEntropy.from_seed(seed)))
         for seed in range(12)
@@ -435,7 +441,7 @@ def test_alices_side_replays_from_a_recording_with_bob_absent():
     recording = recorder.finish({})
     hers, his = sides(columns, labels)
     for one, before in zip(replay(alice.answer(hers), recording), said, strict=True):
-        assert one.to_text() == before.to_text()
+        assert one.sized.to_text() == before.sized.to_text()
     again = replay(bob.ask(his), recording, role="bob")
     assert [one.ones.tolist() for one in again.columns] == [
         one.ones.tolist() for one in counts.columns

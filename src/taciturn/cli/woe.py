@@ -18,7 +18,7 @@ from taciturn.cli.party import shown, stoppable
 from taciturn.cli.simulate import untrained, write_page
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.faces import Hint, hyphenated
-from taciturn.files import require_writable
+from taciturn.files import require_writable, write_private
 
 
 @with_settings
@@ -117,7 +117,10 @@ def _weigh(
         result = weigh(config, OwnChoice(*chosen), callbacks)
     made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
-        write_page(woe_page(result, made), html, None)
+        from taciturn.report.html import render
+
+        # What it says is this side's alone.
+        write_private(html, render(woe_page(result, made)))
     finish(plan, result, json, woe_blocks, lambda: of_party(config), lambda: woe_page(result, made))
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -44,7 +45,7 @@ from taciturn.faces import Hint
 from taciturn.numerics.weight_of_evidence import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.events import BinsDue, Event
-from taciturn.protocol.woe import Counts, SizedColumn, WoeTerms
+from taciturn.protocol.woe import Counts, WoeTerms
 from taciturn.results.woe import (
     ALICE_LEARNS,
     WoeColumn,
@@ -54,6 +55,9 @@ from taciturn.results.woe import (
     counts_told,
 )
 from taciturn.rng import KeyedEntropy
+
+if TYPE_CHECKING:
+    from taciturn.protocol.alice.woe import ToldColumn
 
 FINISH_SECONDS = 10.0
 
@@ -245,7 +249,7 @@ class WoeParty:
             memory = self._config.compute.table_memory << 20
             hers = WoeInputs(side.rows.ids, side.cut.columns, side.terms, coins, side.names, memory)
             said = meeting.run(answer(hers), observe=self._counting)
-            return tuple(map(_sized, said))
+            return tuple(_sized(column, hidden=not side.names) for column in said)
         if side.labels is None:
             raise LocalProtocolError("a side of weights of evidence has labels, or columns")
         from taciturn.privacy.ledger import Ledger
@@ -303,8 +307,11 @@ class WoeParty:
         self._session.refuse(WOE, problem)
 
 
-def _sized(column: SizedColumn) -> WoeColumn:
-    return WoeColumn.sized(column.name, column.labels, column.rows, ordered=column.ordered)
+def _sized(given: ToldColumn, *, hidden: bool) -> WoeColumn:
+    """A column as Alice told it, with her own names where those are hidden from Bob."""
+    column = given.sized
+    own = (given.name, given.labels) if hidden else None
+    return WoeColumn.sized(column.name, column.labels, column.rows, own, ordered=column.ordered)
 
 
 def _weighed(counts: Counts, smoothing: float) -> tuple[WoeColumn, ...]:

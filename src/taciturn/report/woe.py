@@ -90,7 +90,7 @@ def _summary(result: WoeResult) -> Iterable[b.Block]:
 
 def _bins_table(columns: Sequence[WoeColumn], result: WoeResult) -> b.Table:
     lines = [
-        (column.name if not number else "", *_cells(one))
+        (_name(column) if not number else "", *_cells(one))
         for column in columns
         for number, one in enumerate(column.bins)
     ]
@@ -105,8 +105,14 @@ def _bins_table(columns: Sequence[WoeColumn], result: WoeResult) -> b.Table:
     return b.Table(heads, tuple(groups), label="Bins")
 
 
+def _name(column: WoeColumn) -> str:
+    """What Bob sees; at Alice her own name behind it, where she hides that."""
+    return column.name if column.own is None else f"{column.name}: {column.own}"
+
+
 def _cells(one: WoeBin) -> tuple[b.Words, ...]:
-    sized = (one.label, f"{one.rows:,}")
+    label = one.label if one.own is None else f"{one.label}: {one.own}"
+    sized = (label, f"{one.rows:,}")
     if one.ones is None or one.woe is None:
         return sized
     return (*sized, f"{one.ones:,}", share(one.ones / one.rows), _value(one.woe))

@@ -20,12 +20,16 @@ ALICE_LEARNS = (
 
 @dataclass(frozen=True, slots=True)
 class WoeBin:
-    """One bin: its size, and at Bob how many ones it has and its weight of evidence."""
+    """One bin: its size, and at Bob how many ones it has and its weight of evidence.
+
+    ``own`` is what Alice calls it, in her own record, where Bob sees a number.
+    """
 
     label: str
     rows: int
     ones: int | None = field(default=None, metadata=OMITTED)
     woe: float | None = field(default=None, metadata=OMITTED)
+    own: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +37,40 @@ class WoeColumn:
     """One of Alice's columns.
 
     ``iv`` is its information value, ``bits`` what Bob learns of its bin in a row, by the row's
-    label; both are his. ``ordered``: the bins stand in the order of their values.
+    label; both are his. ``ordered``: the bins stand in the order of their values. ``own`` is
+    Alice's name of it, in her own record, where Bob sees a number.
     """
 
     name: str
+    own: str | None = field(default=None, metadata=OMITTED)
     iv: float | None = field(default=None, metadata=OMITTED)
     bits: float | None = field(default=None, metadata=OMITTED)
     ordered: bool
     bins: tuple[WoeBin, ...]
 
     @classmethod
-    def sized(cls, name: str, labels: Sequence[str], rows: IntArray, *, ordered: bool) -> WoeColumn:
-        """A column as Alice knows it: without counts."""
-        pairs = zip(labels, rows.tolist(), strict=True)
-        bins = tuple(WoeBin(*pair) for pair in pairs)
-        return cls(name=name, ordered=ordered, bins=bins)
+    def sized(
+        cls,
+        name: str,
+        labels: Sequence[str],
+        rows: IntArray,
+        own: tuple[str, Sequence[str]] | None,
+        *,
+        ordered: bool,
+    ) -> WoeColumn:
+        """A column as Alice knows it, without counts.
+
+        Args:
+            name: As Bob sees it.
+            labels: As he sees its bins.
+            rows: Their sizes.
+            own: Her names of the column and of each bin, where she hides them.
+            ordered: Whether the bins stand in the order of their values.
+        """
+        words = [None] * len(labels) if own is None else list(own[1])
+        parts = zip(labels, rows.tolist(), words, strict=True)
+        bins = tuple(WoeBin(label, size, own=word) for label, size, word in parts)
+        return cls(name=name, own=None if own is None else own[0], ordered=ordered, bins=bins)
 
     @classmethod
     def counted(

@@ -86,19 +86,40 @@ class WoeInputs:
         return TableSize(len(self.ids), sum(len(column.labels) for column in self.columns))
 
 
-def answer(inputs: WoeInputs) -> Program[tuple[SizedColumn, ...]]:
+@dataclass(frozen=True, slots=True, repr=False)
+class ToldColumn:
+    """A column as it is told to Bob, and what Alice calls it herself.
+
+    Args:
+        bins: Under the names, or the numbers, that he sees.
+        name: Her own name of the column.
+        labels: Her own words for each bin.
+    """
+
+    bins: Bins
+    name: str
+    labels: tuple[str, ...]
+
+    @property
+    def sized(self) -> SizedColumn:
+        """What he is told in clear."""
+        return SizedColumn.of(self.bins)
+
+
+def answer(inputs: WoeInputs) -> Program[tuple[ToldColumn, ...]]:
     """Adds up Bob's labels in her bins, unseen.
 
     Returns:
-        What she told him of her columns in clear.
+        What she told him of her columns, with her own names.
 
     Raises:
         ConfigError: She has no column, or more than can be asked for.
     """
     _require_some(inputs.columns, inputs.size)
-    columns = inputs.columns
+    told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)
     if not inputs.names:
-        columns = hidden(columns, inputs.entropy.fork("order of bins"))
+        told_columns = hidden(inputs.columns, inputs.entropy.fork("order of bins"))
+    columns = [column.bins for column in told_columns]
     size, terms = inputs.size, inputs.terms
     yield from shake_hands(
         Hello(
@@ -119,18 +140,17 @@ def answer(inputs: WoeInputs) -> Program[tuple[SizedColumn, ...]]:
         # Before anything of hers leaves: a table that would not be hidden is refused.
         terms.scheme.check_tables(ring, size, 1)
     yield from emit(BinsDue(inputs.ids, len(columns), size.columns))
-    sized = tuple(map(SizedColumn.of, columns))
-    for number, column in enumerate(sized):
-        yield from send(BinnedColumn(number, len(sized), column.to_text()))
+    for number, column in enumerate(told_columns):
+        yield from send(BinnedColumn(number, len(columns), column.sized.to_text()))
     coins = inputs.entropy.fork("bin sums")
     if terms.scheme.whole_tables:
         yield from _answer_table(key, one_hot(columns), terms, coins, inputs.memory)
     else:
         yield from _answer_parts(key, one_hot(columns), terms, coins)
-    return sized
+    return told_columns
 
 
-def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[Bins, ...]:
+def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[ToldColumn, ...]:
     """Columns and bins under numbers, in an order of chance.
 
     Args:
@@ -144,11 +164,14 @@ def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[Bins, ...]:
     )
 
 
-def _renumbered(column: Bins, number: int, coins: Entropy) -> Bins:
+def _renumbered(column: Bins, number: int, coins: Entropy) -> ToldColumn:
     count = len(column.labels)
     order = coins.permutation(count)
-    labels = tuple(map(str, range(1, count + 1)))
-    return Bins(f"alice.{number}", labels, order[column.codes], ordered=False, merged=column.merged)
+    numbers = tuple(map(str, range(1, count + 1)))
+    codes = order[column.codes]
+    bins = Bins(f"alice.{number}", numbers, codes, ordered=False, merged=column.merged)
+    own = tuple(column.labels[place] for place in np.argsort(order).tolist())
+    return ToldColumn(bins, column.name, own)
 
 
 def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
