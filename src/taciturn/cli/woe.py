@@ -121,7 +121,14 @@ def _weigh(
 
         # What it says is this side's alone.
         write_private(html, render(woe_page(result, made)))
-    finish(plan, result, json, woe_blocks, lambda: of_party(config), lambda: woe_page(result, made))
+    finish(
+        plan,
+        result,
+        json,
+        woe_blocks,
+        lambda: untrained(of_party(config)),
+        lambda: woe_page(result, made),
+    )
 
 
 def _refuse_settings(settings: dict[str, Any]) -> None:

@@ -394,6 +394,7 @@ def _of_woe(bare: Part, woe: WoeResult) -> Part:
     entry = replace(
         bare.entry,
         mechanism=None,
+        solver=None,
         scheme=woe.scheme,
         label_epsilon=woe.label_epsilon,
         verdict=f"{best} tells most, IV {known[best]:.3f}" if known else "sums under Bob's key",
@@ -421,7 +422,7 @@ def _of_woe_audit(bare: Part, audit: WoeAudit) -> Part:
         beyond=attack.auc - audit.control.auc,
         shown=attack.auc_low > audit.control.auc,
     )
-    entry = replace(bare.entry, mechanism=None, leakage=leakage, verdict=audit.verdict)
+    entry = replace(bare.entry, mechanism=None, solver=None, leakage=leakage, verdict=audit.verdict)
     return replace(bare, entry=entry, values=leakage_values(leakage))
 
 
