@@ -334,6 +334,15 @@ def predict(title: str, content: Callable[[], bytes], extra: str = "") -> Case:
     return Case(title, command, "bob.toml", content)
 
 
+WEIGHED = "woe --dataset breast-cancer --scheme clear --seed 1"
+
+
+def weighed(title: str, role: Role, options: str = "") -> Case:
+    """Weights of evidence by a file as taciturn init writes it."""
+    command = f"woe {role}.toml {options}".strip()
+    return Case(title, command, f"{role}.toml", template(role, Trial("sealed")).encode)
+
+
 def serve(title: str, settings: str, extra: str = "", role: Role = "bob") -> Case:
     """A side with a model, rows to score and a [serve] of its own."""
 
@@ -896,6 +905,20 @@ CASES = (
         "a model of an agreement that is not known",
         scoring("id,age,balance\np1,31,2\n", agreement={"mechanism": "magic"}),
     ),
+    Case("weights of evidence of nothing", "woe"),
+    Case("a smoothing below nothing", f"{WEIGHED} --smoothing -1"),
+    Case("bins that no column has", f"{WEIGHED} --min-rows 400"),
+    Case("weights of evidence of several Alices", f"{WEIGHED} --parties 2"),
+    Case("weights of evidence of a column that there is not", f"{WEIGHED} --alice-columns age"),
+    weighed("weights of evidence that Alice does not allow", "alice"),
+    weighed("Alice's smoothing", "alice", "--smoothing 1"),
+    weighed("Bob's least rows of Alice's bins", "bob", "--min-rows 10"),
+    weighed("a party's weights of evidence, with a dataset", "bob", "--dataset breast-cancer"),
+    weighed("weights of evidence without a table", "bob"),
+    party("Bob's say in what of Alice's is told", "[link]", "[woe]\nallow = true\n\n[link]"),
+    party("a limit of no tables", "# allow = true", "tables = 0", role="alice", mechanism="sealed"),
+    Case("an audit of weights of evidence, recorded", "audit --woe --transcript run.transcript"),
+    Case("an audit of weights of evidence from a seat", "audit --woe --seat bob"),
     Case("a model that is not there", "model show nowhere.json"),
     Case("a list of models where there is none", "model list nowhere.json"),
     Case(

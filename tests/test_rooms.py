@@ -90,10 +90,13 @@ def test_the_public_names_are_pinned():
         "TaciturnError",
         "TrainResult",
         "VerticalLogisticRegression",
+        "WoeAudit",
+        "WoeResult",
         "__version__",
         "align",
         "audit",
         "audit_session",
+        "audit_woe",
         "check",
         "compare",
         "epsilon_lower_bound",
@@ -101,6 +104,7 @@ def test_the_public_names_are_pinned():
         "runs",
         "study",
         "train",
+        "woe",
     ]
     assert all(hasattr(taciturn, name) for name in taciturn.__all__)
 

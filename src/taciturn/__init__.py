@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         align,
         audit,
         audit_session,
+        audit_woe,
         check,
         compare,
         estimate,
         runs,
         study,
         train,
+        woe,
     )
     from taciturn.audit.epsilon_bound import epsilon_lower_bound
     from taciturn.data.tables import FeatureTable, LabelTable
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
     from taciturn.results.study import SimulatedStudy
+    from taciturn.results.woe import WoeResult
+    from taciturn.results.woe_audit import WoeAudit
     from taciturn.version import __version__
 
 __all__ = [
@@ -47,10 +51,13 @@ __all__ = [
     "TaciturnError",
     "TrainResult",
     "VerticalLogisticRegression",
+    "WoeAudit",
+    "WoeResult",
     "__version__",
     "align",
     "audit",
     "audit_session",
+    "audit_woe",
     "check",
     "compare",
     "epsilon_lower_bound",
@@ -58,6 +65,7 @@ __all__ = [
     "runs",
     "study",
     "train",
+    "woe",
 ]
 
 # Where each public name is defined. All are loaded on first use: a party's process must not load
@@ -74,10 +82,13 @@ _HOMES = {
     "TaciturnError": "errors",
     "TrainResult": "api",
     "VerticalLogisticRegression": "estimator",
+    "WoeAudit": "results.woe_audit",
+    "WoeResult": "results.woe",
     "__version__": "version",
     "align": "api",
     "audit": "api",
     "audit_session": "api",
+    "audit_woe": "api",
     "check": "api",
     "compare": "api",
     "epsilon_lower_bound": "audit.epsilon_bound",
@@ -85,6 +96,7 @@ _HOMES = {
     "runs": "api",
     "study": "api",
     "train": "api",
+    "woe": "api",
 }
 
 

@@ -44,6 +44,8 @@ from taciturn.results.runs import Runs
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
@@ -53,6 +55,7 @@ from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
+from taciturn.simulation.woe import WoeChoice, simulate_woe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -526,6 +529,81 @@ def audit_session(
         shuffle_truth=shuffle_truth,
         known_rows=known_rows,
     )
+
+
+def woe(
+    data: object = None,
+    labels: object = None,
+    *,
+    smoothing: float = 0.5,
+    min_rows: int | None = None,
+    names: bool = True,
+    observe: Observer = ignore,
+    **options: Unpack[SettingsOptions],
+) -> WoeResult:
+    """Weight of evidence and information value of Alice's columns, for Bob.
+
+    His labels are counted in her bins under his key: she learns nothing of them.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        smoothing: What is added to the ones and to the zeros of every bin.
+        min_rows: Alice merges bins of fewer rows; None for 50, or one in a hundred rows.
+        names: Whether Bob learns what columns and bins are called, and their order.
+        observe: Called with each event.
+        options: Settings, as for ``train``; ``bins`` says into how many bins numbers are cut (10).
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> result = woe(dataset="breast-cancer", scheme="clear", seed=1)
+    >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
+    ('worst perimeter', 6.19)
+    """
+    choice = WoeChoice(smoothing, min_rows, names)
+    settings, table = _settings(data, _given(options, woe))
+    raw = load_raw(settings, table, labels)
+    with in_cell(Callbacks(observe=observe)) as watching:
+        return simulate_woe(settings, raw, choice, watching.observe)
+
+
+def audit_woe(
+    data: object = None,
+    labels: object = None,
+    *,
+    smoothing: float = 0.5,
+    min_rows: int | None = None,
+    announce: Announce = silent,
+    progress: ReportProgress = quietly,
+    **options: Unpack[SettingsOptions],
+) -> WoeAudit:
+    """What handing weights of evidence to the feature party tells, and what ``woe`` tells.
+
+    Args:
+        data: As for ``train``.
+        labels: As for ``train``.
+        smoothing: As for ``woe``.
+        min_rows: As for ``woe``.
+        announce: Called with what runs now.
+        progress: Called with how much is done, and of how much.
+        options: Settings, as for ``train``.
+
+    Raises:
+        TaciturnError: With what is wrong, where, and the way out.
+
+    >>> result = audit_woe(dataset="breast-cancer", scheme="clear", seed=1)
+    >>> result.roundings[3].digits, result.roundings[3].exact
+    (4, 1.0)
+    """
+    with explained():
+        from taciturn.audit.woe import audit_woe as attack
+
+    choice = WoeChoice(smoothing, min_rows)
+    settings, table = _settings(data, _given(options, audit_woe))
+    raw = load_raw(settings, table, labels)
+    with in_cell(Callbacks(announce, progress=progress)) as watching:
+        return attack(settings, raw, choice, watching)
 
 
 DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")

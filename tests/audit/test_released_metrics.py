@@ -10,8 +10,9 @@ from taciturn.audit.messages import _ENCRYPTED, _PLAIN
 from taciturn.protocol.codec import MESSAGES
 from taciturn.protocol.messages import AlignmentEnd, AlignmentHello, CommonToAll, Message
 
-# Every field of every message that Bob may send in a training. A new one has to be judged: if it
-# holds a metric of labels, an attack on it belongs into the audit (docs/audit.md).
+# Every field of every message that Bob may send in a training, or for weights of evidence. A new
+# one has to be judged: if it holds a metric of labels, an attack on it belongs into the audit
+# (docs/audit.md).
 BOBS = {
     "Hello": ("version", "role", "terms", "rows", "ids_digest", "magnitude_bits", "columns"),
     "KeyOffer": ("public_key",),
@@ -27,6 +28,7 @@ BOBS = {
     "BatchShare": ("share",),
     "EpochVerdict": ("iteration", "stop"),
     "HeldOutQuality": ("quality",),
+    "SealedLabels": ("part", "labels"),
     "SealedWeights": ("iteration", "weights"),
     "SealedResidues": ("iteration", "residues"),
     "RevealedShare": ("share",),
@@ -38,7 +40,7 @@ BOBS = {
 
 
 def bobs() -> list[type[Message]]:
-    """The messages of a training that Bob may send."""
+    """The messages of a training, and of weights of evidence, that Bob may send."""
     alignment = {*range(AlignmentHello.code, AlignmentEnd.code + 1), CommonToAll.code}
     return [kind for kind in MESSAGES if "bob" in kind.senders and kind.code not in alignment]
 

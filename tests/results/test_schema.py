@@ -53,11 +53,15 @@ COMMANDS = {
     "audit-seeds": f"audit {SMALL} --mechanism hybrid --seeds 2 --seat alice",
     "check": f"check {SMALL} --mechanism hybrid",
     "doctor": "doctor",
+    "woe": "woe --dataset breast-cancer --scheme clear --seed 1 --alice-columns 3",
+    "audit-woe": "audit --woe --dataset breast-cancer --scheme clear --seed 1 --alice-columns 3",
 }
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", seldom(COMMANDS, always=["train", "audit", "check", "doctor"]))
+@pytest.mark.parametrize(
+    "name", seldom(COMMANDS, always=["train", "audit", "check", "doctor", "woe", "audit-woe"])
+)
 def test_what_a_command_prints_keeps_to_it_and_reads_back(name, capsys):
     assert run(shlex.split(f"{COMMANDS[name]} --json")) == 0
     record = json.loads(capsys.readouterr().out)

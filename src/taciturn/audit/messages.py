@@ -8,7 +8,7 @@ can is the threat model's business (``docs/threat_model.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from taciturn.crypto.registry import scheme
 from taciturn.protocol.codec import kind_of
@@ -30,6 +30,7 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RevealedShare,
     Roster,
+    SealedLabels,
     SealedResidues,
     SealedWeights,
     Segments,
@@ -64,6 +65,7 @@ _ENCRYPTED: dict[type[Message], str] = {
     EncryptedResidues: "every residue",
     SealedWeights: "Bob's share of her weights, and with hers the weights",
     SealedResidues: "every residue, and Bob's share of her weights",
+    SealedLabels: "every label",
     Phases: "Bob's share of every score",
     Segments: "the first two digits of Bob's share of every weight",
     SharedVector: "Bob's share of every residue and of her weights",
@@ -72,18 +74,35 @@ _ENCRYPTED: dict[type[Message], str] = {
 
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
     """Everything Bob sent, by kind, in the order of its first appearance."""
+    agreed = view.agreement
+    flipped = view.mechanism.label_flips is not None
+    return frames_to_alice(view.received, agreed.scheme, agreed.key_bits, flipped=flipped)
+
+
+def frames_to_alice(
+    frames: Iterable[bytes], scheme_name: str, key_bits: int, *, flipped: bool = False
+) -> list[MessageSeen]:
+    """Frames that Bob sent, by kind, in the order of their first appearance.
+
+    Args:
+        frames: As they crossed.
+        scheme_name: The scheme of what is encrypted.
+        key_bits: The size of its keys.
+        flipped: Whether the labels that went into them were flipped.
+    """
     counts: dict[type[Message], tuple[int, int]] = {}
-    for frame in view.received:
+    for frame in frames:
         kind = kind_of(frame)
         count, size = counts.get(kind, (0, 0))
         counts[kind] = count + 1, size + len(frame)
-    entry = _entry_maker(view)
+    entry = _entry_maker(scheme_name, key_bits, flipped)
     return [entry(kind, count, size) for kind, (count, size) in counts.items()]
 
 
-def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], MessageSeen]:
-    agreed = view.agreement
-    hidden = scheme(agreed.scheme).protects
+def _entry_maker(
+    name: str, key_bits: int, flipped: bool
+) -> Callable[[type[Message], int, int], MessageSeen]:
+    hidden = scheme(name).protects
 
     def entry(kind: type[Message], count: int, size: int) -> MessageSeen:
         sealed = kind in _ENCRYPTED
@@ -94,7 +113,7 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
                 if hidden
                 else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
             )
-        if kind is RevealedGradient and view.mechanism.label_flips is not None:
+        if kind is RevealedGradient and flipped:
             allows += "; its labels are flipped ones"
         protected = sealed and hidden
         return MessageSeen(
@@ -102,8 +121,8 @@ def _entry_maker(view: AliceView) -> Callable[[type[Message], int, int], Message
             count=count,
             bytes=size,
             encrypted=protected,
-            scheme=agreed.scheme if protected else None,
-            key_bits=agreed.key_bits if protected else None,
+            scheme=name if protected else None,
+            key_bits=key_bits if protected else None,
             allows=allows,
         )
 

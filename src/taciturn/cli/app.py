@@ -21,6 +21,7 @@ from taciturn.cli.runs import runs
 from taciturn.cli.serve import serve
 from taciturn.cli.simulate import audit, check, demo, train
 from taciturn.cli.study import study
+from taciturn.cli.woe import woe
 from taciturn.version import __version__
 
 app = typer.Typer(
@@ -70,6 +71,7 @@ for command in (
     party,
     ledger,
     predict,
+    woe,
     serve,
 ):
     app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from taciturn.report.blocks import Page
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
+    from taciturn.results.woe_audit import WoeAudit
 
-    Made = TypeVar("Made", AuditResult, SessionAudit, Comparison)
+    Made = TypeVar("Made", AuditResult, SessionAudit, Comparison, WoeAudit)
 
 KnownRows: TypeAlias = Annotated[
     int | None,
@@ -203,6 +204,14 @@ def audit(
         ),
     ] = None,
     known_rows: KnownRows = None,
+    woe: Annotated[
+        bool,
+        typer.Option(
+            "--woe",
+            help="In place of a training: what weights of evidence, or rates, of her bins tell "
+            "Alice where they are handed to her, and what taciturn woe tells.",
+        ),
+    ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
     out: Out = None,
@@ -223,6 +232,8 @@ def audit(
 
     taciturn audit --dataset breast-cancer --scheme clear --parties 3 --seat alice-1+alice-3
 
+    taciturn audit --woe --dataset breast-cancer --seed 1
+
     taciturn audit --transcript run.transcript
 
     taciturn audit --transcript alice.transcript --party alice.toml --write-guesses guesses.json
@@ -237,6 +248,13 @@ def audit(
 
     require_writable(html, markdown, write_guesses)
     plan = planned(out)
+    if woe:
+        recorded: dict[str, Any] = {"transcript": transcript, "party": party, "truth": truth}
+        recorded |= {"guesses": guesses, "write_guesses": write_guesses}
+        recorded |= {"shuffle_truth": shuffle_truth or None, "seat": seat}
+        _require_no_recording({**recorded, "known_rows": known_rows})
+        _audit_woe(settings, html, markdown, json, plan)
+        return
     if any(path is not None for path in (party, truth, guesses, write_guesses)):
         _refuse_settings(settings)
         files = {"transcript": transcript, "party": party, "truth": truth}
@@ -269,6 +287,50 @@ def audit(
         lambda: _audited(transcript, settings, asked),
         lambda: result_page(result),
     )
+
+
+def _require_no_recording(given: dict[str, Any]) -> None:
+    """Refuses what belongs to the audit of a training."""
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(
+                f"{hyphenated(name)} belongs to the audit of a training",
+                where=f"--{hyphenated(name)}",
+                hint="leave it out, or leave --woe out",
+            )
+
+
+def _audit_woe(
+    settings: dict[str, Any],
+    html: Path | None,
+    markdown: Path | None,
+    json: bool,
+    plan: Plan | None,
+) -> None:
+    """Audits weights of evidence: the usual way, and ours."""
+    from taciturn import api
+    from taciturn.report.woe import woe_audit_blocks, woe_audit_page
+
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        result = stamped(api.audit_woe(announce=meter.announce, progress=meter.progress, **wanted))
+    if html is not None or markdown is not None:
+        write_page(woe_audit_page(result), html, markdown)
+    finish(
+        plan,
+        result,
+        json,
+        woe_audit_blocks,
+        lambda: untrained(simulated(settings)),
+        lambda: woe_audit_page(result),
+    )
+
+
+def untrained(origin: Origin) -> Origin:
+    """The same origin without what only a training has."""
+    trained = ("mechanism", "epsilon", "solver")
+    settings = {name: value for name, value in origin.settings.items() if name not in trained}
+    return replace(origin, settings=settings)
 
 
 def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:

@@ -69,6 +69,7 @@ _link = partial(Setting, scope=Scope.LINK)
 _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
 _compute = partial(Setting, scope=Scope.COMPUTE)
+_woe = partial(Setting, scope=Scope.WOE)
 _serve = partial(Setting, scope=Scope.SERVE)
 
 
@@ -378,6 +379,46 @@ class PrivacySection(Checked):
     ] = "alice.scores.json"
 
 
+class WoeSection(Checked):
+    """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
+
+    allow: Annotated[
+        bool,
+        _woe(
+            "Alice: whether this peer may count its labels in the bins of her columns.",
+            detail="With `taciturn woe` on both sides ([woe.md](woe.md)). Without it she refuses",
+            example=True,
+        ),
+    ] = False
+    names: Annotated[
+        bool,
+        _woe(
+            "Alice: tell what columns and bins are called, and in which order they stand.",
+            detail="Without it Bob sees numbers in an order of chance",
+            example=True,
+        ),
+    ] = False
+    min_rows: Annotated[
+        PositiveInt | None,
+        _woe(
+            "Alice: bins of fewer rows are merged before anything is told.",
+            detail="By default 50, or one in a hundred rows, whichever is more",
+            example=200,
+        ),
+    ] = None
+    tables: Annotated[
+        PositiveInt,
+        _woe(
+            "Alice: the most tables of weights of evidence that this peer is ever given.",
+            detail="Two of them whose labels differ in one row tell that row's bins",
+        ),
+    ] = 1
+    book: Annotated[
+        str,
+        _woe("Alice: the file that counts them. Keep it: what it does not hold is not counted."),
+    ] = "alice.woe.json"
+
+
 class ComputeSection(Checked):
     """What this side computes with. What a simulation takes too is declared in ``Settings``."""
 
@@ -659,6 +700,7 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
         "state": StateSection,
         "output": OutputSection,
         "privacy": PrivacySection,
+        "woe": WoeSection,
         "compute": ComputeSection,
         "serve": ServeSection,
     }
@@ -761,6 +803,7 @@ class PartyConfig:
         self.state = self._section(StateSection, sections, "state")
         self.output = self._section(OutputSection, sections, "output")
         self.privacy = self._section(PrivacySection, sections, "privacy")
+        self.woe = self._section(WoeSection, sections, "woe")
         self.compute = self._section(ComputeSection, sections, "compute")
         self.serve = self._section(ServeSection, sections, "serve")
         with shown_by(self.face):
@@ -1015,6 +1058,12 @@ class PartyConfig:
                 "how many scores leave is Alice's to limit",
                 setting="scores_per_row",
                 hint="leave it out here; Alice writes it in her file",
+            )
+        if self.role == "bob" and "woe" in self._sections:
+            raise ConfigError(
+                "how the columns of Alice are weighed is hers to say",
+                where=f"{self.where}, [woe]",
+                hint="leave the section out here; Alice writes it in her file",
             )
         self._check_output()
         for name in BOB_SERVES if self.role == "alice" else ():

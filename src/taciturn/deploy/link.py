@@ -46,6 +46,7 @@ from taciturn.results.live import TrafficSeen
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
+WOE = 8
 SERVING = 7
 LAST_WORDS_SECONDS = 0.2
 # How long one of several links is waited for before the others are tended.
@@ -65,6 +66,7 @@ _PURPOSES = {
     ALIGNMENT: "an alignment",
     LISTED_PREDICTION: "a prediction of listed rows",
     PREDICTION: "a prediction that aligns first",
+    WOE: "weights of evidence",
     SERVING: "scores on demand",
 }
 

@@ -92,7 +92,7 @@ def _loaded(
         table=OwnTable.of(section),
         folder=converted,
     )
-    train, rest, held_out_ids = _chosen(config, raw.ids)
+    train, rest, held_out_ids = chosen_rows(config, raw.ids)
     labels = _labels(raw.labels, train)
     if labels is not None:
         labels.require_both_classes()
@@ -171,10 +171,17 @@ def _passing(config: PartyConfig) -> Scratch:
     return Scratch((state if state.is_dir() else Path(gettempdir())) / name)
 
 
-def _chosen(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRows, RowIds]:
+def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRows, RowIds]:
     """The training rows and the others, under the names that both sides have for them.
 
     The third are the table's own names of the others.
+
+    Args:
+        config: The party's settings.
+        ids: Those of its table, in its order.
+
+    Raises:
+        DataError: The list of aligned rows does not fit, or no row is left for training.
     """
     own, common, places = ids, ids, None
     if config.data.aligned is not None:

@@ -55,6 +55,7 @@ _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _SCORES = ("#held_out_scores", "#threshold", "#miss_cost", "#report")
 _COUNTED = ("#scores_per_row", "#scores")
+_WOE = ("#allow", "#names", "#tables", "#book")
 _LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
 _SERVED = ("#source", "#rows_per_day")
 _CALLED = ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day")
@@ -138,6 +139,8 @@ def template(name: str, trial: Trial) -> str:
     own["privacy"] = page.lines(
         "privacy", (*leak, *_LIMITS) if role == "bob" else counted, scores=f"{name}.scores.json"
     )
+    if role == "alice" and not trial.parties:
+        own["woe"] = page.lines("woe", _WOE)
     own["serve"] = page.lines("serve", _CALLED if role == "bob" else _SERVED)
     head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"

@@ -475,10 +475,44 @@ class CommonToAll(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class BinnedColumn(Message):
+    """One of ``columns`` columns of Alice's that are cut into bins: its name, its bins' sizes."""
+
+    code = 39
+    senders = ("alice",)
+
+    number: int
+    columns: int
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SealedLabels(Message):
+    """The labels of a part of the rows, 0 or 1, under Bob's key."""
+
+    code = 40
+    senders = ("bob",)
+
+    part: int
+    labels: EncryptedVector
+
+
+@dataclass(frozen=True, slots=True)
+class BinSums(Message):
+    """How many labels of each bin are 1, under Bob's key; shares of it, where rows have parts."""
+
+    code = 41
+    senders = ("alice",)
+
+    part: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
 class RowsAsked(Message):
     """The ids of rows that are to be scored now, as ``protocol.serving`` writes them."""
 
-    code = 45
+    code = 42
     senders = ("bob",)
 
     number: int
@@ -489,7 +523,7 @@ class RowsAsked(Message):
 class RowsHeld(Message):
     """What Alice says of each row that is asked for: a byte of ``protocol.serving.Verdict``."""
 
-    code = 46
+    code = 43
     senders = ("alice",)
 
     number: int
@@ -500,7 +534,7 @@ class RowsHeld(Message):
 class RowsDue(Message):
     """The places of those rows that all of several Alices have."""
 
-    code = 47
+    code = 44
     senders = ("bob",)
 
     number: int

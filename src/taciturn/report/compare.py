@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from taciturn.report import blocks as b
 from taciturn.report.audit import ABOVE
 from taciturn.report.officer import argument, decision
-from taciturn.report.page import footer
 from taciturn.report.training import at_alice, traffic
-from taciturn.report.words import NONE, data_size, duration, epsilon, interval, share
+from taciturn.report.words import NONE, data_size, duration, epsilon, footer, interval, share
 from taciturn.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (

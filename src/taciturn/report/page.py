@@ -38,10 +38,10 @@ from taciturn.report.words import (
     NONE,
     data_size,
     epsilon,
+    footer,
     interval,
     most_sure,
     plain,
-    printed_date,
     share,
 )
 from taciturn.report.worth import divergence
@@ -101,13 +101,6 @@ def _columns(audit: AuditResult) -> list[b.Section]:
     """Bob's seat; means where there are several runs."""
     seat = audit.bob_seat
     return [] if seat is None else [seat_section(seat)]
-
-
-def footer(version: str | None, audited: str | None) -> str:
-    """What made the page, and when."""
-    made = f"Taciturn {version}" if version else "Taciturn, version not recorded"
-    when = [printed_date(audited)] if audited else []
-    return " · ".join([made, *when, "one file, no script, no request"])
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:

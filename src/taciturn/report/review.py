@@ -29,10 +29,17 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.officer import SIGNED, argument
-from taciturn.report.page import footer
 from taciturn.report.parties import exposure_facts
 from taciturn.report.training import label_epsilon
-from taciturn.report.words import data_size, duration, most_sure, plain, printed_date, share
+from taciturn.report.words import (
+    data_size,
+    duration,
+    footer,
+    most_sure,
+    plain,
+    printed_date,
+    share,
+)
 from taciturn.results.agreement import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, Level
 

@@ -23,12 +23,11 @@ from taciturn.report.page import (
     attacks_section,
     cards,
     epochs_section,
-    footer,
     ledger_section,
     messages_section,
     permits,
 )
-from taciturn.report.words import NONE, printed_date
+from taciturn.report.words import NONE, footer, printed_date
 from taciturn.results.session import Recording, SessionAudit
 
 RUN = "This session"

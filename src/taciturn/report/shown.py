@@ -10,6 +10,8 @@ from taciturn.results.runs import AuditResult, Runs
 from taciturn.results.saved import DemoResult
 from taciturn.results.serialise import Result
 from taciturn.results.session import SessionAudit
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
 
 
 def result_blocks(result: Result) -> list[Block]:
@@ -44,6 +46,14 @@ def result_blocks(result: Result) -> list[Block]:
             from taciturn.report.audit import audit_blocks
 
             return audit_blocks(result)
+        case WoeResult():
+            from taciturn.report.woe import woe_blocks
+
+            return woe_blocks(result)
+        case WoeAudit():
+            from taciturn.report.woe import woe_audit_blocks
+
+            return woe_audit_blocks(result)
         case Runs():
             from taciturn.report.training import training_blocks
 
@@ -73,4 +83,12 @@ def result_page(result: Result) -> Page | None:
             from taciturn.report.compare import compare_page
 
             return compare_page(result)
+        case WoeResult():
+            from taciturn.report.woe import woe_page
+
+            return woe_page(result)
+        case WoeAudit():
+            from taciturn.report.woe import woe_audit_page
+
+            return woe_audit_page(result)
     return None

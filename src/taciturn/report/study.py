@@ -8,9 +8,8 @@ from pathlib import Path
 
 from taciturn.errors import counted
 from taciturn.report import blocks as b
-from taciturn.report.page import footer
 from taciturn.report.training import label_epsilon
-from taciturn.report.words import data_size, duration, figure, share
+from taciturn.report.words import data_size, duration, figure, footer, share
 from taciturn.report.worth import partner_adds
 from taciturn.results.study import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
 from taciturn.settings.study import shown_value

@@ -112,6 +112,13 @@ def printed_date(moment: str) -> str:
     return f"{then.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
+def footer(version: str | None, audited: str | None) -> str:
+    """What made the page, and when."""
+    made = f"Taciturn {version}" if version else "Taciturn, version not recorded"
+    when = [printed_date(audited)] if audited else []
+    return " · ".join([made, *when, "one file, no script, no request"])
+
+
 def plain(value: object) -> str:
     """A setting as a person writes it.
 

@@ -31,6 +31,8 @@ from taciturn.results.serialise import Result, object_schema, properties, read, 
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
 
 # Each kind by the name of its command, with a key that tells it; the first that a record has
 # decides.
@@ -54,6 +56,8 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "party-study": ("study", StudyRun),
     "party": ("run", PartyRun),
     "estimate": ("iterations", Estimate),
+    "woe": ("names_hidden", WoeResult),
+    "audit-woe": ("roundings", WoeAudit),
     "runs-list": ("listed", RunList),
     "runs-show": ("manifest", RunRecord),
     "runs-compare": ("sides", RunComparison),

@@ -15,6 +15,8 @@ from taciturn.results.serialise import Result
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
 
 OWN_DATA = "own data"
 
@@ -62,6 +64,11 @@ def subject_of(result: Result) -> Subject:
             return Subject(
                 result.dataset, result.mechanism, result.rows, result.held_out_rows, columns
             )
+        case WoeResult():
+            columns = {"alice": len(result.columns)}
+            return Subject(result.dataset, rows=result.rows, columns=columns)
+        case WoeAudit():
+            return Subject(result.dataset, rows=result.rows, columns={"alice": result.columns})
         case AlignmentResult():
             return Subject(rows=result.common)
         case _:

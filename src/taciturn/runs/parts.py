@@ -23,6 +23,8 @@ from taciturn.results.serialise import Result, record_of
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
 from taciturn.runs.figures import (
     HELD_OUT,
     TRAINING,
@@ -74,6 +76,10 @@ def parts_of(folder: ResultFolder) -> tuple[Part, ...]:
             return (_of_study(bare, result),)
         case CheckResult():
             return (_of_check(bare, result),)
+        case WoeResult():
+            return (_of_woe(bare, result),)
+        case WoeAudit():
+            return (_of_woe_audit(bare, result),)
         case _:
             return (bare,)
 
@@ -379,6 +385,45 @@ def _of_check(bare: Part, check: CheckResult) -> Part:
         "ledger/claimed epsilon, one release": facts.claimed_epsilon_per_release,
     }
     return replace(bare, entry=entry, values=values)
+
+
+def _of_woe(bare: Part, woe: WoeResult) -> Part:
+    """Weights of evidence: the information value of each column, where this side knows it."""
+    known = {column.name: column.iv for column in woe.columns if column.iv is not None}
+    best = max(known, key=known.__getitem__, default="")
+    entry = replace(
+        bare.entry,
+        mechanism=None,
+        solver=None,
+        scheme=woe.scheme,
+        label_epsilon=woe.label_epsilon,
+        verdict=f"{best} tells most, IV {known[best]:.3f}" if known else "sums under Bob's key",
+        bytes=float(woe.bytes_to_alice + woe.bytes_to_bob),
+    )
+    values = {f"model/information value, {name}": value for name, value in known.items()}
+    values |= {"ledger/counts that Bob gets": float(woe.counts_told)}
+    values |= cost_values(woe.seconds, None, woe.bytes_to_alice, woe.bytes_to_bob)
+    return replace(bare, entry=entry, values=values)
+
+
+def _of_woe_audit(bare: Part, audit: WoeAudit) -> Part:
+    """What handing bin statistics over tells, on labels that were shuffled before."""
+    cut = audit.fineness[0]
+    attack = cut.shuffled[-1]
+    leakage = Leakage(
+        labels="shuffled",
+        figure="AUC",
+        attack=attack.name,
+        value=attack.auc,
+        low=attack.auc_low,
+        high=attack.auc_high,
+        control=audit.control.name,
+        known=audit.control.auc,
+        beyond=attack.auc - audit.control.auc,
+        shown=attack.auc_low > audit.control.auc,
+    )
+    entry = replace(bare.entry, mechanism=None, solver=None, leakage=leakage, verdict=audit.verdict)
+    return replace(bare, entry=entry, values=leakage_values(leakage))
 
 
 def _named(part: Part, name: str) -> Part:

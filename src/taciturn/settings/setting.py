@@ -24,6 +24,7 @@ class Scope(StrEnum):
     STATE = "state"
     OUTPUT = "output"
     PRIVACY = "privacy"
+    WOE = "woe"
     COMPUTE = "compute"
     SERVE = "serve"
 

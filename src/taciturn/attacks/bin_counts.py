@@ -1,0 +1,213 @@
+"""Labels from bin statistics that are handed over: each bin's count of ones, and what follows.
+
+The usual way to bin a partner's columns hands the feature party a statistic of every bin: its
+weight of evidence, or its share of ones. She knows the bins' sizes, for the bins are hers.
+
+**The root.** With ``n_b`` rows in bin b, smoothing s, ``a_b = exp(WOE_b)``, and x the odds
+``(P + k s) / (Q + k s)`` of ones to zeros over all rows, ``p_b + s = (n_b + 2 s) a_b x / (1 + a_b
+x)``, and the counts add up to P where
+
+    psi(x) = sum_b (n_b + 2 s) (1 - a_b) (1 + x) / (1 + a_b x) = 0
+
+Each summand rises in x: its derivative is ``(n_b + 2 s) (1 - a_b)^2 / (1 + a_b x)^2``. So psi is
+the derivative of a convex function, has one root, and the weights alone determine how many ones
+there are, in all and in every bin.
+
+**Rounded weights.** A total P is possible where every bin has a whole number of ones whose weight,
+rounded as the given one is, equals it, and these numbers can add up to P. Columns of the same rows
+have one P. A count is *exact* where all possible totals leave one number for it.
+
+**Assumes.** Known are the formula, the smoothing, the number of digits, and the size of every bin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from taciturn.arrays import BoolArray, FloatArray, IntArray
+
+# What floating point may cost a weight that is not rounded.
+_SLACK = 1e-9
+# Odds from e^-40 to e^40 are those of any table.
+_WIDEST = 40.0
+# More totals than this are not tried one by one: the nearest to the root are.
+_MOST_TOTALS = 20_000
+# Bounds are looked at so many at a time.
+_MOST_NUMBERS = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """What the feature party is given of one of her columns, beside the sizes that she knows.
+
+    Args:
+        rows: How many rows each bin has.
+        statistics: The weight of evidence of each bin, or its share of ones.
+        smoothing: What was added to both counts; 0 for shares.
+        digits: To how many decimals they are rounded; None for not.
+        shares: Whether they are shares of ones.
+    """
+
+    rows: IntArray = field(repr=False)
+    statistics: FloatArray = field(repr=False)
+    smoothing: float = 0.0
+    digits: int | None = None
+    shares: bool = False
+
+    @property
+    def half_step(self) -> float:
+        """By how much a statistic may be off."""
+        return _SLACK if self.digits is None else 0.5 * 10.0**-self.digits + _SLACK
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What follows for the bins of one column.
+
+    Args:
+        ones: The most likely count of each bin.
+        exact: Where no other count is possible.
+    """
+
+    ones: IntArray = field(repr=False)
+    exact: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """What follows for all columns.
+
+    Args:
+        columns: Each column's counts.
+        totals: How many totals of ones are possible.
+        total: The one that was taken.
+    """
+
+    columns: tuple[Counted, ...]
+    totals: int
+    total: int
+
+
+def total_ones(column: HandedOver) -> float:
+    """The total number of ones that the weights of one column give: the root.
+
+    >>> from taciturn.numerics.weight_of_evidence import weights_of_evidence
+    >>> ones, rows = np.array([3, 40, 7]), np.array([50, 80, 70])
+    >>> handed = HandedOver(rows, weights_of_evidence(ones, rows), smoothing=0.5)
+    >>> round(total_ones(handed), 6)
+    50.0
+    """
+    bins, extra = len(column.rows), column.smoothing
+    sizes = column.rows + 2 * extra
+    if column.shares:
+        return float((column.statistics * column.rows).sum())
+    weights = column.statistics
+    full, rest = np.isposinf(weights), ~np.isposinf(weights)
+    factors = np.exp(weights[rest])
+
+    def rising(odds: float) -> float:
+        x = np.exp(odds)
+        # Divided by 1 + x, which keeps the sign; a bin of ones only is the limit of a large factor.
+        terms = sizes[rest] * (1 - factors) / (1 + factors * x)
+        return float(terms.sum() - sizes[full].sum() / x)
+
+    low, high = rising(-_WIDEST), rising(_WIDEST)
+    if low >= 0 or high <= 0:
+        # All bins have one weight, which says nothing; or the table has one label.
+        return float("nan")
+    odds = brentq(rising, -_WIDEST, _WIDEST, xtol=1e-13)
+    return float(expit(odds) * sizes.sum() - bins * extra)
+
+
+def recover_counts(columns: Sequence[HandedOver]) -> Recovered:
+    """The count of ones in every bin of every column.
+
+    Args:
+        columns: Of the same rows.
+    """
+    totals = _possible_totals(columns)
+    if not len(totals):
+        # Nothing fits: what was handed over is not what it is said to be.
+        ends = [_bounds(column, np.array([_nearest_total(columns)])) for column in columns]
+        counted = [_counted(*pair) for pair in zip(columns, ends, strict=True)]
+        none = tuple(Counted(one.ones, np.zeros_like(one.exact)) for one in counted)
+        return Recovered(none, 0, _nearest_total(columns))
+    nearest = int(totals[np.argmin(np.abs(totals - _nearest_total(columns)))])
+    result = []
+    for column in columns:
+        blocks = [_bounds(column, block) for block in _blocks(column, totals)]
+        fewest = np.min([low.min(axis=0) for low, _ in blocks], axis=0)
+        exact = fewest == np.max([high.max(axis=0) for _, high in blocks], axis=0)
+        best = _counted(column, _bounds(column, np.array([nearest])))
+        result.append(Counted(best.ones, exact))
+    return Recovered(tuple(result), len(totals), nearest)
+
+
+def _counted(column: HandedOver, ends: tuple[IntArray, IntArray]) -> Counted:
+    """The middle of what is possible with one total."""
+    low, high = ends
+    middle = np.clip((low[0] + high[0]) // 2, 0, column.rows)
+    return Counted(middle.astype(np.int64), low[0] == high[0])
+
+
+def _nearest_total(columns: Sequence[HandedOver]) -> int:
+    """The total that the roots of all columns give together, as a whole number within the rows."""
+    rows = int(columns[0].rows.sum())
+    roots = np.array([total_ones(column) for column in columns])
+    known = roots[np.isfinite(roots)]
+    if not len(known):
+        return rows // 2
+    return int(np.clip(np.rint(np.median(known)), 1, rows - 1))
+
+
+def _possible_totals(columns: Sequence[HandedOver]) -> IntArray:
+    """Every total that fits all columns."""
+    rows, near = int(columns[0].rows.sum()), _nearest_total(columns)
+    # Both labels occur: weights of evidence compare the two.
+    first = max(1, min(near - _MOST_TOTALS // 2, rows - _MOST_TOTALS))
+    totals = np.arange(first, min(rows, first + _MOST_TOTALS), dtype=np.int64)
+    # Those of few bins first: where they leave few totals, the others have little to look at.
+    for column in sorted(columns, key=lambda one: len(one.rows)):
+        if not len(totals):
+            break
+        fits = [_fitting(column, block) for block in _blocks(column, totals)]
+        totals = totals[np.concatenate(fits)]
+    return totals
+
+
+def _fitting(column: HandedOver, totals: IntArray) -> BoolArray:
+    """Which totals fit one column."""
+    low, high = _bounds(column, totals)
+    inside = (low.sum(axis=1) <= totals) & (totals <= high.sum(axis=1))
+    fits: BoolArray = (low <= high).all(axis=1) & inside
+    return fits
+
+
+def _blocks(column: HandedOver, totals: IntArray) -> list[IntArray]:
+    """Totals in blocks whose bounds fit the memory."""
+    return np.array_split(totals, -(-len(totals) * len(column.rows) // _MOST_NUMBERS) or 1)
+
+
+def _bounds(column: HandedOver, totals: IntArray) -> tuple[IntArray, IntArray]:
+    """The fewest and the most ones of each bin, for each of several totals."""
+    rows, off = column.rows, column.half_step
+    if column.shares:
+        low, high = (rows * (column.statistics + sign * off) for sign in (-1, 1))
+        shape = (len(totals), len(rows))
+        low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+    else:
+        extra, bins = column.smoothing, len(rows)
+        with np.errstate(divide="ignore"):
+            odds = np.log(totals + bins * extra) - np.log(rows.sum() - totals + bins * extra)
+        scores = column.statistics + odds[:, None]
+        sizes = rows + 2 * extra
+        low, high = (sizes * expit(scores + sign * off) - extra for sign in (-1, 1))
+    # A whole number on the edge is inside.
+    fewest = np.ceil(np.maximum(low, 0) - 1e-6).astype(np.int64)
+    most = np.floor(np.minimum(high, rows) + 1e-6).astype(np.int64)
+    return fewest, most

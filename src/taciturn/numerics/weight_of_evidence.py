@@ -1,0 +1,110 @@
+"""Weight of evidence and information value of binned columns.
+
+With ``p_b`` of a bin's ``n_b`` rows of label 1, ``k`` bins, ``P`` and ``Q`` rows of label 1 and 0
+in all, and ``s`` the smoothing, which is added to both counts of every bin::
+
+    share of ones    f_b = (p_b + s) / (P + k s)
+    share of zeros   g_b = (n_b - p_b + s) / (Q + k s)
+    WOE_b = ln(f_b / g_b)                 above 0 where label 1 is commoner than over all rows
+    IV    = sum_b (f_b - g_b) WOE_b       0 where the column says nothing
+
+Without smoothing the weight of a bin that has one label only is infinite, and so is the column's
+information value.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.errors import ConfigError
+
+DEFAULT_SMOOTHING = 0.5
+
+
+def check_smoothing(smoothing: float) -> None:
+    """Refuses what cannot be added to a count.
+
+    Raises:
+        ConfigError: It is negative or no finite number.
+    """
+    if not (math.isfinite(smoothing) and smoothing >= 0):
+        raise ConfigError(
+            f"smoothing is {smoothing:g}",
+            setting="smoothing",
+            hint="use 0.5, say; 0 leaves the weight of a bin of one label infinite",
+        )
+
+
+def bin_shares(
+    ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
+) -> tuple[FloatArray, FloatArray]:
+    """The share of all ones, and of all zeros, that each bin has.
+
+    >>> ones, zeros = bin_shares(np.array([1, 3]), np.array([5, 5]), smoothing=0.0)
+    >>> ones.tolist(), zeros.round(3).tolist()
+    ([0.25, 0.75], [0.667, 0.333])
+    """
+    check_smoothing(smoothing)
+    hits, misses = ones + smoothing, rows - ones + smoothing
+    # Of labels that are all alike there is nothing to share out.
+    with np.errstate(invalid="ignore"):
+        return hits / hits.sum(), misses / misses.sum()
+
+
+def weights_of_evidence(
+    ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
+) -> FloatArray:
+    """The weight of evidence of each bin.
+
+    Args:
+        ones: Rows of label 1 in each bin.
+        rows: All rows in each bin.
+        smoothing: What is added to both counts.
+
+    >>> weights_of_evidence(np.array([20, 80]), np.array([100, 100]), 0.0).round(4).tolist()
+    [-1.3863, 1.3863]
+    """
+    hits, misses = bin_shares(ones, rows, smoothing)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights: FloatArray = np.log(hits) - np.log(misses)
+    return weights
+
+
+def information_value(
+    ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
+) -> float:
+    """How much a binned column tells of the label.
+
+    Args:
+        ones: Rows of label 1 in each bin.
+        rows: All rows in each bin.
+        smoothing: What is added to both counts.
+
+    >>> round(information_value(np.array([20, 80]), np.array([100, 100]), 0.0), 4)
+    1.6636
+    """
+    hits, misses = bin_shares(ones, rows, smoothing)
+    weights = weights_of_evidence(ones, rows, smoothing)
+    # An empty bin has no share of either, and no weight that counts.
+    with np.errstate(invalid="ignore"):
+        parts = (hits - misses) * weights
+    return float(np.where((hits == 0) & (misses == 0), 0.0, parts).sum())
+
+
+def mutual_bits(ones: IntArray, rows: IntArray) -> float:
+    """The mutual information of bin and label, in bits a row: what one says of the other.
+
+    Args:
+        ones: Rows of label 1 in each bin.
+        rows: All rows in each bin.
+
+    >>> mutual_bits(np.array([0, 5]), np.array([5, 5]))
+    1.0
+    """
+    joint = np.stack([rows - ones, ones]) / rows.sum()
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    there = joint > 0
+    return float((joint[there] * np.log2(joint[there] / apart[there])).sum())

@@ -1,0 +1,264 @@
+"""The audit of weights of evidence: the usual way leaks, ours tells Alice nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from playwright.sync_api import Browser
+
+import taciturn
+from taciturn.__main__ import run
+from taciturn.audit import judge
+from taciturn.audit import woe as audited
+from taciturn.errors import ConfigError
+from taciturn.numerics.weight_of_evidence import information_value, weights_of_evidence
+from taciturn.report import html
+from taciturn.report.markdown import render as to_markdown
+from taciturn.report.woe import woe_audit_page, woe_page
+from taciturn.results.folder import ResultFolder, run_folders
+from taciturn.results.saved import kind_of, of_record
+from taciturn.results.woe import WoeResult
+from taciturn.results.woe_audit import WoeAudit
+from taciturn.runs.parts import parts_of
+from taciturn.simulation import woe as simulated
+from tests.waiting import HANG
+from tests.watch.browsers import chromium
+
+COMMON = "--dataset breast-cancer --scheme clear --seed 1 --alice-columns 5"
+
+
+@pytest.fixture(scope="module")
+def audit() -> WoeAudit:
+    return taciturn.audit_woe(dataset="breast-cancer", seed=1, alice_columns=5)
+
+
+@pytest.fixture(scope="module")
+def weighed() -> WoeResult:
+    return taciturn.woe(dataset="breast-cancer", scheme="clear", seed=1, alice_columns=5)
+
+
+def test_the_simulation_gives_what_the_joined_table_gives():
+    """Own data with a category, a gap and a spike, against polars on the same rows."""
+    rng = np.random.default_rng(4)
+    rows = 900
+    income = np.where(rng.random(rows) < 0.6, 0.0, rng.gamma(2, 500, rows))
+    region = rng.choice(["north", "south", "east"], rows, p=[0.5, 0.4, 0.1])
+    age = [
+        None if gap else float(value)
+        for gap, value in zip(rng.random(rows) < 0.15, rng.integers(18, 80, rows), strict=True)
+    ]
+    labels = (rng.random(rows) < 0.2 + 0.4 * (region == "south")).astype(int)
+    frame = pl.DataFrame({"income": income, "region": region, "age": age, "y": labels})
+    result = taciturn.woe(frame, label="y", scheme="clear", seed=3, test_fraction=0.2)
+    assert result.rows == 720
+    by_name = {column.name: column for column in result.columns}
+    assert set(by_name) == {"income", "region", "age"}
+    assert by_name["income"].bins[0].rows > 0.5 * result.rows
+    assert by_name["age"].bins[-1].label == "(missing)"
+    assert [one.label for one in by_name["region"].bins] == ["east", "north", "south"]
+    # The same seed trains on the same rows: their labels and regions are those of the result.
+    from taciturn.settings.schema import Settings
+    from taciturn.simulation.coins import Coins
+    from taciturn.simulation.source import load_raw
+    from taciturn.simulation.woe import TrainingRows
+
+    settings = Settings.of({"label": "y", "data": "frame", "seed": 3}).resolved()
+    raw = load_raw(settings.model_copy(update={"data": None}), frame)
+    chosen = TrainingRows.of(settings, raw, Coins.for_seed(3)).rows
+    joined = frame[chosen].group_by("region").agg(pl.col("y").sum(), pl.len()).sort("region")
+    ones = joined["y"].to_numpy().astype(np.int64)
+    sizes = joined["len"].to_numpy().astype(np.int64)
+    region_told = by_name["region"]
+    assert [one.ones for one in region_told.bins] == ones.tolist()
+    assert [one.woe for one in region_told.bins] == pytest.approx(weights_of_evidence(ones, sizes))
+    assert region_told.iv == pytest.approx(information_value(ones, sizes))
+
+
+def test_four_decimals_give_every_count_and_the_counts_give_the_labels(audit):
+    by_digits = {(one.statistic, one.digits): one for one in audit.roundings}
+    assert by_digits["woe", 4].exact == by_digits["woe", None].exact == 1
+    assert by_digits["woe", 4].off == 0
+    assert by_digits["woe", 1].exact < 1
+    assert by_digits["rate", 1].exact < 1
+    for one in audit.fineness:
+        assert one.exact == 1
+        for score in (*one.attacks, *one.shuffled):
+            assert score.decided_correct in (None, 1.0)
+        assert one.best.auc > 0.95
+    assert "tells Alice" in audit.verdict
+    finest = audit.fineness[-1]
+    assert finest.best.decided > 0.9
+    # On shuffled labels a few bins tell little, and a bin of each value everything.
+    assert audit.fineness[0].shuffled[-1].accuracy < 0.75
+    assert finest.shuffled[-1].auc > 0.99
+
+
+def test_against_labels_shuffled_after_the_counts_the_attack_is_at_chance(monkeypatch):
+    judged = judge.judge
+
+    def misjudged(name: str, guess: Any, truth: Any, seconds: float = 0.0) -> Any:
+        from taciturn.rng import KeyedEntropy
+
+        return judged(name, guess, truth.permuted(KeyedEntropy.from_seed(8)), seconds)
+
+    monkeypatch.setattr(audited, "judge", misjudged)
+    result = taciturn.audit_woe(dataset="breast-cancer", scheme="clear", seed=1, alice_columns=5)
+    assert all(0.4 < one.best.auc < 0.6 for one in result.fineness)
+    assert result.fineness[0].best.accuracy_low < result.control.accuracy
+
+
+def test_our_way_tells_alice_ciphertexts_and_nothing_else(audit):
+    assert audit.alike
+    sealed = [one.message for one in audit.messages if one.encrypted]
+    assert sealed == ["SealedLabels"]
+    assert {one.message for one in audit.messages} == {
+        "Hello",
+        "BatchCommitment",
+        "BatchShare",
+        "KeyOffer",
+        "SealedLabels",
+    }
+
+
+def test_without_encryption_the_audit_says_that_labels_are_readable(weighed):
+    result = taciturn.audit_woe(dataset="breast-cancer", scheme="clear", seed=1, alice_columns=2)
+    (labels,) = [one for one in result.messages if one.message == "SealedLabels"]
+    assert not labels.encrypted
+    assert "every label" in labels.allows
+    page = to_markdown(woe_audit_page(result))
+    assert "every label reaches Alice as it is" in page
+    assert "by construction" not in page
+
+
+def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
+    """The positive control: a Bob whose key depends on a label."""
+    original = simulated.converse
+    seen: list[int] = []
+
+    def faulty(cut: Any, labels: Any, terms: Any, coins: Any, **options: Any) -> Any:
+        from dataclasses import replace
+
+        seen.append(1)
+        other = replace(coins, bob=coins.bob.fork(str(len(seen))))
+        return original(cut, labels, terms, other, **options)
+
+    monkeypatch.setattr(audited, "converse", faulty)
+    result = taciturn.audit_woe(dataset="breast-cancer", seed=1, alice_columns=2)
+    assert not result.alike
+    page = to_markdown(woe_audit_page(result))
+    assert "a fault, which must be reported" in page
+
+
+def test_what_bob_learns_is_ordered_and_within_bounds(audit):
+    bits = [one.bits for one in audit.bob]
+    assert bits == sorted(bits, reverse=True)
+    for one in audit.bob:
+        assert one.prior <= one.posterior <= 1
+        assert 0 <= one.bits <= 1
+
+
+def test_several_alices_and_a_foreign_smoothing_are_refused():
+    with pytest.raises(ConfigError, match="one Alice"):
+        taciturn.woe(dataset="breast-cancer", parties=2)
+    with pytest.raises(ConfigError, match="smoothing"):
+        taciturn.woe(dataset="breast-cancer", smoothing=-1)
+    with pytest.raises(ConfigError, match="rows is none"):
+        taciturn.woe(dataset="breast-cancer", min_rows=0)
+
+
+def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
+    assert run(["woe", *COMMON.split(), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    for column in record["columns"]:
+        assert {"name", "iv", "bins"} <= column.keys()
+        for one in column["bins"]:
+            assert {"label", "rows", "woe"} <= one.keys()
+    assert of_record(record).to_dict() == record
+    for command in ("woe", "audit --woe"):
+        assert run([*command.split(), *COMMON.split()]) == 0
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= 100
+        assert "Bob" in out
+
+
+def test_hidden_names_are_hidden_in_what_is_printed(capsys):
+    assert run(["woe", *COMMON.split(), "--no-names"]) == 0
+    out = capsys.readouterr().out
+    assert "alice.1" in out
+    assert "radius" not in out
+
+
+def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["woe", *COMMON.split(), "--out", "runs/"]) == 0
+    assert run(["audit", "--woe", *COMMON.split(), "--out", "runs/"]) == 0
+    folders = [ResultFolder.read(folder) for folder in run_folders(Path("runs"))]
+    kinds = {kind_of(folder.result) for folder in folders}
+    assert kinds == {"woe", "audit-woe"}
+    entries = {part.entry.kind: part.entry for folder in folders for part in parts_of(folder)}
+    assert "tells most" in (entries["woe"].verdict or "")
+    assert entries["audit-woe"].leakage is not None
+    assert all("sealed" not in folder.path.name for folder in folders)
+    capsys.readouterr()
+    assert run(["runs", "list"]) == 0
+    assert "audit-woe" in capsys.readouterr().out
+    assert all((folder.path / "report.html").is_file() for folder in folders)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as running:
+        yield running
+
+
+# Of the two pages the longer one is looked at always.
+@pytest.mark.parametrize("kind", [pytest.param("woe", marks=pytest.mark.slow), "audit"])
+def test_the_page_opens_in_a_browser_without_a_complaint(
+    browser: Browser, tmp_path: Path, kind: str, audit: WoeAudit, weighed: WoeResult
+) -> None:
+    pages: dict[str, Callable[[], Any]] = {
+        "woe": lambda: woe_page(weighed),
+        "audit": lambda: woe_audit_page(audit),
+    }
+    path = tmp_path / "page.html"
+    path.write_text(html.render(pages[kind]()), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_default_timeout(1000 * HANG)
+    requests: list[str] = []
+    complaints: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(path.as_uri())
+    assert requests == [path.as_uri()]
+    assert complaints == []
+    assert page.locator("table").count() >= (2 if kind == "woe" else 4)
+    for summary in page.locator("summary").all():
+        summary.click()
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0
+    page.screenshot(path=str(tmp_path / "page.png"), full_page=True)
+
+
+@pytest.mark.slow  # the same on a table of forty thousand rows
+def test_census_leaks_as_the_page_in_the_docs_says(census):
+    """From weights in four decimals, without a label: the ranking of the model itself."""
+    frame = census.frame
+    columns = ["age", "relationship", "education-num", "marital-status", "capital-gain"]
+    result = taciturn.audit_woe(
+        frame.select(columns).with_columns(pl.Series("y", census.labels.values)),
+        label="y",
+        scheme="clear",
+        seed=1,
+    )
+    by_digits = {(one.statistic, one.digits): one for one in result.roundings}
+    assert by_digits["woe", 4].exact == 1
+    assert by_digits["woe", 2].exact < 0.6
+    assert result.fineness[0].best.auc > 0.88
+    assert result.fineness[0].shuffled[-1].auc < 0.55
