@@ -154,7 +154,8 @@ def _short(level: Bin, column: str) -> str:
     """What a level is called beside its column's name."""
     if level.output is not None:
         return level.output.removeprefix(f"{column}=")
-    return level.label.removeprefix(f"{column} ").removeprefix("= ")
+    name = level.label.removeprefix(f"{column} ").removeprefix("= ")
+    return f"below {name[2:]}" if name.startswith("< ") else name
 
 
 def _mask(held: list[BoolArray], place: int | None) -> BoolArray:
