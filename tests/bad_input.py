@@ -353,7 +353,8 @@ def serve(title: str, settings: str, extra: str = "", role: Role = "bob") -> Cas
         if role == "alice":
             Path("alice.model.json").write_bytes(Path("bob.model.json").read_bytes())
         text = template(role, Trial("add"))
-        return f'{text}\n[serve]\nsource = "new.csv"\n{settings}\n'.encode()
+        # The section is there, and the last.
+        return f'{text}source = "new.csv"\n{settings}\n'.encode()
 
     return Case(title, f"serve {role}.toml {extra}".strip(), f"{role}.toml", make)
 

@@ -149,7 +149,7 @@ def trained(folder: Path, mechanism: str, passes: int) -> tuple[Company, Company
         text = path.read_text(encoding="utf-8").partition("\n[study]")[0]
         text = re.sub(r'(?m)^mechanism = ".*?"', f'mechanism = "{mechanism}"', text)
         text = re.sub(r"(?m)^#? *passes = \d+", f"passes = {passes}", text)
-        path.write_text(text + "\n[serve]\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     with (bob.folder / bob.file).open("a", encoding="utf-8") as stream:
         stream.write('address = "127.0.0.1:0"\ntokens = "callers.toml"\n')
     other = alice.start("party", "alice.toml")

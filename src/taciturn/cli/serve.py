@@ -107,7 +107,6 @@ def _serve_bob(settings: PartyConfig, model: Path) -> None:
         host, port = taken.getsockname()[:2]
         callbacks.announce(f"callers reach the service at {way}://{host}:{port}")
         run_server(service.app, taken, context)
-        service.scorer.stopping = True
         callbacks.announce("stopping")
 
 

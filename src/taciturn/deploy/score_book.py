@@ -22,6 +22,8 @@ keeps its id; and a partner keeps its name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -91,7 +93,8 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
         """
         if self.limit is not None:
-            self._charged(self._read(), charge)
+            with self._served() as served:
+                self._charged(self._read(), charge, served)
 
     def charge(self, charge: Charge) -> None:
         """Counts scores; afterwards they may leave.
@@ -101,9 +104,10 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
             OutputError: It cannot be written, or is being written by another program.
         """
-        with self._file.alone():
+        # What is served on demand waits until this is counted.
+        with self._file.alone(), self._served() as served:
             page = self._read()
-            if self._charged(page, charge):
+            if self._charged(page, charge, served):
                 self._write(page)
 
     def most_given(self) -> int:
@@ -113,8 +117,8 @@ class ScoreBook:
             FileError: The book cannot be read, is altered or of another version.
         """
         partner = self._read().partners.get(self.partner, _Partner())
-        served = self._served()
-        in_both = served.codes + partner.counts.codes_of(served.tags)
+        with self._served() as served:
+            in_both = served.codes + partner.counts.codes_of(served.tags)
         return max(int(partner.counts.codes.max(initial=0)), int(in_both.max(initial=0)))
 
     def salt(self) -> bytes:
@@ -145,20 +149,22 @@ class ScoreBook:
             return 0, 0
         return facts.st_mtime_ns, facts.st_ino
 
-    def _served(self) -> TaggedRows:
+    @contextmanager
+    def _served(self) -> Iterator[TaggedRows]:
         # Loaded where something was served: it brings SQLite.
         if self.served is None or not self.served.exists():
-            return TaggedRows()
+            yield TaggedRows()
+            return
         from taciturn.deploy.serving.usage import rows_ever
 
-        return rows_ever(self.served, self.partner)
+        with rows_ever(self.served, self.partner) as counts:
+            yield counts
 
-    def _charged(self, page: _Page, charge: Charge) -> bool:
+    def _charged(self, page: _Page, charge: Charge, served: TaggedRows) -> bool:
         """Adds a charge to a page; False where its session was charged before."""
         partner = page.partners.setdefault(self.partner, _Partner())
         if charge.session and charge.session in partner.sessions:
             return False
-        served = self._served()
         for ids, scores in charge.rows:
             tags = tags_of(ids, key=page.salt)
             given = partner.counts.codes_of(tags)

@@ -15,7 +15,7 @@ The owner of the columns does all this alone.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -136,10 +136,10 @@ class Whitening:
         whitened: FloatArray = values @ np.linalg.inv(self.factor).T
         return whitened
 
-    def apply_to_rows(self, values: FloatArray) -> FloatArray:
-        """The same, where a row must not depend on the rows beside it."""
+    def of_rows(self) -> Callable[[FloatArray], FloatArray]:
+        """The same for rows that must not depend on the rows beside them, made ready once."""
         inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
-        return row_transforms(values, inverse)
+        return lambda values: row_transforms(values, inverse)
 
     def weights(self, whitened: FloatArray) -> FloatArray:
         """The weights of the table's own columns: ``L^-T w~``."""

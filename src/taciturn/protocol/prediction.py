@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import BoolArray, FloatArray
 from taciturn.crypto.base import Scheme
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
@@ -35,10 +35,12 @@ class Scored:
     Args:
         scores: The log-odds of every row.
         suspected_wraps: How many of them, from shared weights, lay near the end of their range.
+        doubtful: Which those are; None where weights are not shared.
     """
 
     scores: FloatArray = field(repr=False)
     suspected_wraps: int = 0
+    doubtful: BoolArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def whitened_rows(features: FeatureTable, whitening: Whitening | None) -> Featur
     """Rows as a table of whitened columns; as they are where weights are those of the columns."""
     if whitening is None:
         return features
-    return replace(features, values=whitening.apply_to_rows(features.values))
+    return replace(features, values=whitening.of_rows()(features.values))
 
 
 def sealed_terms(terms: Terms, scales: Scales) -> str:

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
@@ -354,9 +354,14 @@ class Scales:
         factor = float(self.decay[iteration]) * 2.0**-self.score_bits
         return np.multiply(products, factor, dtype=np.float64)
 
+    def doubtful(self, products: IntArray) -> BoolArray:
+        """Which of them lie in the outer half of the range, so that they may have wrapped."""
+        outer: BoolArray = np.abs(products) >= 1 << (self.modulus_bits - 2)
+        return outer
+
     def suspected(self, products: IntArray) -> int:
         """How many of them lie in the outer half of the range."""
-        return int(np.count_nonzero(np.abs(products) >= 1 << (self.modulus_bits - 2)))
+        return int(np.count_nonzero(self.doubtful(products)))
 
     def steps(self, residues: FloatArray, rate: float, iteration: int) -> IntArray:
         """A batch's residues on their grid, with the step and the penalty in them.

@@ -63,6 +63,7 @@ class Verdict(IntEnum):
     ROW_SPENT = 2
     DAY_SPENT = 3
     UNFIT = 4
+    SOURCE_AWAY = 5
 
 
 def block_of(rows: int) -> int:
@@ -99,8 +100,9 @@ def read_ids(data: bytes) -> tuple[str, ...]:
         raise RemoteProtocolError(
             f"the peer asks for more than {MOST_ASKED} rows at once, or for an id that is too long"
         )
-    if len({*ids}) != len(ids):
-        raise RemoteProtocolError("the peer asks for a row twice at once")
+    # As ``RowIds`` has them; lone surrogates are not printable either.
+    if len({*ids}) != len(ids) or not all(one.isprintable() for one in ids):
+        raise RemoteProtocolError("the peer asks for what is no id, or for a row twice at once")
     return tuple(ids)
 
 
@@ -109,16 +111,18 @@ def list_name(number: int, ids: Sequence[str]) -> str:
     return f"{number} {hashlib.sha256(write_ids(ids)).hexdigest()}"
 
 
-def serving_terms(model: ModelName, terms: Terms, scales: Scales | None) -> str:
+def serving_terms(model: ModelName, normalise: str, terms: Terms, scales: Scales | None) -> str:
     """What both sides must have alike, in canonical form.
 
     Args:
         model: Which it is.
+        normalise: How ids are read.
         terms: The agreement of its training.
         scales: Those of shared weights; None where Alice has hers.
     """
     shared = "" if scales is None else shared_terms(terms, scales, "serve")
-    return canonical_json({**model.to_json(), "purpose": "serve", "scales": shared})
+    stated = {"purpose": "serve", "normalise": normalise, "scales": shared}
+    return canonical_json({**model.to_json(), **stated})
 
 
 def meet_standing(role: Role, terms: str, columns: int, magnitude_bits: int) -> Program[Hello]:

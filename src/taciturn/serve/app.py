@@ -7,8 +7,11 @@ the request, which the log has too. Nothing of a row is in the log.
 from __future__ import annotations
 
 import asyncio
+import os
 import time
+import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from taciturn.errors import OutputError
 from taciturn.rng import SystemEntropy
 from taciturn.serve.callers import Caller, Callers
 from taciturn.serve.metrics import CONTENT_TYPE, ServiceFigures, service_exposition
@@ -67,6 +71,18 @@ class ScoringApp:
         ]
         routes += [Route(path, self._noted(handler)) for path, handler in self._open.items()]
         self.asgi = Starlette(routes=routes, exception_handlers={HTTPException: self._astray})
+        # A request to another path is refused, and not sent elsewhere.
+        self.asgi.router.redirect_slashes = False
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What has ended the thread that asks the partner; None while it runs."""
+        return self._scorer.desk.failure
+
+    def stop(self) -> None:
+        """No request is taken any more; those that nobody can answer are refused."""
+        self._scorer.stopping = True
+        self._scorer.desk.refuse_all("the service is being stopped")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
         """The ASGI interface."""
@@ -84,8 +100,13 @@ class ScoringApp:
                 response = _refused(refusal, number)
             except Exception as problem:
                 response = _refused(Refusal("bug"), number)
-                self._log("a bug", number=number, kind=type(problem).__name__)
-            self._note(request, response.status_code, time.perf_counter() - start)
+                with suppress(OutputError):
+                    self._log("a bug", number=number, kind=type(problem).__name__)
+                if os.environ.get("TACITURN_DEBUG"):
+                    traceback.print_exception(problem)
+            # A score that was counted is given, also where the log cannot be written.
+            with suppress(OutputError):
+                self._note(request, response.status_code, time.perf_counter() - start)
             return response
 
         return handle
@@ -120,7 +141,7 @@ class ScoringApp:
         """
         name = request.scope.get("state", {}).get(CERTIFICATE_NAME)
         if name is not None:
-            caller = self._callers.by_certificate(str(name))
+            caller = self._callers.by_certificate(str(name)) if name else None
             if caller is None:
                 raise Refusal("not-allowed")
             return caller
@@ -131,7 +152,7 @@ class ScoringApp:
         return shown
 
     async def _one(self, request: Request) -> Response:
-        wanted = one_row(await _body(request))
+        wanted = await asyncio.to_thread(one_row, await _body(request))
         (answer,) = await self._scored(request, wanted)
         if "refused" in answer:
             code = answer["refused"]["code"]
@@ -142,7 +163,7 @@ class ScoringApp:
 
     async def _several(self, request: Request) -> Response:
         most = self._scorer.limits.request_rows
-        wanted = several_rows(await _body(request), most)
+        wanted = await asyncio.to_thread(several_rows, await _body(request), most)
         answers = await self._scored(request, wanted)
         return JSONResponse({"rows": answers, **self._stamp(request)})
 
@@ -168,7 +189,8 @@ class ScoringApp:
         return PlainTextResponse(text, media_type=CONTENT_TYPE)
 
     async def _health(self, request: Request) -> Response:
-        return JSONResponse({"alive": True})
+        alive = self._scorer.desk.failure is None
+        return JSONResponse({"alive": alive}, 200 if alive else 503)
 
     async def _ready(self, request: Request) -> Response:
         seen = self._scorer.desk.seen
@@ -177,10 +199,10 @@ class ScoringApp:
         return JSONResponse(content, 200 if ready else 503)
 
     async def _openapi(self, request: Request) -> Response:
-        return JSONResponse(openapi(self._scorer.limits.request_rows, self._scorer.columns))
+        return JSONResponse(openapi(self._scorer.limits.request_rows))
 
     async def _page(self, request: Request) -> Response:
-        page = reference_page(openapi(self._scorer.limits.request_rows, self._scorer.columns))
+        page = reference_page(openapi(self._scorer.limits.request_rows))
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
@@ -212,7 +234,7 @@ async def _body(request: Request) -> bytes:
     if kind != "application/json":
         raise Refusal("wrong-type")
     announced = request.headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced) > MOST_BODY_BYTES:
+    if not announced.isdecimal() or len(announced) > 12 or int(announced) > MOST_BODY_BYTES:
         raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
     parts, size = [], 0
     try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -127,7 +128,8 @@ def new_token(path: Path, name: str) -> str:
 
 
 def _section(name: str, line: _Line) -> str:
-    text = f'[callers."{name}"]\n'
+    # Names that a person wrote may be anything; TOML's texts are JSON's.
+    text = f"[callers.{json.dumps(name)}]\n"
     if line.token_sha256 is not None:
         text += f'token-sha256 = "{line.token_sha256}"\n'
     if line.rows_per_day is not None:

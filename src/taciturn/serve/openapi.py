@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -36,12 +35,11 @@ _STAMP = {
 }
 
 
-def openapi(request_rows: int, columns: Sequence[str]) -> dict[str, Any]:
-    """The description of the service.
+def openapi(request_rows: int) -> dict[str, Any]:
+    """The description of the service, which is open to all: no column's name is in it.
 
     Args:
         request_rows: The most rows of a request.
-        columns: This side's columns, for requests that bring them.
     """
     row = {"oneOf": [_to("Score"), _to("RefusedRow")]}
     return {
@@ -50,7 +48,7 @@ def openapi(request_rows: int, columns: Sequence[str]) -> dict[str, Any]:
             "title": "Scores of a model that two parties have trained",
             "version": __version__,
             "description": "Each row is scored with the partner; neither side has the other's "
-            f"columns. Columns of a request: {', '.join(columns) or 'none'}.",
+            "columns. GET /v1/model lists the columns that a request may bring.",
         },
         "components": {
             "schemas": {

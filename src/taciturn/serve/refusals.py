@@ -61,6 +61,7 @@ REASONS: Mapping[str, Reason] = {
     "busy": Reason(503, "too many requests wait", "ask again in a moment"),
     "partner-away": Reason(503, "the partner is not connected, or did not answer", "ask again"),
     "stopping": Reason(503, "the service is being stopped", "ask again later"),
+    "partner-source": Reason(503, "the partner's rows cannot be read now", "ask again later"),
     "source-away": Reason(503, "the rows of this side cannot be read now", "ask again later"),
     "count-failed": Reason(503, "the request cannot be counted now", "ask again later"),
     "bug": Reason(500, "an error of the service itself", "report it, with the request's number"),
@@ -72,6 +73,7 @@ OF_VERDICTS: Mapping[Verdict, str] = {
     Verdict.ROW_SPENT: "row-limit",
     Verdict.DAY_SPENT: "partner-limit",
     Verdict.UNFIT: "unfit-row",
+    Verdict.SOURCE_AWAY: "partner-source",
 }
 
 

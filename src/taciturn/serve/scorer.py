@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,9 +19,9 @@ from taciturn.deploy.serving.sources import Preparer, RowSource, Taken
 from taciturn.deploy.serving.standing import StandingModel
 from taciturn.deploy.serving.usage import RowLimits, Usage
 from taciturn.deploy.used_model import scored_rows
-from taciturn.errors import DataError, OutputError, PeerAbsent, RowIdError
+from taciturn.errors import DataError, FileError, OutputError, PeerAbsent, RowIdError
 from taciturn.numerics.threshold import Threshold
-from taciturn.protocol.serving import MOST_ASKED, Verdict
+from taciturn.protocol.serving import MOST_ASKED, MOST_ID_LETTERS, Verdict
 from taciturn.serve.callers import Caller
 from taciturn.serve.refusals import OF_VERDICTS, Refusal, refusal_json
 from taciturn.serve.requests import Wanted, require_columns
@@ -81,6 +82,29 @@ class Scorer:
         self._source, self._preparer, self.desk, self._usage = source, preparer, desk, usage
         self.limits, self.columns = limits, preparer.columns
         self.active, self.stopping = 0, False
+        # Of their own: lookups that hang must not keep counts or other requests from a thread.
+        self._lookups = ThreadPoolExecutor(4, thread_name_prefix="taciturn-rows")
+        self._counts = ThreadPoolExecutor(2, thread_name_prefix="taciturn-counts")
+
+    def close(self) -> None:
+        """Lets go of the threads; what hangs is not waited for."""
+        for pool in (self._lookups, self._counts):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _looked_up(self, ids: Sequence[str]) -> Taken:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._lookups, self._source.take, ids)
+
+    async def _counted(self, act: Callable[[], R]) -> R:
+        """Counts in a thread: the disk is waited for.
+
+        Raises:
+            Refusal: The count cannot be written.
+        """
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._counts, act)
+        except (OutputError, FileError):
+            raise Refusal("count-failed") from None
 
     async def answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
         """An answer for each row, in the order of the request.
@@ -93,13 +117,19 @@ class Scorer:
         if self.active >= self.limits.most_waiting:
             raise Refusal("busy")
         self.active += 1
+        deadline = time.monotonic() + self.limits.request_seconds
         try:
-            return await self._answers(wanted, caller)
+            async with asyncio.timeout(self.limits.request_seconds):
+                return await self._answers(wanted, caller, deadline)
+        except TimeoutError:
+            # Alice's answer has a limit of its own: it is this side that hangs.
+            raise Refusal("source-away", "nothing came in time") from None
         finally:
             self.active -= 1
 
-    async def _answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
-        deadline = time.monotonic() + self.limits.request_seconds
+    async def _answers(
+        self, wanted: Wanted, caller: Caller, deadline: float
+    ) -> list[dict[str, Any]]:
         require_columns(wanted, self.columns)
         ids = self._common(wanted.ids)
         await self._admit(caller, len(ids))
@@ -137,6 +167,8 @@ class Scorer:
             RowIds.of([*ids])
             common = [self._normalisation.one(name) for name in ids]
             RowIds.of(common)
+            if any(len(name) > MOST_ID_LETTERS for name in common):
+                raise RowIdError("an id is too long once normalised")
         except RowIdError as problem:
             raise Refusal("wrong-request", problem.message) from None
         return common
@@ -145,7 +177,8 @@ class Scorer:
         limit = self.limits.rows_per_day if caller.rows_per_day is None else caller.rows_per_day
         if limit is None:
             return
-        admitted = await _counted(lambda: self._usage.admit(caller.name, rows, limit, whole=True))
+        usage, name = self._usage, caller.name
+        admitted = await self._counted(lambda: usage.admit(name, rows, limit, whole=True))
         if admitted < rows:
             raise Refusal("caller-limit", f"{limit} rows a day")
 
@@ -154,7 +187,7 @@ class Scorer:
         given = [place for place, columns in enumerate(wanted.columns) if columns is not None]
         try:
             if not given:
-                return await asyncio.to_thread(self._source.take, ids)
+                return await self._looked_up(ids)
             sent = [columns for columns in wanted.columns if columns is not None]
             prepared = await asyncio.to_thread(
                 self._preparer.rows, [ids[place] for place in given], sent
@@ -162,7 +195,7 @@ class Scorer:
             if len(given) == len(ids):
                 return prepared
             rest = [place for place in range(len(ids)) if wanted.columns[place] is None]
-            looked_up = await asyncio.to_thread(self._source.take, [ids[at] for at in rest])
+            looked_up = await self._looked_up([ids[at] for at in rest])
         except DataError as problem:
             raise Refusal("source-away", type(problem).__name__) from None
         return _merged(len(ids), (given, prepared), (rest, looked_up))
@@ -175,7 +208,7 @@ class Scorer:
         if limit is None or not asked:
             return asked
         names, limits = [ids[place] for place in asked], RowLimits(per_day=limit)
-        allowed = await _counted(lambda: self._usage.spend(EVERYBODY, names, limits))
+        allowed = await self._counted(lambda: self._usage.spend(EVERYBODY, names, limits))
         for place, may in zip(asked, allowed, strict=True):
             if not may:
                 refused[place] = refusal_json("row-limit", f"{limit} times a day")
@@ -192,8 +225,10 @@ class Scorer:
         for job in jobs:
             self.desk.submit(job)
         waits = [asyncio.wrap_future(job.future) for job in jobs]
+        # A little sooner than the whole request, so that it is said who is waited for.
+        left = 0.95 * max(0.0, deadline - time.monotonic())
         try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            async with asyncio.timeout(left):
                 answers = [await wait for wait in waits]
         except (TimeoutError, PeerAbsent):
             raise Refusal("stopping" if self.stopping else "partner-away") from None
@@ -220,18 +255,6 @@ class Scorer:
             }
             for place, row in enumerate(rows)
         ]
-
-
-async def _counted(act: Callable[[], R]) -> R:
-    """Counts in a thread: the disk is waited for.
-
-    Raises:
-        Refusal: The count cannot be written.
-    """
-    try:
-        return await asyncio.to_thread(act)
-    except OutputError:
-        raise Refusal("count-failed") from None
 
 
 def _merged(rows: int, *parts: tuple[Sequence[int], Taken]) -> Taken:

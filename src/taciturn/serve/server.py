@@ -23,28 +23,70 @@ from taciturn.serve.app import CERTIFICATE_NAME, ScoringApp
 BACKLOG = 512
 GRACE_SECONDS = 15
 IDLE_SECONDS = 15
-# Requests at a time, those that will be refused by name included.
+# Connections at a time; beyond them the server itself says 503, in plain text.
 MOST_CONNECTIONS = 1024
+# What headers may take, and how long.
+MOST_HEAD_BYTES, HEAD_SECONDS = 64 << 10, 10.0
+LOOK_SECONDS = 1.0
 
 
-class _NamedProtocol(HttpToolsProtocol):
-    """Leaves the name in the caller's certificate where the application finds it."""
+class _BoundedProtocol(HttpToolsProtocol):
+    """Knows the caller by its certificate, and lets nobody take long or much for the headers."""
+
+    _head: asyncio.TimerHandle | None = None
+    _head_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         certificate = transport.get_extra_info("peercert")
         if certificate:
             self.app_state = {**self.app_state, CERTIFICATE_NAME: _name(certificate)}
+        self._begin_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._head is None:
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._leave()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._head is None:
+            self._begin_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def _begin_head(self) -> None:
+        self._head_bytes, self._head = 0, self.loop.call_later(HEAD_SECONDS, self._leave)
+
+    def _end_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+            self._head = None
+
+    def _leave(self) -> None:
+        self._end_head()
+        self.transport.close()
 
 
 def _name(certificate: dict[str, Any]) -> str:
     """The name of whom a certificate is for: the first of its DNS names.
 
-    >>> _name({"subjectAltName": (("DNS", "crm"),)})
+    Empty where there is none: such a certificate is nobody's.
+
+    >>> _name({"subjectAltName": (("DNS", "CRM"),)})
     'crm'
     """
     names = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
-    return names[0] if names else ""
+    return str(names[0]).lower() if names else ""
 
 
 class _Server(uvicorn.Server):
@@ -133,7 +175,7 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
     """Serves until the process is told to end; then requests under way are answered first."""
     settings = uvicorn.Config(
         app,
-        http=_NamedProtocol,
+        http=_BoundedProtocol,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -151,11 +193,23 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, _end, server)
+            loop.add_signal_handler(number, _end, server, app)
+        watching = asyncio.create_task(_watch(server, app))
         await server.serve(sockets=[taken])
+        watching.cancel()
 
     asyncio.run(serve())
+    if app.failure is not None:
+        raise app.failure
 
 
-def _end(server: uvicorn.Server) -> None:
+def _end(server: uvicorn.Server, app: ScoringApp) -> None:
+    app.stop()
     server.should_exit = True
+
+
+async def _watch(server: uvicorn.Server, app: ScoringApp) -> None:
+    """Ends the server where nobody asks the partner any more."""
+    while app.failure is None:
+        await asyncio.sleep(LOOK_SECONDS)
+    _end(server, app)

@@ -68,7 +68,9 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
         source = held.enter_context(closing(source_of(config, standing.used.model)))
         usage = held.enter_context(closing(_usage(config, book.salt())))
         endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
-        count = ScoreCount(book, usage, config.peer, config.serve.rows_per_day)
+        count = ScoreCount(
+            book, usage, config.peer, config.serve.rows_per_day, standing.row_answers
+        )
         common = common_ids(config)
         yield ScorePartner(config, standing, source, count, endpoint, callbacks, common)
 
@@ -126,6 +128,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
             "columns": [*preparer.columns],
             "request_rows": serve.request_rows,
         }
+        held.callback(scorer.close)
         # Its lines are many: to the file alone.
         log = _request_log(config)
         desk.start()
@@ -153,7 +156,8 @@ def callers_of(config: PartyConfig) -> Callers:
 
 
 def _standing(config: PartyConfig, model: Path) -> StandingModel:
-    return StandingModel(UsedModel.read(config, model), identity_of(config))
+    used = UsedModel.read(config, model)
+    return StandingModel(used, str(config.normalisation), identity_of(config))
 
 
 def _usage(config: PartyConfig, salt: bytes | None = None) -> Usage:

@@ -40,7 +40,7 @@ def serve_settings(folder: Path, name: str, **values: Any) -> PartyConfig:
 
 def standing_model(config: PartyConfig) -> StandingModel:
     used = UsedModel.read(config, config.path(config.output.model))
-    return StandingModel(used, identity_of(config))
+    return StandingModel(used, str(config.normalisation), identity_of(config))
 
 
 def partner(
@@ -51,7 +51,7 @@ def partner(
     assert book is not None
     usage = Usage(config.path(config.serve.usage_file(config.role)), book.salt())
     rows = source or source_of(config, model.used.model)
-    count = ScoreCount(book, usage, config.peer, config.serve.rows_per_day)
+    count = ScoreCount(book, usage, config.peer, config.serve.rows_per_day, model.row_answers)
     listed = common_ids(config)
     return ScorePartner(config, model, rows, count, endpoint, Callbacks(), listed)
 

@@ -70,8 +70,8 @@ def test_looking_counts_nothing_and_other_ways_count_too(tmp_path):
     usage = Usage(tmp_path / "counts.sqlite")
     limits = RowLimits(ever=2)
     assert usage.spend("bob", ["a"], limits, count=False) == [True]
-    assert usage.spend("bob", ["a", "b"], limits, given=[1, 2]) == [True, False]
-    assert usage.spend("bob", ["a"], limits, given=[1]) == [False]
+    assert usage.spend("bob", ["a", "b"], limits, given=lambda: [1, 2]) == [True, False]
+    assert usage.spend("bob", ["a"], limits, given=lambda: [1]) == [False]
 
 
 def test_rows_stand_in_the_file_as_a_score_book_has_them(tmp_path):
@@ -80,10 +80,11 @@ def test_rows_stand_in_the_file_as_a_score_book_has_them(tmp_path):
     usage.spend("bob", ["p1", "p2"], RowLimits())
     usage.spend("bob", ["p2"], RowLimits())
     usage.close()
-    counts = rows_ever(tmp_path / "counts.sqlite", "bob")
-    assert counts.codes_of(tags_of(RowIds.of(["p1"]), key=salt)).tolist() == [1]
-    assert counts.codes_of(tags_of(RowIds.of(["p2"]), key=salt)).tolist() == [2]
-    assert len(rows_ever(tmp_path / "absent.sqlite", "bob")) == 0
+    with rows_ever(tmp_path / "counts.sqlite", "bob") as counts:
+        assert counts.codes_of(tags_of(RowIds.of(["p1"]), key=salt)).tolist() == [1]
+        assert counts.codes_of(tags_of(RowIds.of(["p2"]), key=salt)).tolist() == [2]
+    with rows_ever(tmp_path / "absent.sqlite", "bob") as counts:
+        assert len(counts) == 0
     # No id is in it.
     assert b"p1" not in (tmp_path / "counts.sqlite").read_bytes()
     assert stat.S_IMODE((tmp_path / "counts.sqlite").stat().st_mode) == 0o600

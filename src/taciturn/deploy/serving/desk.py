@@ -33,6 +33,8 @@ from taciturn.protocol.bob.serve import Requester, Round
 from taciturn.protocol.serving import MOST_ASKED, ROUNDS, Verdict
 from taciturn.rng import KeyedEntropy
 
+MOST_FAILURES = 4
+"""A job that was in so many rounds that failed is refused."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of a histogram of seconds."""
 
@@ -59,12 +61,14 @@ class Job:
         values: Bob's columns, in the coordinates of his weights.
         deadline: Until when the request waits, on the monotonic clock.
         future: What comes of it.
+        failed: In how many rounds it was that failed.
     """
 
     ids: tuple[str, ...] = field(repr=False)
     values: FloatArray = field(repr=False)
     deadline: float
     future: Future[Answered] = field(default_factory=Future)
+    failed: int = 0
 
     @property
     def is_over(self) -> bool:
@@ -134,9 +138,21 @@ class Desk:
 
     def submit(self, job: Job) -> None:
         """Puts a job in line."""
+        if self.failure is not None or self._stop.is_set():
+            _refuse(job, "the service is being stopped")
+            return
         with self._changed:
             self._jobs.append(job)
             self._changed.notify()
+
+    def refuse_all(self, reason: str) -> None:
+        """Refuses who waits, where nobody is there to answer."""
+        with self._changed:
+            if self.seen.connected:
+                return
+            waiting, self._jobs = self._jobs, deque()
+        for job in waiting:
+            _refuse(job, reason)
 
     def close(self, seconds: float = 10.0) -> None:
         """Stops after the round under way; whoever still waits is refused."""
@@ -167,7 +183,7 @@ class Desk:
         program = self._model.open_bob(KeyedEntropy.from_system())
         requester = cast(Requester, meeting.run(program))
         self._session.met()
-        self._session.log("serving")
+        self._session.say("serving")
         self.seen.connected, self.seen.reason = True, ""
         self.seen.meetings += 1
         while requester.rounds < ROUNDS and not self._stop.is_set():
@@ -187,8 +203,14 @@ class Desk:
             taken: set[str] = set()
             while self._jobs:
                 job = self._jobs.popleft()
-                if job.is_over:
+                if job.is_over or job.failed >= MOST_FAILURES:
                     _refuse(job, "the partner did not answer in time")
+                elif job.failed:
+                    # Alone: what makes a round fail must not take others along again.
+                    if jobs:
+                        later.append(job)
+                        continue
+                    return self._alone(job, later)
                 # A row stands in a round once; two requests may bring different columns for it.
                 elif len(taken) + len(job.ids) > MOST_ASKED or not taken.isdisjoint(job.ids):
                     later.append(job)
@@ -198,9 +220,16 @@ class Desk:
             self._jobs = later
         return jobs
 
+    def _alone(self, job: Job, later: deque[Job]) -> list[Job]:
+        later.extend(self._jobs)
+        self._jobs = later
+        return [job]
+
     def _put_back(self, jobs: Sequence[Job]) -> None:
         with self._changed:
             waiting = [job for job in jobs if not job.future.done()]
+            for job in waiting:
+                job.failed += 1
             self.seen.retried += len(waiting)
             self._jobs.extendleft(reversed(waiting))
 

@@ -20,7 +20,7 @@ from taciturn.deploy.session import Meeting
 from taciturn.deploy.tagged import TaggedRows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, DataError
 from taciturn.protocol.alice.serve import Asked, Responder
 from taciturn.protocol.serving import ROUNDS, Verdict
 from taciturn.rng import KeyedEntropy
@@ -51,13 +51,20 @@ class ScoreCount:
         usage: What services have given.
         partner: Bob's name.
         rows_per_day: The most rows a day; None for any number.
+        answers: In how many answers of services a row may be; None for any number.
     """
 
     def __init__(
-        self, book: ScoreBook, usage: Usage, partner: str, rows_per_day: int | None
+        self,
+        book: ScoreBook,
+        usage: Usage,
+        partner: str,
+        rows_per_day: int | None,
+        answers: int | None = None,
     ) -> None:
         self._book, self._usage, self._partner = book, usage, partner
-        self._rows_per_day, self._limits = rows_per_day, RowLimits(ever=book.limit)
+        self._rows_per_day = rows_per_day
+        self._limits = RowLimits(ever=book.limit, answers=answers)
         self._read: tuple[int, int] | None = None
         self._counts = TaggedRows()
 
@@ -84,14 +91,23 @@ class ScoreCount:
         """
         if not ids:
             return []
-        if self._book.limit is not None and self._book.changed != self._read:
-            # A training or a prediction may have counted meanwhile.
-            self._read = self._book.changed
-            self._counts = self._book.counts()
-        given = self._given(ids) if len(self._counts) else ()
+
+        def given() -> Sequence[int]:
+            # Within the count's own transaction, which a charge of the book holds too.
+            return self._given(ids)
+
         return self._usage.spend(self._partner, ids, self._limits, given, count=count)
 
-    def _given(self, ids: Sequence[str]) -> list[int]:
+    def _given(self, ids: Sequence[str]) -> Sequence[int]:
+        """How often each row was scored by other ways than a service."""
+        if self._book.limit is not None and self._book.changed != self._read:
+            # A training or a prediction may have counted meanwhile.
+            changed = self._book.changed
+            self._counts = self._book.counts()
+            self._read = changed
+        return self._given_of(ids) if len(self._counts) else ()
+
+    def _given_of(self, ids: Sequence[str]) -> list[int]:
         tags = np.array(self._usage.tags(ids), dtype=np.int64).view(np.uint64)
         order = np.argsort(tags)
         codes = np.empty(len(tags), dtype=np.int64)
@@ -132,14 +148,14 @@ class ScorePartner:
 
     def run(self) -> None:
         """Serves until ``end`` or ``interrupt``."""
-        self._session.log("standing by")
+        self._session.say("standing by")
         try:
             self._session.run(self._stay, self._away)
         except KeyboardInterrupt:
             # Of ``interrupt``: the peer has been told.
             if not self._stop.is_set():
                 raise
-        self._session.log("stopped", rows=self.served.rows, rounds=self.served.rounds)
+        self._session.say("stopped", rows=self.served.rows, rounds=self.served.rounds)
 
     def end(self) -> None:
         """Ends after the round under way; a wait for the next one is not cut short."""
@@ -162,7 +178,7 @@ class ScorePartner:
         program = self._model.open_alice(KeyedEntropy.from_system())
         responder = cast(Responder, meeting.run(program))
         self._session.met()
-        self._session.log("serving")
+        self._session.say("serving")
         self.served.connected = True
         while responder.rounds < ROUNDS and not self._stop.is_set():
             asked = meeting.run(responder.asked())
@@ -202,7 +218,12 @@ class ScorePartner:
     def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
         """Her rows, as far as the day allows to look."""
         admitted = self._count.admit(len(ids))
-        taken = self._source.take(ids[:admitted])
+        try:
+            taken = self._source.take(ids[:admitted])
+        except DataError as problem:
+            self._session.say("rows cannot be read", reason=problem.message)
+            width = len(self._model.used.model.columns)
+            return np.zeros((len(ids), width)), [Verdict.SOURCE_AWAY] * len(ids)
         values = self._coordinates(taken.values)
         unfit = self._model.unfit(values) | taken.unfit.keys()
         verdicts = [Verdict.HELD] * admitted + [Verdict.DAY_SPENT] * (len(ids) - admitted)

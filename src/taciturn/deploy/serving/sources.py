@@ -7,7 +7,9 @@ have, or a row that the model's preparation does not take (``Taken``).
 from __future__ import annotations
 
 import datetime
+import re
 import sqlite3
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -33,6 +35,13 @@ from taciturn.model.share import ModelShare
 _SQLITE = "sqlite:"
 # Ids of one question to a database.
 _ASKED = 500
+_STATEMENT_SECONDS = 10
+# As a CSV file has numbers: no underscores, no digits of other scripts.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+_WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
+_LARGEST = 1 << 63
+# Types of PostgreSQL by their numbers: int8, int2, int4; text and varchar.
+_WHOLE_TYPES, _TEXT_TYPES = (20, 21, 23), (25, 1043)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +138,20 @@ class Preparer:
             return None
         if self._texts[column]:
             return _text(value, column)
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            raise _no_number(value, column)
         try:
             if isinstance(value, str | int | float | Decimal):
                 return float(value)
-        except (ValueError, OverflowError):
+        except OverflowError:
             pass
-        raise ColumnError(
-            f"column {column!r} holds {type(value).__name__}, not a number", where=column
-        )
+        raise _no_number(value, column)
+
+
+def _no_number(value: object, column: str) -> ColumnError:
+    return ColumnError(
+        f"column {column!r} holds {type(value).__name__}, not a number", where=column
+    )
 
 
 def _text(value: object, column: str) -> str:
@@ -207,13 +222,14 @@ class _Database:
         """Rows by id.
 
         Raises:
-            DataError: The database cannot be read now, or has an id twice.
+            DataError: The database cannot be read now.
         """
         records: dict[str, Mapping[str, Any]] = {}
+        twice = set[str]()
         for start in range(0, len(ids), _ASKED):
             for name, record in self._fetch(ids[start : start + _ASKED]):
                 if name in records:
-                    raise DataError("an id is there twice", where=self._where)
+                    twice.add(name)
                 records[name] = record
         known = [place for place, name in enumerate(ids) if name in records]
         names = [ids[place] for place in known]
@@ -221,6 +237,7 @@ class _Database:
         values = np.zeros((len(ids), taken.values.shape[1]))
         values[known] = taken.values
         unfit = {known[place]: reason for place, reason in taken.unfit.items()}
+        unfit |= {place: "the table has it twice" for place in known if ids[place] in twice}
         return Taken(values, frozenset(range(len(ids))) - {*known}, unfit)
 
     def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -264,6 +281,7 @@ class SqliteRows(_Database):
         self._base = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
         )
+        self._base.text_factory = lambda data: data.decode(errors="replace")
         try:
             facts = self._base.execute(
                 "select name, type from pragma_table_info(?)", (table,)
@@ -284,8 +302,9 @@ class SqliteRows(_Database):
         marks = ", ".join("?" * len(asked))
         try:
             rows = self._base.execute(f"{self._select}({marks})", asked).fetchall()
-        except sqlite3.Error as problem:
-            raise DataError(f"the database cannot be read: {problem}", where=self._where) from None
+        except (sqlite3.Error, ValueError, OverflowError) as problem:
+            kind = type(problem).__name__
+            raise DataError(f"the database cannot be read ({kind})", where=self._where) from None
         return self._records(rows)
 
     def close(self) -> None:
@@ -306,15 +325,17 @@ class PostgresRows(_Database):
         with explained():
             import psycopg
 
-        self._psycopg, self._address = psycopg, address
+        self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
         self._base: Any = None
         quoted = ".".join(map(_quoted, table.split(".")))
         rows = self._asked(f"select * from {quoted} limit 0", None, describe=True)  # noqa: S608
         self._require([name for name, _ in rows])
-        # int2, int4 and int8.
-        self._whole = dict(rows)[id_column] in (20, 21, 23)
-        names = ", ".join(map(_quoted, (id_column, *preparer.columns)))
-        self._select = f"select {names} from {quoted} where {_quoted(id_column)} = any(%s)"  # noqa: S608
+        kind, name = dict(rows)[id_column], _quoted(id_column)
+        self._whole = kind in _WHOLE_TYPES
+        # A uuid, say, is compared as text: an id that is none is unknown, and no error.
+        key = name if self._whole or kind in _TEXT_TYPES else f"{name}::text"
+        names = ", ".join((key, *map(_quoted, preparer.columns)))
+        self._select = f"select {names} from {quoted} where {key} = any(%s)"  # noqa: S608
 
     def _fetch(self, ids: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
         asked: list[Any] = _whole_numbers(ids) if self._whole else [*ids]
@@ -341,10 +362,12 @@ class PostgresRows(_Database):
             raise self._silent(problem) from None
 
     def _once(self, text: str, values: Any, *, describe: bool) -> Any:  # noqa: ANN401
-        cursor = self._connected().execute(text, values)
-        if describe:
-            return [(column.name, column.type_code) for column in cursor.description]
-        return cursor.fetchall()
+        # One connection: whoever asks waits for the one before.
+        with self._lock:
+            cursor = self._connected().execute(text, values)
+            if describe:
+                return [(column.name, column.type_code) for column in cursor.description]
+            return cursor.fetchall()
 
     def _silent(self, problem: Exception) -> DataError:
         state = getattr(problem, "sqlstate", None) or type(problem).__name__
@@ -357,7 +380,13 @@ class PostgresRows(_Database):
 
     def _connected(self) -> Any:  # noqa: ANN401
         if self._base is None:
-            self._base = self._psycopg.connect(self._address, autocommit=True, connect_timeout=5)
+            self._base = self._psycopg.connect(
+                self._address,
+                autocommit=True,
+                connect_timeout=5,
+                keepalives_idle=10,
+                options=f"-c statement_timeout={_STATEMENT_SECONDS * 1000}",
+            )
             self._base.read_only = True
         return self._base
 
@@ -412,5 +441,10 @@ def _quoted(name: str) -> str:
 
 
 def _whole_numbers(ids: Sequence[str]) -> list[int]:
-    """Those of the ids that are written as whole numbers are."""
-    return [int(name) for name in ids if name.lstrip("-").isdecimal() and str(int(name)) == name]
+    """Those of the ids that are written as whole numbers are.
+
+    >>> _whole_numbers(["7", "007", "--5", "9" * 20, "-5", "٧"])
+    [7, -5]
+    """
+    numbers = (int(name) for name in ids if _WHOLE.fullmatch(name))
+    return [number for number in numbers if -_LARGEST <= number < _LARGEST]

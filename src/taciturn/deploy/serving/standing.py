@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.signatures import Identity
+from taciturn.data.normalisation import NONE
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.used_model import UsedModel
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
-from taciturn.errors import PeerAbsent, TaciturnError
+from taciturn.errors import OutputError, PeerAbsent, TaciturnError
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.circle import NO_MASKS
 from taciturn.protocol.messages import Hello
-from taciturn.protocol.serving import HEADROOM_BITS, meet_standing, serving_terms
+from taciturn.protocol.serving import HEADROOM_BITS, ROW_ANSWERS, meet_standing, serving_terms
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.together import together
 from taciturn.rng import Entropy
@@ -33,6 +36,8 @@ SILENT_SECONDS = 30.0
 BEAT_SECONDS = 1.0
 # What the peer is told by a side that ends as it should.
 STOPPED = 0
+# After how long the same trouble is logged again.
+REPEAT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +46,20 @@ class StandingModel:
 
     Args:
         used: The model.
+        normalise: How ids are read.
         identity: What one of several Alices signs with.
     """
 
     used: UsedModel
+    normalise: str = NONE
     identity: Identity | None = None
 
     @property
     def terms(self) -> str:
         """What both sides must have alike."""
         used = self.used
-        return serving_terms(used.name, used.terms, used.scales if used.model.sealed else None)
+        scales = used.scales if used.model.sealed else None
+        return serving_terms(used.name, self.normalise, used.terms, scales)
 
     @property
     def size(self) -> int:
@@ -62,6 +70,13 @@ class StandingModel:
         if self.used.role == "alice":
             return model.magnitude_bits + HEADROOM_BITS
         return model.bob_bits + HEADROOM_BITS if self._shares_all else 0
+
+    @property
+    def row_answers(self) -> int | None:
+        """How many answers a row may be in; None where they tell nothing beyond scores."""
+        used = self.used
+        tables = used.model.sealed and used.terms.scheme.whole_tables
+        return ROW_ANSWERS if tables and not self._shares_all else None
 
     @property
     def _shares_all(self) -> bool:
@@ -79,7 +94,7 @@ class StandingModel:
     def coordinates(self) -> Callable[[FloatArray], FloatArray]:
         """What turns prepared rows into those of the weights."""
         whitening = self._whitening
-        return (lambda values: values) if whitening is None else whitening.apply_to_rows
+        return (lambda values: values) if whitening is None else whitening.of_rows()
 
     def unfit(self, values: FloatArray) -> frozenset[int]:
         """The places of rows with a value that is too large for the scale of the shares."""
@@ -191,7 +206,7 @@ class StandingSession:
             self._session.patience, connect=look, answer=SILENT_SECONDS, opening=5.0
         )
         self.log, self._stop = self._session.log, stop
-        self._pause, self._said = FIRST_PAUSE_SECONDS, ""
+        self._pause, self._said, self._silent_until = FIRST_PAUSE_SECONDS, "", 0.0
 
     def run(self, stay: Callable[[Meeting], None], away: Callable[[str], None]) -> None:
         """Meets the peer, stays with it, and meets it again when it was lost.
@@ -219,12 +234,21 @@ class StandingSession:
                 self._stop.wait(self._pause)
                 self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
+    def say(self, event: str, **facts: object) -> None:
+        """Notes an event where that can be."""
+        with suppress(OutputError):
+            self.log(event, **facts)
+
     def met(self) -> None:
         """The two have understood each other: what failed before is over."""
-        self._pause, self._said = FIRST_PAUSE_SECONDS, ""
+        self._pause = FIRST_PAUSE_SECONDS
 
     def _note(self, problem: TaciturnError) -> None:
-        """Says why a meeting has ended, once where it is the same again."""
-        if problem.message != self._said:
+        """Says why a meeting has ended; the same again after a while only."""
+        now = time.monotonic()
+        if problem.message == self._said and now < self._silent_until:
+            return
+        self._said, self._silent_until = problem.message, now + REPEAT_SECONDS
+        # A log that cannot be written must not end the service.
+        with suppress(OutputError):
             self.log("the meeting has ended", reason=problem.message)
-            self._said = problem.message

@@ -15,8 +15,8 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,21 +47,22 @@ class RowLimits:
 
     Args:
         per_day: On one day (UTC).
-        ever: Ever.
+        ever: Ever, by other ways too.
+        answers: Ever, as counted here.
     """
 
     per_day: int | None = None
     ever: int | None = None
+    answers: int | None = None
 
-    def allow(self, today: int, ever: int) -> bool:
+    def allow(self, today: int, answers: int, ever: int) -> bool:
         """Whether once more is allowed.
 
-        >>> RowLimits(per_day=2).allow(today=2, ever=9)
+        >>> RowLimits(per_day=2).allow(today=2, answers=2, ever=9)
         False
         """
-        return (self.per_day is None or today < self.per_day) and (
-            self.ever is None or ever < self.ever
-        )
+        counted = ((self.per_day, today), (self.answers, answers), (self.ever, ever))
+        return all(limit is None or count < limit for limit, count in counted)
 
 
 class Usage:
@@ -80,7 +81,9 @@ class Usage:
         self._path, self._lock = path, threading.Lock()
         with self._explained():
             # Made by hand first: SQLite would leave it to the umask who may read it.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            os.fchmod(descriptor, 0o600)
+            os.close(descriptor)
             self._base = sqlite3.connect(
                 path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -130,7 +133,7 @@ class Usage:
         who: str,
         ids: Sequence[str],
         limits: RowLimits,
-        given: Sequence[int] = (),
+        given: Callable[[], Sequence[int]] = tuple,
         *,
         count: bool = True,
     ) -> list[bool]:
@@ -140,7 +143,8 @@ class Usage:
             who: For whom.
             ids: The rows, each once.
             limits: Of a row.
-            given: How often each was scored by other ways, which counts too.
+            given: How often each was scored by other ways, which counts too; asked while nobody
+                else can count.
             count: False to look only.
 
         Raises:
@@ -148,12 +152,12 @@ class Usage:
         """
         day, tags = _today(), self.tags(ids)
         with self._transaction() as base:
-            known = self._known(base, who, tags)
+            known, before = self._known(base, who, tags), given()
             allowed, counted = [], []
             for place, tag in enumerate(tags):
                 last, today, ever = known.get(tag, (day, 0, 0))
                 today = today if last == day else 0
-                allowed.append(limits.allow(today, ever + (given[place] if given else 0)))
+                allowed.append(limits.allow(today, ever, ever + (before[place] if before else 0)))
                 if allowed[-1]:
                     counted.append((who, tag, day, today + 1, ever + 1))
             if count:
@@ -221,20 +225,29 @@ def _asked(base: sqlite3.Connection, day: str, who: str) -> int:
     return 0 if row is None else int(row[0])
 
 
-def rows_ever(path: Path, who: str) -> TaggedRows:
-    """How often each row was scored for someone; nothing where there is no such file.
+@contextmanager
+def rows_ever(path: Path, who: str) -> Iterator[TaggedRows]:
+    """How often each row was scored for someone; nobody counts there meanwhile.
 
     Raises:
         FileError: It is no such file.
+        OutputError: Another program has it.
     """
     if not path.exists():
-        return TaggedRows()
-    with explained_usage(path):
-        base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
+        yield TaggedRows()
+        return
+    with ExitStack() as held:
+        with explained_usage(path):
+            base = held.enter_context(
+                closing(sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None))
+            )
+            base.execute("begin immediate")
+            held.callback(base.execute, "rollback")
             rows = base.execute("select tag, ever from counts where who = ?", (who,)).fetchall()
-        finally:
-            base.close()
+        yield _tagged(rows)
+
+
+def _tagged(rows: Sequence[tuple[int, int]]) -> TaggedRows:
     tags = np.array([tag for tag, _ in rows], dtype=np.int64).view(np.uint64)
     order = np.argsort(tags)
     return TaggedRows(tags[order], np.array([ever for _, ever in rows], dtype=np.int64)[order])

@@ -109,7 +109,7 @@ class SealedAnswers:
         self._keys = Keys(self._terms, self._ring, seed)
 
     def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
-        """Sends ``<X_A v + X_A u>``, filled up to the size of the round."""
+        """Sends ``<X_A v + X_A u>``, filled up with noise to the size of the round."""
         tables, scales = self._terms.scheme.whole_tables, self._share.scales
         block = block_of(asked) if tables else 0
         key, vector = yield from self._vector(block, number)
@@ -124,6 +124,9 @@ class SealedAnswers:
         rounded: IntArray = np.zeros((block, values.shape[1]), dtype=np.int64)
         rounded[: len(values)] = scales.feature_grid.rounded(values)
         own = self._own(rounded, coins, masks)
+        # A vector of Bob's choice brings the rows into the entries of others, also of those that
+        # only fill up: these say nothing.
+        own[len(values) :] = self._ring.draw(block - len(values), coins.fork("padding"))
         table = key.table(rounded, 0)
         try:
             for part in self._terms.scheme.row_parts(table.size):

@@ -127,7 +127,8 @@ class MutualQuestions:
         question = Question((yield from self.his.offer(coins)), self.alices.values, len(whole))
         theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
         total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
-        return Scored(scales.scores(total, len(scales.decay) - 1), scales.suspected(total))
+        scores = scales.scores(total, len(scales.decay) - 1)
+        return Scored(scores, scales.suspected(total), scales.doubtful(total))
 
 
 def _answer_masked(

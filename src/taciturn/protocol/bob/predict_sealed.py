@@ -81,7 +81,7 @@ def whole_scores(
     theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
     scores = row_products(values, weights) + scales.scores(theirs, len(scales.decay) - 1)
     # Whatever the numbers are, he continues: an end here would tell that they are none.
-    return Scored(np.nan_to_num(scores), scales.suspected(theirs))
+    return Scored(np.nan_to_num(scores), scales.suspected(theirs), scales.doubtful(theirs))
 
 
 def _ask(

@@ -263,7 +263,20 @@ class Requester:
             yield from together({name: send(message) for name in self.names})
         if not len(due):
             return Round(verdicts, due, Scored(np.empty(0)))
-        return Round(verdicts, due, (yield from self.questions.ask(number, values[due], len(ids))))
+        scored = yield from self.questions.ask(number, values[due], len(ids))
+        return _without_doubtful(Round(verdicts, due, scored))
+
+
+def _without_doubtful(result: Round) -> Round:
+    """Scores that may have wrapped are none: he says so to the caller, and to nobody else."""
+    doubtful = result.scored.doubtful
+    if doubtful is None or not doubtful.any():
+        return result
+    verdicts = [*result.verdicts]
+    for place in result.due[doubtful].tolist():
+        verdicts[place] = Verdict.UNFIT
+    scores = result.scored.scores[~doubtful]
+    return Round(tuple(verdicts), result.due[~doubtful], Scored(scores))
 
 
 def _verdicts(question: RowsAsked, rows: int) -> Program[tuple[Verdict, ...]]:
