@@ -6,12 +6,14 @@ import csv
 import http.client
 import json
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -172,6 +174,33 @@ def test_the_log_has_a_line_for_each_request_and_no_value(service):
         assert "p0127" not in text
         assert str(reply.json["score"])[:8] not in text
         assert service.token not in text
+
+
+def test_headers_are_bounded_for_whoever_connects(service):
+    """Neither much nor for long; no token is needed to try."""
+    with socket.create_connection(("127.0.0.1", service.port), HANG) as link:
+        link.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
+        line = b"X-A: " + b"a" * 1000 + b"\r\n"
+        with suppress(OSError):
+            for _ in range(2000):
+                link.sendall(line)
+        # Closed, with or without a word.
+        with suppress(OSError):
+            while link.recv(65536):
+                pass
+    assert service.score("p0121").status == 200
+
+
+def test_a_large_request_of_wrong_rows_is_refused_before_they_are_looked_at(service):
+    for rows in ([1] * 1_000_000, ["a"] * 1_000_000):
+        reply = service.request("POST", "/v1/scores", {"ids": rows})
+        assert (reply.status, reply.code) == (413, "too-large")
+
+
+def test_the_description_names_no_column(service):
+    for path in ("/openapi.json", "/"):
+        text = service.request("GET", path, headers={"Authorization": ""}).text
+        assert not any(column in text for column in COLUMNS)
 
 
 def test_nothing_listens_beyond_this_machine(service):

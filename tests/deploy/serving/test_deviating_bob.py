@@ -12,6 +12,7 @@ import pytest
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import EncryptedVector, TableSize
 from taciturn.crypto.bfv.tiles import Side, Tiling
+from taciturn.deploy.serving.sources import source_of
 from taciturn.protocol.bob import serve as bobs
 from taciturn.protocol.bob.partners import Partner
 from taciturn.protocol.bob.serve import Round, _without_doubtful
@@ -19,7 +20,7 @@ from taciturn.protocol.messages import SealedScores, SealedWeights
 from taciturn.protocol.prediction import Scored
 from taciturn.protocol.serving import Verdict, block_of
 from taciturn.protocol.steps import Program, receive, send
-from tests.deploy.serving.stands import serve_settings, service, source_of, standing_model
+from tests.deploy.serving.stands import serve_settings, service, standing_model
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
 

@@ -16,7 +16,13 @@ import pytest
 from taciturn.data.choices import PrepareSettings
 from taciturn.data.files import read_frame
 from taciturn.data.prepare import fit
-from taciturn.deploy.serving.sources import Preparer, SqliteRows, TableRows, source_of
+from taciturn.deploy.serving.sources import (
+    PostgresRows,
+    Preparer,
+    SqliteRows,
+    TableRows,
+    source_of,
+)
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.model.share import ModelShare
 from tests.deploy.serving.postgres import postgres
@@ -88,6 +94,27 @@ def test_sqlite_gives_the_same_rows(folder):
     source.close()
 
 
+def test_an_id_that_is_twice_in_a_database_is_not_fit_and_others_are(folder):
+    write_sqlite(folder)
+    with sqlite3.connect(folder / "rows.db") as base:
+        base.execute("create table doubled as select * from customers")
+        base.execute("insert into doubled select * from customers where id = 'p0121'")
+    base.close()
+    source = SqliteRows(folder / "rows.db", "doubled", "id", Preparer(share(folder)))
+    taken = source.take(["p0121", "p0122", "P0122"])
+    assert {*taken.unfit} == {0}
+    assert taken.unknown == {2}
+    source.close()
+
+
+def test_numbers_are_read_as_a_file_has_them(folder):
+    preparer = Preparer(share(folder))
+    good = dict.fromkeys(preparer.columns, 1.0)
+    texts = ("1_0", "١٢", "0x10", "1e3", " 2.5 ")
+    rows = [{**good, preparer.columns[0]: text} for text in texts]
+    assert {*preparer.rows([f"r{n}" for n in range(5)], rows).unfit} == {0, 1, 2}
+
+
 def test_ids_that_are_whole_numbers_in_a_database_are_asked_for_as_such(folder):
     write_sqlite(folder)
     with sqlite3.connect(folder / "rows.db") as base:
@@ -132,6 +159,20 @@ def test_postgresql_gives_the_same_rows_and_is_asked_again_after_a_restart(folde
         server.start()
         assert np.array_equal(source.take(IDS).values, wanted)
         source.close()
+        with psycopg.connect(server.address, autocommit=True) as base:
+            base.execute("create table risk.keyed as select * from risk.customers")
+            base.execute("alter table risk.keyed add column key uuid default gen_random_uuid()")
+            base.execute("alter table risk.keyed rename column id to name")
+            base.execute("alter table risk.keyed rename column key to id")
+            key, place = base.execute(
+                "select id, substr(name, 2)::int - 120 from risk.keyed limit 1"
+            ).fetchone() or ("", 0)
+        keyed = PostgresRows(server.address, "risk.keyed", "id", Preparer(share(folder)))
+        taken = keyed.take([str(key), "c0042", "\x01"])
+        # What is no uuid is unknown, and no error.
+        assert taken.unknown == {1, 2}
+        assert np.array_equal(taken.values[0], wanted[place])
+        keyed.close()
         with pytest.raises(DataError, match=r"does not answer \(42P01\)"):
             source_of(
                 serve_settings(folder, "alice", source=server.address, table="absent"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.errors import BudgetExceeded
+from taciturn.data.ids import RowIds
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.score_book import Charge, score_book
+from taciturn.deploy.serving.desk import MOST_FAILURES
+from taciturn.deploy.serving.partner import ScoreCount
+from taciturn.deploy.serving.sources import RowSource, Taken, source_of
+from taciturn.deploy.serving.usage import RowLimits, Usage
+from taciturn.errors import BudgetExceeded, DataError, FileError, StateError
+from taciturn.model.share import ModelShare
 from taciturn.protocol.serving import Verdict
 from tests.deploy.serving.stands import (
     Stand,
@@ -32,7 +42,7 @@ from tests.deploy.test_predict import (
 )
 from tests.deploy.wires import Wire
 from tests.seldom import seldom
-from tests.waiting import wait_until
+from tests.waiting import HANG, wait_until
 
 SERVED: dict[str, dict[str, Any]] = {
     **TRAININGS,
@@ -199,3 +209,127 @@ def test_after_so_many_rounds_the_two_meet_anew(folder, monkeypatch):
         for name in [*wanted][:5]:
             assert stand.scores([name]) == {name: wanted[name]}
         assert stand.desk.seen.meetings >= 3
+
+
+class Broken:
+    """A source that cannot be read, and then can."""
+
+    def __init__(self, source: RowSource, failures: int) -> None:
+        self._source, self.left = source, failures
+
+    def take(self, ids: Sequence[str]) -> Taken:
+        if self.left:
+            self.left -= 1
+            raise DataError("the database does not answer")
+        return self._source.take(ids)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+def test_rows_that_cannot_be_read_are_a_verdict_and_not_the_end_of_a_meeting(folder):
+    wire, configs = Wire(), {role: serve_settings(folder, role) for role in ROLES}
+    source = Broken(source_of(configs["alice"], ModelShare.load(folder / "alice.model.json")), 1)
+    stand = Stand(configs["bob"], wire.endpoint(serves=True))
+    stand.desk.start()
+    try:
+        with runs(partner(configs["alice"], wire.endpoint(serves=False), source)):
+            assert stand.ask(["p0121", "p0122"]).verdicts == (Verdict.SOURCE_AWAY,) * 2
+            assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
+            assert stand.desk.seen.meetings == 1
+    finally:
+        stand.desk.close()
+
+
+class Poisoned(Broken):
+    """A source that ends Alice's round whenever a row is asked for."""
+
+    def take(self, ids: Sequence[str]) -> Taken:
+        if "p0125" in ids:
+            raise StateError("something that nobody thought of")
+        return self._source.take(ids)
+
+
+def test_what_makes_a_round_fail_is_asked_alone_and_takes_nobody_along(folder):
+    wanted = predicted(folder)
+    wire, configs = Wire(), {role: serve_settings(folder, role) for role in ROLES}
+    source = Poisoned(source_of(configs["alice"], ModelShare.load(folder / "alice.model.json")), 0)
+    stand = Stand(configs["bob"], wire.endpoint(serves=True))
+    stand.desk.start()
+    jobs = [stand.job([name]) for name in ("p0121", "p0125", "p0122")]
+    try:
+        with runs(partner(configs["alice"], wire.endpoint(serves=False), source)):
+            assert jobs[0].future.result(HANG).scores.tolist() == [wanted["p0121"]]
+            assert jobs[2].future.result(HANG).scores.tolist() == [wanted["p0122"]]
+            assert "did not answer" in str(jobs[1].future.exception(HANG))
+            assert jobs[1].failed == MOST_FAILURES
+    finally:
+        stand.desk.close()
+
+
+def test_sides_that_read_ids_in_another_way_do_not_meet(folder):
+    wire, configs = Wire(), {role: serve_settings(folder, role) for role in ROLES}
+    text = (folder / "alice.toml").read_text(encoding="utf-8")
+    (folder / "alice.toml").write_text(text.replace("[data]", '[data]\nnormalise = "case"'))
+    other = PartyConfig.read(folder / "alice.toml")
+    stand = Stand(configs["bob"], wire.endpoint(serves=True))
+    stand.desk.start()
+    try:
+        with runs(partner(other, wire.endpoint(serves=False))):
+            wait_until(lambda: "normalise" in stand.desk.seen.reason)
+    finally:
+        stand.desk.close()
+
+
+def test_a_limit_is_kept_where_the_book_cannot_be_read_for_a_moment(folder):
+    text = (folder / "alice.toml").read_text(encoding="utf-8")
+    (folder / "alice.toml").write_text(
+        text.replace("[privacy]", "[privacy]\nscores-per-row = 1"), encoding="utf-8"
+    )
+    config = serve_settings(folder, "alice")
+    book = score_book(config)
+    assert book is not None
+    book.charge(Charge(((RowIds.of(["p0121"]), 1),)))
+    count = ScoreCount(book, Usage(folder / "usage.sqlite", book.salt()), "bob", None)
+    whole = book.path.read_bytes()
+    book.path.write_bytes(whole[:-9])
+    for _ in range(2):
+        with pytest.raises(FileError):
+            count.spend(["p0121"])
+    book.path.write_bytes(whole)
+    assert count.spend(["p0121"]) == [False]
+
+
+def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(folder):
+    book = score_book(serve_settings(folder, "alice"))
+    assert book is not None
+    count = ScoreCount(book, Usage(folder / "u.sqlite", book.salt()), "bob", None, answers=3)
+    assert [count.spend(["p0121"]) for _ in range(4)] == [[True]] * 3 + [[False]]
+
+
+def test_a_prediction_waits_for_a_service_that_counts(folder):
+    """Both look at one another's counts while nobody else can count."""
+    book = score_book(serve_settings(folder, "alice"))
+    assert book is not None
+    usage = Usage(folder / "alice.usage.sqlite", book.salt())
+    order: list[str] = []
+    counting = threading.Event()
+
+    def given() -> Sequence[int]:
+        counting.set()
+        order.append("service")
+        return ()
+
+    def charge() -> None:
+        counting.wait(HANG)
+        book.charge(Charge(((RowIds.of(["p0121"]), 1),)))
+        order.append("book")
+
+    thread = threading.Thread(target=charge)
+    thread.start()
+    usage.spend("bob", ["p0121"], RowLimits(), given)
+    thread.join(HANG)
+    assert order == ["service", "book"]
+    limited = replace(book, limit=2)
+    with pytest.raises(BudgetExceeded, match="up to 2 were given"):
+        limited.charge(Charge(((RowIds.of(["p0121"]), 1),)))
