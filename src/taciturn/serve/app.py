@@ -30,6 +30,7 @@ from taciturn.serve.requests import Wanted, one_row, several_rows
 from taciturn.serve.scorer import Scorer
 
 MOST_BODY_BYTES = 8 << 20
+SMALL_BYTES = 64 << 10
 BODY_SECONDS = 20.0
 RETRY_SECONDS = 1
 CERTIFICATE_NAME = "taciturn.caller"
@@ -152,7 +153,7 @@ class ScoringApp:
         return shown
 
     async def _one(self, request: Request) -> Response:
-        wanted = await asyncio.to_thread(one_row, await _body(request))
+        wanted = await _read(one_row, await _body(request))
         (answer,) = await self._scored(request, wanted)
         if "refused" in answer:
             code = answer["refused"]["code"]
@@ -163,7 +164,7 @@ class ScoringApp:
 
     async def _several(self, request: Request) -> Response:
         most = self._scorer.limits.request_rows
-        wanted = await asyncio.to_thread(several_rows, await _body(request), most)
+        wanted = await _read(lambda body: several_rows(body, most), await _body(request))
         answers = await self._scored(request, wanted)
         return JSONResponse({"rows": answers, **self._stamp(request)})
 
@@ -222,6 +223,11 @@ def _refused(refusal: Refusal, number: str) -> Response:
     return JSONResponse(
         {"error": refusal.to_json(), "request": number}, refusal.status, headers=headers
     )
+
+
+async def _read(parse: Callable[[bytes], Wanted], body: bytes) -> Wanted:
+    """The rows of a body; a large one is read in a thread, where it holds nobody up."""
+    return parse(body) if len(body) < SMALL_BYTES else await asyncio.to_thread(parse, body)
 
 
 async def _body(request: Request) -> bytes:

@@ -214,6 +214,8 @@ def test_after_so_many_rounds_the_two_meet_anew(folder, monkeypatch):
 class Broken:
     """A source that cannot be read, and then can."""
 
+    at_once = False
+
     def __init__(self, source: RowSource, failures: int) -> None:
         self._source, self.left = source, failures
 

@@ -60,7 +60,9 @@ class Taken:
 
 
 class RowSource(Protocol):
-    """Gives rows by id."""
+    """Gives rows by id; ``at_once`` where nothing is waited for."""
+
+    at_once: bool
 
     def take(self, ids: Sequence[str]) -> Taken:
         """Rows by the ids under which both sides know them.
@@ -188,6 +190,8 @@ class TableRows:
         DataError: The file, a column, an id or a value is not fit for use.
     """
 
+    at_once = True
+
     def __init__(self, path: Path, config: PartyConfig, model: ModelShare) -> None:
         rows = new_rows(path, config.data, model, (), config.normalisation)
         self._values = rows.table.values
@@ -214,6 +218,8 @@ class _Database:
         id_column: The column of ids.
         where: The database and table, for messages.
     """
+
+    at_once = False
 
     def __init__(self, preparer: Preparer, id_column: str, where: str) -> None:
         self._preparer, self._id, self._where = preparer, id_column, where
