@@ -1101,6 +1101,19 @@ def outcome(case: Case) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
+def heading(case: Case) -> str:
+    """The line above a case in the document."""
+    return f"## {CASES.index(case) + 1}. {case.title}"
+
+
+def section(case: Case) -> str:
+    """The part of the document about one case."""
+    code, _, err = outcome(case)
+    said = "\n".join(line.rstrip() for line in err.strip().splitlines())
+    command = f"```text\n$ taciturn {case.command}\n{said}\n```"
+    return f"{heading(case)}\n\n{command}\n\nExit code {code}.\n"
+
+
 def render() -> str:
     """The document."""
     parts = [
@@ -1127,13 +1140,7 @@ def render() -> str:
         "| 74 | a result could not be written |\n| 80 | `taciturn doctor` found a problem |\n"
         "| 130 | interrupted |\n",
     ]
-    for number, case in enumerate(CASES, 1):
-        code, _, err = outcome(case)
-        said = "\n".join(line.rstrip() for line in err.strip().splitlines())
-        parts.append(
-            f"## {number}. {case.title}\n\n```text\n$ taciturn {case.command}\n{said}\n```\n\n"
-            f"Exit code {code}.\n"
-        )
+    parts += [section(case) for case in CASES]
     return "\n".join(parts)
 
 

@@ -137,6 +137,13 @@ def test_readme_has_its_examples():
     assert len(blocks(README, "python")) == 2
 
 
+def test_errors_page_has_every_case_in_its_order():
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## \d+\. .*$", page, flags=re.MULTILINE)
+    assert titles == [bad_input.heading(case) for case in bad_input.CASES]
+
+
+@pytest.mark.slow  # a minute; a part of the cases is compared with the page in tests/test_cli.py
 def test_errors_page_is_what_the_program_says():
     page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
     assert page == bad_input.render(), "remake it: python -m tests.bad_input > docs/errors.md"

@@ -68,6 +68,7 @@ def build(folder: Path) -> None:
     assert built.stderr == ""
 
 
+@pytest.mark.slow  # builds the site
 def test_internal_links_and_anchors_resolve(site):
     broken = [
         f"{path.name}: {link}"
@@ -89,6 +90,7 @@ def resolves(path: Path, link: str, site: dict[Path, Parsed]) -> bool:
     return unquote(parts.fragment) in site[target].anchors
 
 
+@pytest.mark.slow  # builds the site
 def test_a_broken_link_would_be_seen(site):
     index = next(
         path for path in site if path.name == "index.html" and (path.parent / "assets").exists()
@@ -98,6 +100,7 @@ def test_a_broken_link_would_be_seen(site):
     assert not resolves(index, "no-such-page.html", site)
 
 
+@pytest.mark.slow  # builds the site
 def test_no_page_loads_anything_from_elsewhere(site):
     loads = {load for page in site.values() for load in page.loads}
     assert any(load.endswith(".css") for load in loads)
@@ -123,6 +126,7 @@ def test_every_page_is_in_the_navigation_once():
     assert len(named) == len(set(named))
 
 
+@pytest.mark.slow  # builds the site
 def test_the_navigation_shows_every_page_by_its_title(site):
     """A page may be named and still not shown: a section can swallow one as its own."""
     text = next(path for path in site if (path.parent / "assets").exists()).read_text("utf-8")
@@ -140,6 +144,7 @@ def titles_of(entries: list[dict[str, object]]) -> Iterator[str]:
                 yield from titles_of(below)
 
 
+@pytest.mark.slow  # builds the site
 def test_the_reference_has_every_command_and_every_public_name(site):
     import taciturn
     from taciturn.cli.app import app
@@ -154,6 +159,7 @@ def test_the_reference_has_every_command_and_every_public_name(site):
     assert {f"taciturn.{name}" for name in public} <= api.anchors
 
 
+@pytest.mark.slow  # builds the site
 def test_doctests_are_code_and_not_quotations(site):
     (path,) = [path for path in site if path.match("reference/api.html")]
     page = path.read_text(encoding="utf-8")

@@ -190,6 +190,7 @@ def torn(relay: Relay, sides: dict[str, Side]) -> None:
         ),
     ],
 )
+@pytest.mark.slow  # newton's and none's processes are killed in `make test`
 def test_a_killed_process_goes_on_to_the_same_shares(tmp_path, relays, role, room):
     """The link is torn, and kill -9; then the link is mended, and the process started again."""
     relay = furnish(tmp_path, relays, room)

@@ -695,7 +695,8 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out, err)
 
 
-@pytest.mark.parametrize("name", [pytest.param("plain", marks=pytest.mark.slow), "sealed"])
+@pytest.mark.slow  # tests/serve compares the command's scores with those of a service
+@pytest.mark.parametrize("name", ["plain", "sealed"])
 def test_two_processes_score_what_the_whole_model_scores(request, name):
     folder = furnished(request.getfixturevalue(name))
     running = [start(folder, "alice", "--json"), start(folder, "bob", "--out", "scores.csv")]

@@ -301,6 +301,7 @@ def test_more_requests_than_may_wait_are_refused_at_once(folder):
         assert {reply.code for reply in replies if reply.status == 503} == {"busy"}
 
 
+@pytest.mark.slow  # three starts
 def test_a_partner_that_is_away_is_named_and_a_stop_answers_what_is_under_way(folder):
     running = furnish(folder, bob={"request-seconds": 0.5})
     with started(running):

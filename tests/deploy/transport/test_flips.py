@@ -129,7 +129,7 @@ def spread(length: int, count: int) -> list[int]:
     return [8 * place + place % 8 for place in places]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("way", [TO_SERVER, TO_CLIENT])
 def test_one_flipped_bit_does_not_end_a_session(authority, server, flights, way):
     # A quarter of what crosses comes after the handshake: the server's settings, the frame.
