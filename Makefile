@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-PACKAGES := chromium fonts-dejavu-core iproute2
+PACKAGES := chromium fonts-dejavu-core iproute2 postgresql
 # Two processes share two cores: threads of the linear algebra would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The rooms that everything else rests on, and what holds for all of them.
@@ -67,9 +67,10 @@ $(MLFLOW): constraints.txt
 	.mlflow/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt mlflow
 	@touch $(MLFLOW)
 
-system:  ## Debian packages for the tests that need a browser or two hosts; as root
+system:  ## Debian packages for the tests that need a browser, two hosts or a database; as root
 	@if { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null && \
-	  command -v ip >/dev/null; then echo "a browser and ip are there"; \
+	  command -v ip >/dev/null && { command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1; \
+	  then echo "a browser, ip and PostgreSQL are there"; \
 	elif test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGES); \
 	else echo "as root, on Debian: apt-get install --no-install-recommends $(PACKAGES)"; exit 1; fi
