@@ -348,7 +348,7 @@ COMMANDS = {
 # and modules of the paper that are commands themselves.
 PRINTED = (
     *("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py"),
-    "companies.py",
+    *("companies.py", "serving.py"),
 )
 
 

@@ -515,7 +515,7 @@ class ServeSection(Checked):
     common: Annotated[
         str | None,
         _serve(
-            "Only these rows: the list that `taciturn align --rows` writes.",
+            "Only these rows: a list that `taciturn align` wrote of them.",
             detail="Without it Bob asks Alice for whatever callers ask for, and she learns ids "
             "that she does not have",
             example="{role}.common.csv",
@@ -532,7 +532,7 @@ class ServeSection(Checked):
         str | None,
         _serve(
             "Bob: the file of callers with the hashes of their tokens; mode 600.",
-            detail="`taciturn serve bob.toml --new-token NAME` adds a caller. Callers have a "
+            detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
         ),

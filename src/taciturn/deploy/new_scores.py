@@ -15,7 +15,7 @@ from taciturn.data.own import OwnTable
 from taciturn.deploy.config import DataSection
 from taciturn.errors import ColumnError, DataError, RowIdError, nearest
 
-_WRITTEN = "name the file that taciturn predict --out wrote"
+_WRITTEN = "name the file of scores that taciturn predict wrote"
 
 
 @dataclass(frozen=True, slots=True)

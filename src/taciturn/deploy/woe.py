@@ -41,7 +41,7 @@ from taciturn.errors import (
     TaciturnError,
     shown_by,
 )
-from taciturn.faces import Hint
+from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.numerics.weight_of_evidence import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.events import BinsDue, Event
@@ -89,7 +89,7 @@ class OwnChoice:
             if value is not None:
                 raise ConfigError(
                     f"{name.replace('_', '-')} is {owner}'s to choose",
-                    where=f"--{name.replace('_', '-')}",
+                    where=COMMAND_LINE.place(name),
                     hint=f"leave it out here; {owner} gives it on the other side",
                 )
         check_smoothing(self.weight)

@@ -25,6 +25,7 @@ from typing import Annotated
 from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
+from taciturn.faces import Hint
 from taciturn.files import write_private
 from taciturn.rng import SystemEntropy
 from taciturn.settings.checked import Checked, PositiveInt
@@ -144,7 +145,7 @@ def _lines(path: Path) -> dict[str, _Line]:
         raise FileError(
             f"the file of callers cannot be read: {problem.strerror}",
             where=str(path),
-            hint="taciturn serve bob.toml --new-token NAME makes it",
+            hint=Hint("taciturn serve with {new_token} makes it"),
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None

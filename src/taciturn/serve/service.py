@@ -148,7 +148,7 @@ def callers_of(config: PartyConfig) -> Callers:
             "the file does not say who may ask for scores",
             setting="tokens",
             hint=Hint(
-                "write {tokens} and run taciturn serve bob.toml --new-token NAME; or {callers_ca}",
+                "write {tokens} and run taciturn serve with {new_token}; or write {callers_ca}",
                 tokens="bob.callers.toml",
             ),
         )
