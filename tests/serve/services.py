@@ -154,7 +154,12 @@ def furnish(folder: Path, **settings: dict[str, Any]) -> Running:
     serve_settings(
         folder,
         "bob",
-        **{"tokens": "callers.toml", "address": "127.0.0.1:0", **settings.get("bob", {})},
+        **{
+            "tokens": "callers.toml",
+            "address": "127.0.0.1:0",
+            "request-seconds": HANG,
+            **settings.get("bob", {}),
+        },
     )
     from taciturn.serve.callers import new_token
 

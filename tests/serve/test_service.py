@@ -312,7 +312,8 @@ def test_a_partner_that_is_away_is_named_and_a_stop_answers_what_is_under_way(fo
         assert reply.headers["retry-after"] == "1"
         running.alice.start()
         running.wait_ready()
-        assert running.score("p0121").status == 200
+        # A busy machine may need more than half a second for the first round.
+        wait_until(lambda: running.score("p0121").status == 200)
         assert running.bob.stop() == 0
     assert "stopping" in running.bob.said()
     assert "Traceback" not in running.bob.said() + running.alice.said()

@@ -15,7 +15,7 @@ import typer
 from taciturn.cli.console import Json, Meter, console, progress_bar
 from taciturn.cli.out import Out, finish, of_party, planned
 from taciturn.cli.watching import Watch, WatchPort, watched_side
-from taciturn.errors import ConfigError, PeerStopped, shown_by
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
@@ -342,6 +342,28 @@ def shown(
         with handshake_reasons(failed if listens else None, for_good=True):
             publish = meter.publish if meter.watched else unpublished
             yield Callbacks(announce, meter.observe, meter.progress, publish)
+
+
+@contextmanager
+def again_on_both(command: str, peer: str) -> Iterator[None]:
+    """Says after a stop of a command that stores nothing what comes next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
+        raise
+    except PeerStopped as problem:
+        raise PeerStopped(
+            problem.message,
+            where=problem.where,
+            hint="fix what it reports, then run both sides again",
+        ) from None
+    except PeerAbsent as problem:
+        raise PeerAbsent(
+            problem.message,
+            where=problem.where,
+            hint=f"run taciturn {command} on both sides, {peer}'s too, at about the same time",
+        ) from None
 
 
 @contextmanager

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,8 +12,8 @@ import typer
 
 from taciturn.cli.align import Normalise
 from taciturn.cli.console import show
-from taciturn.cli.party import shown, stoppable
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
+from taciturn.cli.party import again_on_both, shown, stoppable
+from taciturn.errors import ConfigError, shown_by
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
@@ -123,7 +120,7 @@ def predict(
             threshold=threshold,
         )
 
-    again = _again(settings.peer)
+    again = again_on_both("predict", settings.peer)
     with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
         answer = run(settings, read, callbacks)
     scored = answer.rows()
@@ -133,28 +130,6 @@ def predict(
     if settings.role == "bob" and (out is None or not json):
         result = replace(result, scores=scored)
     show(result, json, prediction_blocks)
-
-
-@contextmanager
-def _again(peer: str) -> Iterator[None]:
-    """Says after a stop what comes next."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
-        raise
-    except PeerStopped as problem:
-        raise PeerStopped(
-            problem.message,
-            where=problem.where,
-            hint="fix what it reports, then run both sides again",
-        ) from None
-    except PeerAbsent as problem:
-        raise PeerAbsent(
-            problem.message,
-            where=problem.where,
-            hint=f"run taciturn predict on both sides, {peer}'s too, at about the same time",
-        ) from None
 
 
 def _csv(rows: tuple[ScoredRow, ...]) -> str:

@@ -101,12 +101,12 @@ def _serve_bob(settings: PartyConfig, model: Path) -> None:
     with (
         listening_socket(settings) as taken,
         shown(settings) as callbacks,
-        service_of(settings, model, callbacks) as service,
+        service_of(settings, model, callbacks) as app,
     ):
         way = "http" if context is None else "https"
         host, port = taken.getsockname()[:2]
         callbacks.announce(f"callers reach the service at {way}://{host}:{port}")
-        run_server(service.app, taken, context)
+        run_server(app, taken, context)
         callbacks.announce("stopping")
 
 

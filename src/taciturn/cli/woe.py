@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +11,9 @@ import typer
 from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import Out, Plan, finish, of_party, planned, simulated
-from taciturn.cli.party import shown, stoppable
+from taciturn.cli.party import again_on_both, shown, stoppable
 from taciturn.cli.simulate import untrained, write_page
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
+from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_private
 
@@ -112,7 +109,7 @@ def _weigh(
     from taciturn.report.woe import woe_blocks, woe_page
 
     config = PartyConfig.read(party)
-    again = _again(config.peer)
+    again = again_on_both("woe", config.peer)
     with shown_by(config.face), stoppable(), again, shown(config) as callbacks:
         result = weigh(config, OwnChoice(*chosen), callbacks)
     made = datetime.now(UTC).isoformat(timespec="seconds")
@@ -138,25 +135,3 @@ def _refuse_settings(settings: dict[str, Any]) -> None:
             setting=name,
             hint=Hint("leave {" + name + "} out; with a party's file its own settings hold"),
         )
-
-
-@contextmanager
-def _again(peer: str) -> Iterator[None]:
-    """Says after a stop what comes next."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
-        raise
-    except PeerStopped as problem:
-        raise PeerStopped(
-            problem.message,
-            where=problem.where,
-            hint="fix what it reports, then run both sides again",
-        ) from None
-    except PeerAbsent as problem:
-        raise PeerAbsent(
-            problem.message,
-            where=problem.where,
-            hint=f"run taciturn woe on both sides, {peer}'s too, at about the same time",
-        ) from None

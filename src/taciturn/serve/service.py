@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from taciturn.data.files import MISSING
 from taciturn.deploy.agreed import peer_keys
@@ -31,19 +30,6 @@ from taciturn.serve.scorer import Scorer, ServiceLimits
 
 if TYPE_CHECKING:
     from taciturn.serve.app import ScoringApp
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """Bob's service, ready to be run or mounted.
-
-    Args:
-        app: The ASGI application.
-        scorer: What scores, to be told when it is to stop.
-    """
-
-    app: ScoringApp
-    scorer: Scorer
 
 
 @contextmanager
@@ -76,7 +62,7 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
 
 
 @contextmanager
-def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[Service]:
+def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[ScoringApp]:
     """Bob's side: the application, and the desk that looks for Alice.
 
     Args:
@@ -129,11 +115,9 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
             "request_rows": serve.request_rows,
         }
         held.callback(scorer.close)
-        # Its lines are many: to the file alone.
-        log = _request_log(config)
         desk.start()
-        yield Service(ScoringApp(scorer, callers, about, log), scorer)
-        scorer.stopping = True
+        # Lines of requests are many: to the file alone.
+        yield ScoringApp(scorer, callers, about, Log.of(config, silent))
 
 
 def callers_of(config: PartyConfig) -> Callers:
@@ -162,7 +146,3 @@ def _standing(config: PartyConfig, model: Path) -> StandingModel:
 
 def _usage(config: PartyConfig, salt: bytes | None = None) -> Usage:
     return Usage(config.path(config.serve.usage_file(config.role)), salt)
-
-
-def _request_log(config: PartyConfig) -> Callable[..., Any]:
-    return Log.of(config, silent)

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast
 
 import numpy as np
 
@@ -131,11 +130,6 @@ class Desk:
         """Begins to look for Alice."""
         self._thread.start()
 
-    @property
-    def waiting(self) -> int:
-        """How many jobs wait."""
-        return len(self._jobs)
-
     def submit(self, job: Job) -> None:
         """Puts a job in line."""
         if self.failure is not None or self._stop.is_set():
@@ -180,8 +174,7 @@ class Desk:
             _refuse(job, "the partner is not connected")
 
     def _stay(self, meeting: Meeting) -> None:
-        program = self._model.open_bob(KeyedEntropy.from_system())
-        requester = cast(Requester, meeting.run(program))
+        requester = meeting.run(self._model.open_bob(KeyedEntropy.from_system()))
         self._session.met()
         self._session.say("serving")
         self.seen.connected, self.seen.reason = True, ""

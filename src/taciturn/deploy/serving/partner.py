@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -28,19 +27,15 @@ from taciturn.rng import KeyedEntropy
 
 @dataclass(slots=True)
 class Served:
-    """What a partner has done so far, for whoever watches.
+    """What a partner has done so far.
 
     Args:
         rounds: How often she was asked.
         rows: How many scores she gave.
-        refused: How many rows she refused, by verdict.
-        connected: Whether Bob is there.
     """
 
     rounds: int = 0
     rows: int = 0
-    refused: int = 0
-    connected: bool = False
 
 
 class ScoreCount:
@@ -150,7 +145,7 @@ class ScorePartner:
         """Serves until ``end`` or ``interrupt``."""
         self._session.say("standing by")
         try:
-            self._session.run(self._stay, self._away)
+            self._session.run(self._stay)
         except KeyboardInterrupt:
             # Of ``interrupt``: the peer has been told.
             if not self._stop.is_set():
@@ -171,15 +166,10 @@ class ScorePartner:
         if self._waiting:
             raise KeyboardInterrupt
 
-    def _away(self, reason: str) -> None:
-        self.served.connected = False
-
     def _stay(self, meeting: Meeting) -> None:
-        program = self._model.open_alice(KeyedEntropy.from_system())
-        responder = cast(Responder, meeting.run(program))
+        responder = meeting.run(self._model.open_alice(KeyedEntropy.from_system()))
         self._session.met()
         self._session.say("serving")
-        self.served.connected = True
         while responder.rounds < ROUNDS and not self._stop.is_set():
             asked = meeting.run(responder.asked())
             with self._busy():
@@ -210,7 +200,6 @@ class ScorePartner:
                 setting="scores_per_row",
                 hint="nothing was sent; the next round says which rows are left",
             )
-        self.served.refused += len(asked.ids) - len(due)
         if len(due):
             meeting.run(responder.give(asked, due, values[due]))
             self.served.rows += len(due)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from taciturn.data.normalisation import NONE
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.used_model import UsedModel
-from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.callbacks import Callbacks, silent
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import OutputError, PeerAbsent, TaciturnError
 from taciturn.numerics.whitening import Whitening
@@ -26,6 +27,10 @@ from taciturn.protocol.serving import HEADROOM_BITS, ROW_ANSWERS, meet_standing,
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.together import together
 from taciturn.rng import Entropy
+
+if TYPE_CHECKING:
+    from taciturn.protocol.alice.serve import Responder
+    from taciturn.protocol.bob.serve import Requester
 
 # How long a side looks for the other before it looks whether it is to stop.
 LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
@@ -114,8 +119,8 @@ class StandingModel:
         if self.used.model.sealed and not self._shares_all:
             require_hidden(self.used.alice_share, self.used.terms, self.size)
 
-    def open_alice(self, entropy: Entropy) -> Program[object]:
-        """Her first words; gives a ``protocol.alice.serve.Responder``."""
+    def open_alice(self, entropy: Entropy) -> Program[Responder]:
+        """Her first words."""
         # Each side loads its own programs only.
         from taciturn.protocol.alice.circle import join_circle
         from taciturn.protocol.alice.serve import (
@@ -145,8 +150,8 @@ class StandingModel:
         yield from answers.open(hello)
         return Responder(answers, masks)
 
-    def open_bob(self, entropy: Entropy) -> Program[object]:
-        """His first words; gives a ``protocol.bob.serve.Requester``."""
+    def open_bob(self, entropy: Entropy) -> Program[Requester]:
+        """His first words."""
         from taciturn.protocol.bob.circle import gather_circle
         from taciturn.protocol.bob.partners import Partners
         from taciturn.protocol.bob.serve import (
@@ -208,7 +213,7 @@ class StandingSession:
         self.log, self._stop = self._session.log, stop
         self._pause, self._said, self._silent_until = FIRST_PAUSE_SECONDS, "", 0.0
 
-    def run(self, stay: Callable[[Meeting], None], away: Callable[[str], None]) -> None:
+    def run(self, stay: Callable[[Meeting], None], away: Callable[[str], None] = silent) -> None:
         """Meets the peer, stays with it, and meets it again when it was lost.
 
         Args:

@@ -29,7 +29,7 @@ from taciturn.rng import SystemEntropy
 
 SALT_BYTES = 16
 # How long another program's count is waited for.
-_BUSY_SECONDS = 5.0
+_BUSY_SECONDS = 15.0
 _CHUNK = 500
 _KNOWN = "select tag, day, today, ever from counts where who = ? and tag in"
 _SCHEMA = """
