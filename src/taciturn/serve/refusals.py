@@ -39,7 +39,9 @@ REASONS: Mapping[str, Reason] = {
         415, "the body is not JSON by its header", "send Content-Type: application/json"
     ),
     "not-json": Reason(
-        400, "the body is not JSON", "NaN and Infinity are none either: leave a value out, or null"
+        400,
+        "the body is not JSON",
+        "NaN and Infinity are none either: send null for what is missing",
     ),
     "wrong-request": Reason(
         422, "the request is not one that this path takes", "see /openapi.json"
