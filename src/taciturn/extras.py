@@ -20,6 +20,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
         "jinja2": "3.1",
         "markupsafe": "3.0",
         "matplotlib": "3.10",
+        "python-flint": "0.7",
         "scikit-learn": "1.6",
         "scipy": "1.14",
     },
@@ -37,6 +38,7 @@ MODULES = {
     "grpcio": "grpc",
     "dp-accounting": "dp_accounting",
     "mlflow-skinny": "mlflow",
+    "python-flint": "flint",
 }
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 import taciturn
 from taciturn.audit.bob_seat import bob_view, examine_columns
 from taciturn.audit.columns import Truth, controls, judge_columns
-from taciturn.column_attacks.base import ColumnEstimate, KnownRows
+from taciturn.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
 from taciturn.column_attacks.prediction import PredictionAttack
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
@@ -92,9 +92,14 @@ def test_an_estimate_without_names_is_judged_up_to_a_linear_map_on_other_rows():
     truth = table(coins.fork("x").uniform((60, 3)), "a", "b", "c")
     turned = truth.values @ coins.fork("turn").uniform((3, 3)) + 2
     nothing = KnownRows.none(3)
-    assert judge_columns("x", ColumnEstimate(turned, named=False), truth, nothing).recovered == 1
+    assert (
+        judge_columns(
+            "x", ColumnEstimate(turned, ambiguity=Ambiguity.LINEAR), truth, nothing
+        ).recovered
+        == 1
+    )
     noise = coins.fork("noise").uniform((60, 3))
-    blind = judge_columns("x", ColumnEstimate(noise, named=False), truth, nothing)
+    blind = judge_columns("x", ColumnEstimate(noise, ambiguity=Ambiguity.LINEAR), truth, nothing)
     assert blind.r2 is not None
     assert blind.r2 < 0.1
 
@@ -194,7 +199,8 @@ def test_the_words_name_the_best_attack_and_the_better_control():
     findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(1))
     leaks, words = conclude_columns(findings.controls, findings.attacks)
     assert leaks
-    assert "known rows tells Bob" in words
+    best = max(findings.attacks, key=lambda attack: attack.recovered)
+    assert best.name in words
 
 
 # --- mutual, in which nothing is opened -------------------------------------------------------
@@ -213,6 +219,8 @@ def test_mutual_leaves_no_attack_anything_to_work_with(length):
             "anchored",
             "gram",
             "discrete",
+            "lattice",
+            "integer-columns",
             "prediction",
         }
     assert record["ledger"]["columns"]["scores_per_row"] == 0
@@ -262,16 +270,9 @@ def test_a_check_advises_alice():
     assert seat["level"] == "leaks"
     assert seat["leaks"]
     assert seat["rehearsed_passes"] == 6
-    assert seat["safe_passes"] < 6
+    assert "safe_passes" not in seat
     assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
     assert any("mutual" in words for words in seat["advice"])
-
-
-def test_a_check_says_that_more_passes_are_agreed_than_were_rehearsed():
-    options = {**SMALL, "passes": 40}
-    seat = taciturn.check(**options, mechanism="none", seat="bob").bob_seat
-    assert seat is not None
-    assert seat.advice[0].startswith("passes 40 is agreed on, and 30 were rehearsed")
 
 
 def test_a_check_of_mutual_says_what_is_opened():
@@ -282,7 +283,6 @@ def test_a_check_of_mutual_says_what_is_opened():
         "the training opens no score of yours to Bob; each joint prediction opens one of each row",
     )
     assert seat.level == CLEAR
-    assert seat.safe_passes == seat.rehearsed_passes
 
 
 def test_a_check_of_alices_seat_has_no_other():

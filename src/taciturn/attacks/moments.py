@@ -49,7 +49,6 @@ class MomentsAttack(Attack):
 
     Args:
         most_rows: Beyond so many rows no lattice is reduced.
-        visits: The limit on the reduction of a lattice.
     """
 
     name = "moments"
@@ -57,7 +56,6 @@ class MomentsAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.MOMENTS})
 
     most_rows: int = 64
-    visits: int = 60_000
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Proves what it can, and guesses the rest."""
@@ -67,7 +65,7 @@ class MomentsAttack(Attack):
         progress(1, 3)
         # Where others' columns are in them, later sums follow from no labelling alone.
         passes = len(seen) if view.complete else 1
-        solver = Solver(first, self.most_rows, self.visits, passes)
+        solver = Solver(first, self.most_rows, passes)
         labels = solver.solve()
         progress(2, 3)
         scores = _odds(first, seen)

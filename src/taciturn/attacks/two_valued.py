@@ -25,8 +25,8 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
-from taciturn.attacks.lattice import Reduced, reduce_basis
 from taciturn.attacks.slopes import FirstPass
+from taciturn.numerics.lattice import Reduced, reduce_basis
 
 # Standard deviations of the roundings that a sum may be off by.
 _DEVIATIONS = 6.0
@@ -40,7 +40,7 @@ _WIDTH, _CHECKED = 1000, 8
 _GRAIN = 16
 _LARGEST_ENTRY = 2.0**36
 _BOX_ITERATIONS = 20_000
-_VISITS_PER_WORK_UNIT, _WORK_OF_PLANES = 20.0, 50.0
+_ENTRIES_PER_WORK_UNIT, _WORK_OF_PLANES = 100.0, 50.0
 # The entropy of a random rounding, on average over what is rounded.
 _BITS_OF_A_ROUNDING = 0.5 / np.log(2.0)
 # How exact the other party's floating-point slopes are at least.
@@ -67,7 +67,6 @@ class Solver:
     Args:
         first: The sums.
         most_rows: Beyond so many rows no lattice is reduced.
-        visits: The limit on its reduction.
         passes: How many sums of each column there are in all.
         limited: A limit ended it.
         work: In the units of ``LabelGuess``.
@@ -76,7 +75,6 @@ class Solver:
 
     first: FirstPass
     most_rows: int
-    visits: int
     passes: int = 1
     limited: bool = False
     work: float = 0.0
@@ -178,10 +176,8 @@ class Solver:
         rows = len(self.first.table)
         entries = np.rint(_GRAIN * weight * self.first.table).astype(np.int64)
         basis = np.hstack([_GRAIN * np.eye(rows, dtype=np.int64), entries])
-        lattice = reduce_basis(basis, self.visits)
-        self.work += lattice.visits / _VISITS_PER_WORK_UNIT
-        self.limited |= not lattice.complete
-        return lattice
+        self.work += rows**2 / _ENTRIES_PER_WORK_UNIT
+        return reduce_basis(basis)
 
     def _checked(self, values: LabelArray) -> Labelling | None:
         """The labelling with what it proves; None where a sum is off."""

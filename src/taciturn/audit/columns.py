@@ -5,9 +5,11 @@ standard deviation; one of a category (a group of one-hot columns, or a column o
 the estimate names the right one. ``r2`` is the mean over her numeric columns. Rows that the attack
 knew are not judged.
 
-An estimate whose columns have no names (``ColumnEstimate.named``) is hers up to a linear map. The
-judge fits that map on every second row and judges the others: the figure then says what is left to
-be known, columns times columns numbers, and a few known rows would give those.
+An estimate may leave something open (``Ambiguity``): which of its columns is which of hers and its
+sign, also unit and offset, or a whole linear map. The judge settles that on every second row and
+judges the others: the figure then says what is left to be known, and a few known rows would give
+it. The controls have at least as much freedom: their best constants are those of the rows judged,
+and their regression is a linear map fitted on every second row.
 
 **Guarantee.** ``recovered_low`` and ``recovered_high`` are the exact (Clopper-Pearson) 95 %
 interval of the share of values recovered.
@@ -22,9 +24,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.column_attacks.base import ColumnEstimate, KnownRows
+from taciturn.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.results.columns import ColumnControl, ColumnScore
@@ -103,10 +106,15 @@ class Truth:
         """The mean share of variance explained, over numeric columns; None where there is none."""
         if not len(self.numeric):
             return None
-        hers = self.values[rows][:, self.numeric]
-        error = np.sum((estimate[:, self.numeric] - hers) ** 2, axis=0)
+        return float(np.mean(self.fits(estimate, rows)[self.numeric]))
+
+    def fits(self, estimate: FloatArray, rows: IndexArray) -> FloatArray:
+        """The share of each column's variance that an estimate of some rows explains."""
+        hers = self.values[rows]
+        error = np.sum((estimate - hers) ** 2, axis=0)
         varies = np.sum((hers - hers.mean(axis=0)) ** 2, axis=0)
-        return float(np.mean(1.0 - error / np.maximum(varies, 1e-300)))
+        fits: FloatArray = 1.0 - error / np.maximum(varies, 1e-300)
+        return np.where(varies > 0, fits, -np.inf)
 
 
 def _categories(values: FloatArray, places: list[int]) -> list[IndexArray]:
@@ -137,11 +145,7 @@ def judge_columns(
     >>> score.r2, score.recovered, round(score.recovered_low, 3)
     (1.0, 1.0, 0.832)
     """
-    rows = np.setdiff1d(np.arange(len(truth.values)), known.rows)
-    values = np.nan_to_num(estimate.values, nan=0.0, posinf=0.0, neginf=0.0)
-    if not estimate.named:
-        fitted, rows = rows[0::2], rows[1::2]
-        values = _mapped(values, truth.values, fitted)
+    values, rows = settled(estimate, truth, known)
     right = truth.recovered(values[rows], rows)
     low, high = clopper_pearson(int(right.sum()), max(1, right.size))
     return ColumnScore(
@@ -154,8 +158,54 @@ def judge_columns(
         seconds=seconds,
         values=right.size,
         remark=estimate.remark,
+        ambiguity=estimate.ambiguity.value,
         limited=estimate.limited or None,
     )
+
+
+def settled(
+    estimate: ColumnEstimate, truth: Truth, known: KnownRows
+) -> tuple[FloatArray, IndexArray]:
+    """An estimate with nothing left open, of all rows; and the rows that it may be judged by."""
+    rows = np.setdiff1d(np.arange(len(truth.values)), known.rows)
+    values = np.nan_to_num(estimate.values, nan=0.0, posinf=0.0, neginf=0.0)
+    if estimate.ambiguity is Ambiguity.NONE:
+        return values, rows
+    fitted, rows = rows[0::2], rows[1::2]
+    if estimate.ambiguity is Ambiguity.LINEAR:
+        return _mapped(values, truth.values, fitted), rows
+    return _matched(values, truth.values, fitted, estimate.ambiguity), rows
+
+
+def _matched(
+    values: FloatArray, truth: FloatArray, fitted: IndexArray, ambiguity: Ambiguity
+) -> FloatArray:
+    """Each of her columns by a column of the estimate: those that agree best in some rows.
+
+    The sign is that of the agreement; unit and offset are fitted too where they are left open. Her
+    columns beyond those of the estimate are guessed to be constant.
+    """
+    guessed = np.tile(truth[fitted].mean(axis=0), (len(truth), 1))
+    agreement = _correlations(values[fitted], truth[fitted])
+    for own, hers in zip(*linear_sum_assignment(-np.abs(agreement)), strict=True):
+        column = values[:, own]
+        if ambiguity is Ambiguity.SCALE:
+            inputs = np.column_stack([column, np.ones(len(column))])
+            factors = np.linalg.lstsq(inputs[fitted], truth[fitted, hers], rcond=None)[0]
+            guessed[:, hers] = inputs @ factors
+        else:
+            guessed[:, hers] = np.where(agreement[own, hers] < 0, -1.0, 1.0) * column
+    return guessed
+
+
+def _correlations(values: FloatArray, truth: FloatArray) -> FloatArray:
+    """Of each column of the one with each of the other; 0 where one does not vary."""
+    centred = [part - part.mean(axis=0) for part in (values, truth)]
+    lengths = [np.linalg.norm(part, axis=0) for part in centred]
+    left, right = (
+        part / np.where(size > 0, size, 1.0) for part, size in zip(centred, lengths, strict=True)
+    )
+    return np.asarray(left.T @ right, dtype=np.float64)
 
 
 def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatArray:

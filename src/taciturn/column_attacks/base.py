@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -40,21 +41,28 @@ class KnownRows:
         return cls(np.empty(0, dtype=np.int64), np.empty((0, columns)))
 
 
+class Ambiguity(Enum):
+    """What an estimate leaves open, which the judge settles (``taciturn.audit.columns``)."""
+
+    NONE = "none"
+    SIGN = "order and sign of columns"
+    SCALE = "order, unit and offset of columns"
+    LINEAR = "a linear map"
+
+
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
     """An estimate of Alice's columns.
 
     Args:
-        values: One row for each of hers. Named: one column for each of hers, at her scale. Not
-            named: any number of columns, from which hers follow by a linear map that the attack
-            does not know and the judge fits (``taciturn.audit.columns``).
-        named: Which of the two.
+        values: One row for each of hers; any number of columns, unless nothing is left open.
+        ambiguity: What is left open.
         remark: One sentence about how it went.
         limited: A limit on its work ended it; without one it might tell more.
     """
 
     values: FloatArray = field(repr=False)
-    named: bool = True
+    ambiguity: Ambiguity = Ambiguity.NONE
     remark: str = ""
     limited: bool = False
 

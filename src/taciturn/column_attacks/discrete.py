@@ -23,7 +23,7 @@ import warnings
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
+from taciturn.column_attacks.base import Ambiguity, ColumnAttack, ColumnEstimate, KnownRows
 from taciturn.column_attacks.linear import whitened
 from taciturn.column_attacks.scores import Batches, Visits, table_scores
 from taciturn.errors import counted
@@ -72,7 +72,7 @@ class DiscreteAttack(ColumnAttack):
         columns = _columns(whitened(scores, view.columns))
         remark = f"{counted(columns.shape[1], 'column')} of few values in the span of the scores"
         # Where there is none, what is left to the judge's map is a constant: the mean.
-        return ColumnEstimate(columns, named=False, remark=remark)
+        return ColumnEstimate(columns, ambiguity=Ambiguity.LINEAR, remark=remark)
 
 
 def _named(kinds: IndexArray, remark: str) -> ColumnEstimate:
@@ -81,7 +81,7 @@ def _named(kinds: IndexArray, remark: str) -> ColumnEstimate:
     common = labels[np.argsort(-counts, kind="stable")][:MOST_KINDS]
     indicators = (kinds[:, None] == common).astype(np.float64)
     words = f"{counted(len(labels), 'kind')} of rows by {remark}"
-    return ColumnEstimate(indicators, named=False, remark=words)
+    return ColumnEstimate(indicators, ambiguity=Ambiguity.LINEAR, remark=words)
 
 
 # --- equal scores -----------------------------------------------------------------------------

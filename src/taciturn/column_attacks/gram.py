@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
+from taciturn.column_attacks.base import Ambiguity, ColumnAttack, ColumnEstimate, KnownRows
 from taciturn.column_attacks.linear import ridge, whitened
 from taciturn.column_attacks.motion import follow
 from taciturn.column_attacks.scores import Batches, Visits, table_scores
@@ -37,7 +37,9 @@ class GramAttack(ColumnAttack):
         factor, limited = _factor(view)
         if not known.count:
             remark = "up to a linear map, which the judge fits on every second row"
-            return ColumnEstimate(factor, named=False, remark=remark, limited=limited)
+            return ColumnEstimate(
+                factor, ambiguity=Ambiguity.LINEAR, remark=remark, limited=limited
+            )
         # Followed weights leave errors in the factor: there is more to it than its size.
         columns = view.columns if view.directions else known.count + 1
         return ColumnEstimate(ridge(factor, known, columns), limited=limited)

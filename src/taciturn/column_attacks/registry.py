@@ -6,11 +6,15 @@ from taciturn.column_attacks.anchored import AnchoredAttack
 from taciturn.column_attacks.base import ColumnAttack
 from taciturn.column_attacks.discrete import DiscreteAttack
 from taciturn.column_attacks.gram import GramAttack
+from taciturn.column_attacks.integer_columns import IntegerColumnsAttack
+from taciturn.column_attacks.lattice import LatticeAttack
 from taciturn.column_attacks.prediction import PredictionAttack
 
 COLUMN_ATTACKS: tuple[ColumnAttack, ...] = (
     AnchoredAttack(),
     GramAttack(),
     DiscreteAttack(),
+    LatticeAttack(),
+    IntegerColumnsAttack(),
     PredictionAttack(),
 )

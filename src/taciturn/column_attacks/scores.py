@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, FloatArray, IndexArray
+from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.view.bob_view import BobView
 
 LEAST_NOISE = 1e-6
 """The variance that a score is taken to have beside what is known of it: fixed-point rounding."""
+
+# Integers up to two to this are float64's.
+_MOST_BITS = 53
 
 
 def noise_of(view: BobView) -> float:
@@ -25,6 +28,21 @@ def noise_of(view: BobView) -> float:
 def table_scores(view: BobView) -> FloatArray:
     """The scores of the passes of a whole-table training, rows by passes."""
     return np.stack([event.scores for event in view.directions], axis=1)
+
+
+def integer_scores(view: BobView) -> IntArray:
+    """The same as integers, in their own unit, or in the least that float64 has for all of them.
+
+    Scores are products of fixed-point numbers: whole multiples of a power of two.
+    """
+    scores = table_scores(view)
+    largest = max(float(np.abs(scores).max(initial=0.0)), 2.0**-_MOST_BITS)
+    room = _MOST_BITS - int(np.ceil(np.log2(largest)))
+    for bits in range(room):
+        scaled = np.ldexp(scores, bits)
+        if (scaled == np.rint(scaled)).all():
+            break
+    return np.rint(scaled).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)

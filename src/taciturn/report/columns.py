@@ -28,16 +28,23 @@ from taciturn.results.columns import (
 from taciturn.results.looks import Separation
 
 ABOVE = "▲"
-TITLE = "What Bob can tell of Alice's columns"
-PERMUTED = "Her rows permuted against his before training: what the protocol alone tells"
+TITLE = "How well Bob can reconstruct Alice's columns"
+PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
 SINGLE = "What Bob can tell of a single Alice's scores"
 COLUMN_WORDS = (
-    "The share of her values that an attack has to within a tenth of their column's deviation, or "
-    "in the right category, and R2, the mean over her numeric columns. The controls see no score: "
-    "mean takes the best constant of each column, regression all that Bob has. Rows he knew are "
-    "not judged; with none known, the judge names the columns by a linear map fitted on every "
-    "second row."
+    "Recovered: share of her values that the attack has to within a tenth of the column's standard "
+    "deviation, or in the right category. R2 is the mean over her numeric columns. The controls "
+    "see no score: mean takes the best constant of each column, regression uses all that Bob has. "
+    "Rows that Bob knew are not judged. Up to: what the attack leaves open (sign: order and signs "
+    "of columns; unit: also unit and offset; linear: a linear map); the judge settles it on every "
+    "second row and judges the others."
 )
+_LEFT_OPEN = {
+    "none": NONE,
+    "order and sign of columns": "sign",
+    "order, unit and offset of columns": "unit",
+    "a linear map": "linear",
+}
 
 
 def seat_blocks(seat: BobSeat) -> list[Block]:
@@ -99,7 +106,7 @@ def seat_section(seat: BobSeat) -> Section:
 
 def column_scores(findings: ColumnFindings, caption: str) -> Table:
     """Column attacks below the controls."""
-    headings = ["", "known rows", "recovered", "95 % interval", "R2", "time"]
+    headings = ["", "known rows", "recovered", "95 % interval", "R2", "up to", "time"]
     controls: list[tuple[Words, ...]] = [
         (
             Span(f"{one.name} (control)", "muted"),
@@ -107,6 +114,7 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
             share(one.recovered),
             NONE,
             _fit(one.r2),
+            NONE,
             NONE,
         )
         for one in findings.controls
@@ -118,6 +126,7 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
             share(one.recovered),
             interval(one.recovered_low, one.recovered_high),
             _fit(one.r2),
+            _LEFT_OPEN.get(one.ambiguity, one.ambiguity),
             f"{one.seconds:.2f}\u00a0s",
         )
         for one in findings.attacks
@@ -157,10 +166,7 @@ def _rank(one: ColumnScore | ColumnControl) -> tuple[float, float]:
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
     """What a check says of Bob's seat, with advice to Alice."""
-    advice: dict[str, Words] = {
-        "rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs; "
-        f"{rehearsed.safe_passes} of them told no attack of ours more than the controls"
-    }
+    advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
     for number, words in enumerate(rehearsed.advice, start=1):
         advice[f"for Alice, {number}"] = words
     return [

@@ -36,8 +36,9 @@ class ColumnScore:
 
     ``r2`` is the mean over her numeric columns, None where she has none. ``recovered`` is the share
     of her values within a tenth of their column's standard deviation, or of the right category; its
-    ends are those of a 95 % interval. ``limited`` says that a limit on its work ended the attack,
-    and is absent otherwise.
+    ends are those of a 95 % interval. ``ambiguity`` is what the attack leaves open, which the judge
+    settled on other rows. ``limited`` says that a limit on its work ended the attack, and is absent
+    otherwise.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ColumnScore:
     seconds: float
     values: float
     remark: str = ""
+    ambiguity: str = "none"
     limited: bool | None = field(default=None, metadata=OMITTED)
 
 
@@ -75,14 +77,13 @@ class ExposedColumn:
 class ColumnRehearsal:
     """What ``taciturn check`` says of Bob's seat before any training, for Alice.
 
-    ``safe_passes`` is the most passes or epochs, of those that were looked at, after which no
-    attack had told more than the controls; ``exposed`` are the columns that are told best.
+    ``exposed`` are the columns that an attack reconstructs best. No number of passes is called
+    safe: an attack that is not known here may need fewer.
     """
 
     findings: ColumnFindings = field(metadata=INLINE)
     level: str
     rehearsed_passes: int
-    safe_passes: int
     exposed: tuple[ExposedColumn, ...]
     advice: tuple[str, ...]
 
@@ -178,14 +179,15 @@ def conclude_columns(
     above = [one for one in attacks if is_above(one, known)]
     without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
-        # One that needs no help of the judge's is named first.
-        best = max(above, key=lambda one: (one.known_rows > 0, one.recovered, one.r2 or 0.0))
+        # Of equal ones, the one that leaves less open.
+        best = max(above, key=lambda one: (one.recovered, one.ambiguity == "none", one.r2 or 0.0))
         fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
+        left = "" if best.ambiguity == "none" else f", up to {best.ambiguity}"
         return True, (
-            f"{best.name} with {counted(round(best.known_rows), 'known row')} tells Bob "
-            f"{100 * best.recovered:.1f} % of {best.values:,.0f} values of Alice's columns (95 % "
-            f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); "
-            f"the better control: {without}."
+            f"Bob reconstructs {100 * best.recovered:.1f} % of {best.values:,.0f} values of "
+            f"Alice's columns by {best.name} with {_known(best)}{left} (95 % interval "
+            f"{100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); the better "
+            f"control: {without}."
         )
     if not attacks:
         return False, (
@@ -196,6 +198,10 @@ def conclude_columns(
         f"No column attack of ours told more than the controls ({without}). That is not a proof of "
         "safety."
     )
+
+
+def _known(attack: ColumnScore) -> str:
+    return counted(round(attack.known_rows), "known row") if attack.known_rows else "no known row"
 
 
 def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
