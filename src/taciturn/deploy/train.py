@@ -492,7 +492,7 @@ class Trainer(Side):
         # Only who pays for releases loads what counts them.
         from taciturn.deploy.ledger_book import ledger_book, spending
 
-        paid, session = ledger_book(self.config), past.meta.nonce.hex()
+        paid, session = ledger_book(self.config), past.meta.charge_name
 
         def spent() -> Spending:
             # Anew each time: by then labels may have been flipped.
@@ -515,25 +515,27 @@ class Trainer(Side):
         rows = [(train.ids, counts.per_row)]
         if held_out is not None:
             rows.append((held_out.ids, counts.per_held_out_row))
-        return Charge(tuple(rows), past.meta.nonce.hex())
+        return Charge(tuple(rows), past.meta.charge_name)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
         past = None if fresh else kept.journal.resume()
-        if past is None:
-            # Of one that began in time the rest may follow later.
-            require_begun_in_time(self.config)
-            coins = KeyedEntropy.from_system().key
-            kept.clear()
-            self.log("session started")
-            return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
-        changed = changed_facts(past.meta, facts)
+        changed = [] if past is None else changed_facts(past.meta, facts)
         if changed:
             raise StateError(
                 "these have changed since the session started: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
                 hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
             )
+        if past is None or past.met_nobody:
+            # Of one that began in time the rest may follow later.
+            require_begun_in_time(self.config)
+            kept.clear()
+            self.log("session started")
+            # Randomness of a journal that has met nobody may have been used since, if the journal
+            # is a copy that was put back. Its name stays: a peer may have noted it already.
+            nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
+            return kept.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
         sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
         self.log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
         return past
