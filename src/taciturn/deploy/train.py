@@ -32,7 +32,7 @@ from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
-from taciturn.deploy.keep import Kept, boot, state_folder
+from taciturn.deploy.keep import Kept, boot, locked_state_folder, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures, Log
 from taciturn.deploy.model_file import keep_scores, model_share, save_model, suspected_wraps
@@ -332,9 +332,11 @@ class Trainer(Side):
 
     def _conduct(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         """Meets the peer and works with it until the end; the result of that."""
-        self.bulletin.begin(self._setup())
-        with self.bulletin.running():
-            return self._met(record, fresh)
+        # First of all: the files of a training that runs are not this start's to write.
+        with locked_state_folder(self.config):
+            self.bulletin.begin(self._setup())
+            with self.bulletin.running():
+                return self._met(record, fresh)
 
     def _met(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         self._require_accepted()
