@@ -110,6 +110,7 @@ _FREE_LIMITS = {
     "scores_per_row",
     "scores",
     "accept_leak",
+    "accept_flips_key",
     "budget_total",
     "ledger",
 }
