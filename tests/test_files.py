@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import OutputError
-from taciturn.files import require_writable, write_text
+from taciturn.files import private_file, require_writable, write_private, write_text
 
 
 def test_trying_leaves_nothing_behind(tmp_path):
@@ -52,3 +52,13 @@ def test_a_file_that_may_only_be_read_is_named(tmp_path):
     there.chmod(0o400)
     with pytest.raises(OutputError, match="Permission denied"):
         require_writable(there)
+
+
+def test_two_that_write_a_private_file_at_once_leave_one_of_the_two_whole(tmp_path):
+    path = tmp_path / "metrics.json"
+    with private_file(path) as stream:
+        stream.write(b"first")
+        write_private(path, "second")
+        assert path.read_bytes() == b"second"
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]

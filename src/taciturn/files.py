@@ -11,6 +11,7 @@ import json
 import math
 import os
 import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -119,12 +120,11 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
     Raises:
         OutputError: It cannot be written.
     """
-    fresh = path.with_name(path.name + ".new")
     with reporting_write_errors(path, kind):
+        # A name of its own, of mode 0600: another program may be writing the same file.
+        descriptor, name = tempfile.mkstemp(".new", f"{path.name}.", path.parent)
+        fresh = Path(name)
         try:
-            # A left-over would keep its mode, and a link would lead elsewhere.
-            fresh.unlink(missing_ok=True)
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as stream:
                 yield stream
                 stream.flush()

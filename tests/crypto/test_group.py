@@ -43,6 +43,8 @@ REFUSED = [
     "ed57ffd8c914fb201471d1c3d245ce3c746fcbe63a3679d51b6a516ebebe0e20",
     "26948d35ca62e643e26a83177332e6b6afeb9d08e4268b650f1f5bbd8d81d371",
     "ec" + "ff" * 30 + "7f",
+    # The highest bit of an element and of the identity, which the library does not look at.
+    *(f"{one[:-2]}{int(one[-2:], 16) | 0x80:02x}" for one in (*MULTIPLES, "00" * 32)),
 ]
 # Appendix A.3: the one-way map after SHA-512.
 ESPRESSO = (

@@ -182,10 +182,13 @@ def test_the_file_is_written_while_nothing_happens(
         board.hear(LinkChanged("alice", "broken"))
         wait_until(lambda: one(text(), "link_up") == 0)
         board.require_written()
-        (tmp_path / "bob.metrics.prom.new").mkdir()
+        # A folder of its name: no file can take its place.
+        with board._writing:
+            file.unlink()
+            file.mkdir()
         with pytest.raises(OutputError):
             wait_until(lambda: board.require_written())
-        (tmp_path / "bob.metrics.prom.new").rmdir()
+        file.rmdir()
     assert one(text(), "exit_code") == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from taciturn.deploy.session import tellable
 from taciturn.deploy.train import Party
 from taciturn.deploy.vault import Vault
 from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import (
     ConnectionLost,
     OutputError,
@@ -82,6 +84,47 @@ def test_an_old_copy_of_the_state_is_refused(folder, role):
     assert any("old copy" in end.message for end in refusals)
     for end in (ends.alice, ends.bob):
         assert isinstance(end, StateError | PeerStopped)
+
+
+def waited_in_vain(folder: Path, role: str, agreement: dict[str, Any]) -> None:
+    """One side alone: it leaves a journal that has met nobody."""
+    path = write_config(folder, role, agreement=agreement, link={"connect-seconds": 0.1})
+    with pytest.raises(PeerAbsent):
+        Party(PartyConfig.read(path), Wire().endpoint(serves=True), Callbacks()).run()
+    write_config(folder, role, agreement=agreement)
+
+
+def charged_sessions(folder: Path, role: str) -> list[str]:
+    """The trainings that a side's budget has counted with its peer."""
+    config = PartyConfig.read(folder / f"{role}.toml")
+    if role == "bob":
+        (account,) = json.loads(config.path(config.privacy.ledger).read_text())["accounts"]
+        return list(account["sessions"])
+    partners = json.loads(config.path(config.privacy.scores).read_text())["partners"]
+    return list(partners["bob"]["sessions"])
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+@pytest.mark.parametrize("name", ["add", "sealed", "mutual"])
+def test_a_copy_from_before_the_first_meeting_draws_anew_and_is_charged_again(folder, name, role):
+    """Put back after a training, while the peer begins anew, it fits: it has met nobody."""
+    for side in ("alice", "bob"):
+        waited_in_vain(folder, side, {**MECHANISMS[name], "epochs": 1})
+    shutil.copytree(state(folder, role), folder / "old")
+    coins = []
+    for fresh in (False, True):
+
+        def act(party: Party, fresh: bool = fresh) -> Any:
+            side = party.config.role
+            return party.run(record=folder / f"{side}.transcript", fresh=fresh and side != role)
+
+        run_both(folder, act=act).records  # noqa: B018
+        coins.append(Transcript.load(folder / f"{role}.transcript").header["coins"][role])
+        shutil.rmtree(state(folder, role))
+        shutil.copytree(folder / "old", state(folder, role))
+    assert coins[0] != coins[1]
+    for side in ("alice", "bob"):
+        assert len(set(charged_sessions(folder, side))) == 2, side
 
 
 @pytest.mark.parametrize("role", ["alice", "bob"])
@@ -189,8 +232,6 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_t
 
 
 def test_the_page_names_every_figure_and_every_event(folder):
-    import json
-
     for role in ("alice", "bob"):
         write_config(folder, role, agreement={**MECHANISMS["add"], "evaluate": "epoch"})
     stopped_midway(folder)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from taciturn.data.tables import LabelTable
-from taciturn.deploy.flip_book import FlipBook, LabelBinding
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.flip_book import FlipBook, LabelBinding, flip_book
 from taciturn.errors import FileError, OutputError, PrivacyError
 from taciturn.privacy.events import LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
@@ -18,9 +20,11 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.rng import KeyedEntropy
+from tests.deploy.sides import write_config
 
 ROWS = 400
 BINDING = LabelBinding("default", bytes(range(32)))
+NO_KEY = LabelBinding("default", b"")
 
 
 def method(epsilon: float = 1.0) -> FlippedLabels:
@@ -102,13 +106,32 @@ def test_the_book_tells_no_true_label_without_its_key(book, labels):
     assert repr(BINDING.key) not in repr(BINDING)
 
 
-def test_under_another_key_the_column_is_compared_and_the_labels_are_bound_anew(book, labels):
+def test_a_book_under_another_key_is_refused_unless_that_key_is_accepted(book, labels, tmp_path):
+    """Without its key nobody can tell whether the labels are those that it has answers for."""
     first = book.release(labels, coins(1))
-    other = LabelBinding("default", bytes(32))
-    assert FlipBook(book.path, method(), other).release(labels, coins(2)) == first
-    corrected = LabelTable(labels.ids, 1 - labels.values)
+    before = book.path.read_bytes()
+    other, third = (LabelBinding("default", bytes([number] * 32)) for number in (0, 1))
+
+    def replaced(accepted: str | None) -> FlipBook:
+        name = {} if accepted is None else {"accept-flips-key": accepted}
+        path = write_config(tmp_path, "bob", data={"label": "default"}, privacy=name)
+        config = PartyConfig.read(path)
+        assert config.path(config.privacy.flips) == tmp_path / "bob.flips.json"
+        return flip_book(config, method(), other.key)
+
+    book.path.rename(tmp_path / "bob.flips.json")
+    for accepted in (None, third.key_name, BINDING.key_name):
+        with pytest.raises(PrivacyError) as refused:
+            replaced(accepted).release(labels, coins(2))
+        assert refused.value.setting == "accept_flips_key"
+        assert (tmp_path / "bob.flips.json").read_bytes() == before
+    assert replaced(other.key_name).release(labels, coins(2)) == first
+    # From here on it is bound to that key, and needs no word.
+    assert replaced(None).release(labels, coins(3)) == first
     with pytest.raises(PrivacyError, match="400 of 400"):
-        FlipBook(book.path, method(), other).release(corrected, coins(3))
+        replaced(None).release(LabelTable(labels.ids, 1 - labels.values), coins(3))
+    # Whoever looks at answers alone has no key.
+    assert replace(book, path=tmp_path / "bob.flips.json", binding=NO_KEY).recall(labels) == first
 
 
 def test_a_book_of_version_1_is_bound_when_it_is_first_used(book, labels):

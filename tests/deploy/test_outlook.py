@@ -131,7 +131,7 @@ def test_labels_become_readable_only_where_bob_says_so(folder, name):
     # She is told, and nothing was begun.
     assert isinstance(ends.alice, PeerStopped)
     assert "labels can be computed" in ends.alice.message
-    assert not (folder / "bob-state").exists()
+    assert not (folder / "bob-state" / "journal").exists()
     # Without a meeting the price and the line that is missing are said too.
     price = foreseen(folder)
     assert price.refused is not None

@@ -273,6 +273,7 @@ def test_one_state_folder_serves_one_process(folder):
     set_up(folder, **MECHANISMS["add"])
     config = PartyConfig.read(folder / "bob.toml")
     started, release = threading.Event(), threading.Event()
+    written: list[str] = []
 
     def hold(event: Event) -> None:
         started.set()
@@ -284,6 +285,7 @@ def test_one_state_folder_serves_one_process(folder):
         try:
             with pytest.raises(StateError, match="another process is using"):
                 party.run()
+            written.append((folder / "bob.metrics.prom").read_text())
         finally:
             release.set()
 
@@ -291,6 +293,8 @@ def test_one_state_folder_serves_one_process(folder):
     thread.start()
     run_both(folder, watch={"bob": Callbacks(observe=hold)}).records  # noqa: B018
     thread.join(HANG)
+    # The files that tell how it goes are the first one's, which runs.
+    assert "taciturn_exit_code" not in written[0]
 
 
 # --- two sides that do not fit -------------------------------------------------------------------

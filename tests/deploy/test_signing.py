@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -18,11 +25,14 @@ from taciturn.deploy.agreed import peer_keys, require_begun_in_time, require_sig
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
+from taciturn.deploy.predict import predict
 from taciturn.deploy.signing import Verifier, block, require_in_time, verified
 from taciturn.deploy.transport.renewal import renew_certificates, request_certificate, sign_request
 from taciturn.doctor.party import look_at_agreement
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.results.doctor import Level
+from taciturn.serve.service import partner_of, service_of
 from tests import tampering
 from tests.tampering import TAMPERINGS, Scene
 
@@ -160,6 +170,44 @@ def test_a_key_of_rsa_signs_too(scene):
         require_signed(scene.config(scene.file(scene.bob, forged), "bob"))
 
 
+def issued(name: str, key: Any, issuer: x509.Name, by: Any, end: datetime) -> x509.Certificate:
+    """A certificate of ten days; one that is not Bob's may sign others."""
+    title = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    return (
+        x509.CertificateBuilder(issuer, title, key.public_key(), x509.random_serial_number())
+        .not_valid_before(end - timedelta(days=10))
+        .not_valid_after(end)
+        .add_extension(x509.BasicConstraints(ca=name != "bob", path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(by, SHA256())
+    )
+
+
+def test_an_intermediate_certificate_vouches_while_it_is_valid(scene):
+    (root,) = x509.load_pem_x509_certificates((scene.folder / "certs" / "ca.pem").read_bytes())
+    files = [(scene.folder / "certs" / name).read_bytes() for name in ("ca.key", "bob.key")]
+    top, own = (load_pem_private_key(data, None) for data in files)
+    key, later = ec.generate_private_key(ec.SECP256R1()), scene.now + timedelta(days=5)
+
+    def signed_under(*ends: datetime) -> AgreementFile:
+        above = [issued("branch", key, root.subject, top, end) for end in ends]
+        chain = [issued("bob", own, above[0].subject, key, later), *above]
+        octets = tuple(one.public_bytes(Encoding.DER) for one in chain)
+        text = scene.file(replace(scene.bob, chain=octets), scene.alice)
+        return AgreementFile.parse(text, "agreement.toml")
+
+    verifier = Verifier.of(scene.credentials("alice"), scene.folder / "certs" / "ca.pem")
+    over = scene.now - timedelta(days=1)
+    # Also beside one that was over; and when it is over today, and was not when Bob signed.
+    for ends in ((later,), (over, later)):
+        assert set(verified(signed_under(*ends), verifier, later + timedelta(days=2))) == {
+            "alice",
+            "bob",
+        }
+    with pytest.raises(SignatureError):
+        verified(signed_under(over), verifier, scene.now)
+
+
 def test_the_doctor_says_whether_it_is_signed(scene):
     signed = scene.config(scene.text)
     (finding,) = look_at_agreement(signed)
@@ -179,3 +227,23 @@ def test_it_is_valid_to_the_last_second(scene):
 def test_a_signature_shows_no_key(scene):
     own = credentials_of(scene.config(scene.text))
     assert own.key.decode().splitlines()[1] not in block(scene.alice) + repr(scene.alice)
+
+
+class Later:
+    """A clock after the end of the scene's agreement."""
+
+    @staticmethod
+    def now(zone: tzinfo) -> datetime:
+        return datetime.now(zone) + timedelta(days=31)
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_no_prediction_and_no_service_begins_after_the_end(scene, role, monkeypatch):
+    config = scene.config(scene.text, role)
+    monkeypatch.setattr("taciturn.deploy.agreed.datetime", Later)
+    serve = partner_of if role == "alice" else service_of
+    with pytest.raises(SignatureError):
+        predict(config, lambda: pytest.fail("the model was read"), Callbacks())
+    # There is no such model: its end is seen before that.
+    with pytest.raises(SignatureError), serve(config, Path("nowhere.json"), Callbacks()):
+        pass

@@ -111,6 +111,8 @@ class Scalar:
         Raises:
             CryptoError: It is the identity, or no canonical encoding of an element.
         """
+        if _has_highest_bit(element):
+            raise CryptoError(_what_is_wrong(element))
         try:
             return bytes(library().crypto_scalarmult_ristretto255(self._bytes, element))
         except RuntimeError:
@@ -166,8 +168,13 @@ def require_elements(elements: bytes) -> None:
     for at in range(0, len(elements), ELEMENT_BYTES):
         element = elements[at : at + ELEMENT_BYTES]
         # The library counts the identity as valid; no blinded id is it.
-        if element == _IDENTITY or not valid(element):
+        if element == _IDENTITY or _has_highest_bit(element) or not valid(element):
             raise _numbered(at, _what_is_wrong(element))
+
+
+def _has_highest_bit(element: bytes) -> bool:
+    """Whether bit 255 is set: no canonical encoding has it, and the library does not look at it."""
+    return bool(element[-1] >> 7)
 
 
 def _what_is_wrong(element: bytes) -> str:

@@ -319,6 +319,16 @@ class PrivacySection(Checked):
             Scope.PRIVACY,
         ),
     ] = "bob.flips.json"
+    accept_flips_key: Annotated[
+        str | None,
+        Setting(
+            "`label-rr`: the name of the state key that replaced the one of the file `flips`.",
+            Scope.PRIVACY,
+            detail="Without it such a file is refused: only the former key can compare the labels "
+            "with those that were flipped. The refusal prints the name",
+            example="1f0c9d3a5b7e2468",
+        ),
+    ] = None
     answer_milliseconds: Annotated[
         Positive | None,
         Setting(

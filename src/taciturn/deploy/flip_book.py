@@ -21,9 +21,10 @@ replaced whole or not at all. A row whose label is not the one that was answered
 for one case in 65,536.
 
 **Assumes.** The file is not deleted, restored from an older copy or copied for a second use: each
-would spend again, and nothing here can tell. Nor is the key replaced: under another one only the
-column's name is compared, and the labels are bound anew. So is a book of version 1, which was not
-bound.
+would spend again, and nothing here can tell. Under another key than the book's only the column's
+name can be compared: such a book is refused unless Bob names the new key (``[privacy]
+accept-flips-key``), and its labels are bound anew then. So are those of a book of version 1, which
+was not bound.
 """
 
 from __future__ import annotations
@@ -111,11 +112,13 @@ class FlipBook:
         path: The file; made when first asked for labels.
         flips: What flips the labels of rows that are not in it yet.
         binding: The label that it answers for.
+        accepted_key: The name of the one key that may replace the book's; None for none.
     """
 
     path: Path
     flips: LabelFlips
     binding: LabelBinding
+    accepted_key: str | None = None
 
     def release(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """The released labels of these rows: those of the book, and fresh ones for new rows.
@@ -126,7 +129,7 @@ class FlipBook:
 
         Raises:
             PrivacyError: The book was made with another epsilon, so that a second answer would add
-                to it; or for another label.
+                to it; for another label; or under another key, which is not accepted.
             FileError: It cannot be read, is altered or of another version.
             OutputError: It cannot be written, or is being written by another program.
         """
@@ -276,7 +279,7 @@ class FlipBook:
         """The digests of the labels that were answered for, where they can be compared.
 
         Raises:
-            PrivacyError: The book is another column's.
+            PrivacyError: The book is another column's, or was made under another key.
         """
         if record["version"] == UNBOUND_VERSION:
             # Books of that version hold no digests.
@@ -291,7 +294,20 @@ class FlipBook:
                     "top; give a column that was renamed its former name"
                 ),
             )
-        if record["key"] != self.binding.key_name:
+        key = self.binding.key_name
+        if record["key"] != key:
+            if self.binding.key and self.accepted_key != key:
+                raise PrivacyError(
+                    "the flip book was made under another state key, so that nobody can tell "
+                    "whether its answers are of these labels",
+                    where=str(self.path),
+                    setting="accept_flips_key",
+                    hint=Hint(
+                        "restore the key ([state] key); if it is lost and the labels are those of "
+                        "then, write {accept_flips_key} in [privacy]",
+                        accept_flips_key=key,
+                    ),
+                )
             # Without the former key labels cannot be compared; the answers still stand.
             return [_UNKNOWN] * rows
         width, text = 2 * _TAG_BYTES, str(record["tags"])
@@ -328,7 +344,8 @@ def flip_book(config: PartyConfig, flips: LabelFlips, key: bytes) -> FlipBook:
         key: His state key; empty to look at answers without comparing labels.
     """
     binding = LabelBinding(config.data.label or "", key)
-    return FlipBook(config.path(config.privacy.flips), flips, binding)
+    limits = config.privacy
+    return FlipBook(config.path(limits.flips), flips, binding, limits.accept_flips_key)
 
 
 def _digest(values: dict[str, Any]) -> str:

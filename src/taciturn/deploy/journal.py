@@ -7,6 +7,9 @@ noisy release therefore leaves a party once, as it was first made, whatever stop
 (masks and noise are single-use: made a second time for other inputs they would give themselves
 away).
 
+A journal that has met no peer binds its randomness to nobody: a copy of it would fit any peer that
+begins anew. Whoever starts from it keeps the name of the session and draws the randomness anew.
+
 A checkpoint replaces the file. It holds the frames that the peer has not confirmed, so that they
 can be sent again.
 
@@ -16,6 +19,7 @@ one; those of a further link are the same behind its number.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from collections.abc import Sequence
@@ -46,6 +50,14 @@ class Meta:
     facts: dict[str, Any]
     coins: bytes = field(repr=False)
     nonce: bytes
+
+    @property
+    def charge_name(self) -> str:
+        """The name under which budgets count the session, once.
+
+        It depends on the randomness too: masks or noise drawn anew are another release.
+        """
+        return hashlib.sha256(b"taciturn charge" + self.nonce + self.coins).hexdigest()[:32]
 
     def to_bytes(self) -> bytes:
         """The record."""
@@ -106,6 +118,11 @@ class Past:
         point = self.checkpoint
         return point.sent + len(self.sent), point.received + len(self.received)
 
+    @property
+    def met_nobody(self) -> bool:
+        """Whether no peer's name is noted yet: no frame has left on any link."""
+        return all(link.peer == UNKNOWN for link in (self, *self.further))
+
     def link(self, place: int) -> Past:
         """What there is of one of the links, by its place."""
         while len(self.further) < place:
@@ -132,6 +149,7 @@ class Journal:
 
     def begin(self, meta: Meta) -> Past:
         """A new session in place of any that was there."""
+        self.close()
         past = Past(meta)
         self._open(past, Vault.create(self._path, self._key, _opening(past)))
         return past

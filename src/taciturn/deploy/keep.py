@@ -48,11 +48,11 @@ class Kept:
 
 
 @contextlib.contextmanager
-def state_folder(config: PartyConfig) -> Iterator[Kept]:
-    """Opens a party's state folder; no other process may have it meanwhile.
+def locked_state_folder(config: PartyConfig) -> Iterator[None]:
+    """Makes a party's state folder; no other process may work in it meanwhile.
 
     Raises:
-        StateError: Another process is at work in it, or its key is not fit for use.
+        StateError: Another process is at work in it.
         OutputError: It cannot be made or written.
     """
     folder = config.path(config.state.folder)
@@ -65,15 +65,27 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
                 where=str(folder),
                 hint="wait for it, or give this party a state folder of its own",
             )
-        key, warnings = state_key(config)
-        journal = Journal(folder / "journal", key, sync=config.state.sync)
-        scratch = Scratch(folder / "scratch")
-        try:
-            arrays, results = (SealedShelf(folder / name, key) for name in ("arrays", "results"))
-            yield Kept(journal, arrays, results, scratch, warnings)
-        finally:
-            scratch.clear()
-            journal.close()
+        yield
+
+
+@contextlib.contextmanager
+def state_folder(config: PartyConfig) -> Iterator[Kept]:
+    """Opens a party's state folder, which this process has locked.
+
+    Raises:
+        StateError: Its key is not fit for use.
+        OutputError: It cannot be written.
+    """
+    folder = config.path(config.state.folder)
+    key, warnings = state_key(config)
+    journal = Journal(folder / "journal", key, sync=config.state.sync)
+    scratch = Scratch(folder / "scratch")
+    try:
+        arrays, results = (SealedShelf(folder / name, key) for name in ("arrays", "results"))
+        yield Kept(journal, arrays, results, scratch, warnings)
+    finally:
+        scratch.clear()
+        journal.close()
 
 
 def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:

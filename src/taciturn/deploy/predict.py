@@ -27,7 +27,7 @@ from taciturn.crypto.group import library
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
-from taciturn.deploy.agreed import peer_keys
+from taciturn.deploy.agreed import peer_keys, require_begun_in_time
 from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.common_ids import Enough, Search
@@ -336,6 +336,7 @@ def predict(
         TaciturnError: This side or the peer cannot continue; says why, and what to do.
     """
     keys = peer_keys(config)
+    require_begun_in_time(config)
     try:
         question = question_of()
     except TaciturnError as problem:

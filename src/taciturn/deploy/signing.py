@@ -4,9 +4,10 @@ What a side signs is a text of its own: a tag, the digest of the agreement's can
 role, its name and the time. So a signature can be moved to no other agreement, side or time.
 
 **Guarantee.** ``verified`` returns only if every signature in the file is whole, is by the key of a
-certificate that this side's own authority vouches for and that names that side, is of exactly this
-agreement, and is by the key that the agreement names, where it names one; this side's own is by its
-present key. Asked for it, it also insists that every side has signed, exactly once.
+certificate that this side's own authority vouches for, by intermediate certificates that were valid
+when it was made, and that names that side, is of exactly this agreement, and is by the key that the
+agreement names, where it names one; this side's own is by its present key. Asked for it, it also
+insists that every side has signed, exactly once.
 
 **Assumes.** ECDSA, RSA-PSS and SHA-256 hold. The authority gives nobody a certificate of another's
 name: where the agreement names a fingerprint, that need not be assumed. The time of a signature is
@@ -140,7 +141,7 @@ def block(signature: Signature) -> str:
 
 
 def require_in_time(agreement: AgreementFile, now: datetime) -> None:
-    """Insists that a training may still begin with an agreement.
+    """Insists that a training, a prediction or a service may still begin with an agreement.
 
     Raises:
         SignatureError: Its time is over.
@@ -212,10 +213,15 @@ class _Examined:
         self._require_value(chain[0])
         self._require_this_agreement()
         side = self._side()
-        if not _vouched_for(chain, verifier):
+        if not self._vouched_for(chain, verifier):
             raise self._wrong(
                 f"the certificate with which {side.name} signed is not of the authority in "
                 f"{verifier.ca}"
+            )
+        if not self._vouched_for(chain, verifier, self.signature.time):
+            raise self._wrong(
+                f"an authority between {side.name}'s certificate and {verifier.ca} was not valid "
+                f"on {day(self.signature.time)}, when {side.name} signed"
             )
         self._require_name(chain[0])
         if side.fingerprint not in (None, self.signature.fingerprint):
@@ -226,6 +232,14 @@ class _Examined:
             )
         self._require_time(chain[0], now)
         return side
+
+    def _vouched_for(
+        self, chain: list[x509.Certificate], verifier: Verifier, when: datetime | None = None
+    ) -> bool:
+        try:
+            return is_vouched_for(chain, verifier.roots, when)
+        except Exception:  # certificates of others, in which anything may be damaged
+            return False
 
     def _wrong(self, message: str, hint: str = _ASK) -> SignatureError:
         return SignatureError(message, where=self.agreement.path, hint=hint)
@@ -318,13 +332,6 @@ class _Examined:
             raise self._wrong(
                 f"the certificate of {one.name} was not valid on {day(one.time)}, when it signed"
             )
-
-
-def _vouched_for(chain: list[x509.Certificate], verifier: Verifier) -> bool:
-    try:
-        return is_vouched_for(chain, verifier.roots)
-    except Exception:  # certificates of others, in which anything may be damaged
-        return False
 
 
 def day(moment: datetime) -> str:

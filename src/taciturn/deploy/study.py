@@ -248,7 +248,7 @@ class StudyParty(Trainer):
 
     def account(self, past: Past) -> Account:
         """Where this side counts what all models give away, once and in total."""
-        session, book = past.meta.nonce.hex(), score_book(self.config)
+        session, book = past.meta.charge_name, score_book(self.config)
         if book is not None:
             charge = self.plan.charge(session)
             self.tell_scores(book)

@@ -32,7 +32,7 @@ from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
-from taciturn.deploy.keep import Kept, boot, state_folder
+from taciturn.deploy.keep import Kept, boot, locked_state_folder, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures, Log
 from taciturn.deploy.model_file import keep_scores, model_share, save_model, suspected_wraps
@@ -110,6 +110,7 @@ _FREE_LIMITS = {
     "scores_per_row",
     "scores",
     "accept_leak",
+    "accept_flips_key",
     "budget_total",
     "ledger",
 }
@@ -332,9 +333,11 @@ class Trainer(Side):
 
     def _conduct(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         """Meets the peer and works with it until the end; the result of that."""
-        self.bulletin.begin(self._setup())
-        with self.bulletin.running():
-            return self._met(record, fresh)
+        # First of all: the files of a training that runs are not this start's to write.
+        with locked_state_folder(self.config):
+            self.bulletin.begin(self._setup())
+            with self.bulletin.running():
+                return self._met(record, fresh)
 
     def _met(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
         self._require_accepted()
@@ -492,7 +495,7 @@ class Trainer(Side):
         # Only who pays for releases loads what counts them.
         from taciturn.deploy.ledger_book import ledger_book, spending
 
-        paid, session = ledger_book(self.config), past.meta.nonce.hex()
+        paid, session = ledger_book(self.config), past.meta.charge_name
 
         def spent() -> Spending:
             # Anew each time: by then labels may have been flipped.
@@ -515,25 +518,27 @@ class Trainer(Side):
         rows = [(train.ids, counts.per_row)]
         if held_out is not None:
             rows.append((held_out.ids, counts.per_held_out_row))
-        return Charge(tuple(rows), past.meta.nonce.hex())
+        return Charge(tuple(rows), past.meta.charge_name)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
         past = None if fresh else kept.journal.resume()
-        if past is None:
-            # Of one that began in time the rest may follow later.
-            require_begun_in_time(self.config)
-            coins = KeyedEntropy.from_system().key
-            kept.clear()
-            self.log("session started")
-            return kept.journal.begin(Meta(facts, coins, SystemEntropy().token(NONCE_BYTES)))
-        changed = changed_facts(past.meta, facts)
+        changed = [] if past is None else changed_facts(past.meta, facts)
         if changed:
             raise StateError(
                 "these have changed since the session started: " + ", ".join(changed),
                 where=str(self.config.path(self.config.state.folder)),
                 hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
             )
+        if past is None or past.met_nobody:
+            # Of one that began in time the rest may follow later.
+            require_begun_in_time(self.config)
+            kept.clear()
+            self.log("session started")
+            # Randomness of a journal that has met nobody may have been used since, if the journal
+            # is a copy that was put back. Its name stays: a peer may have noted it already.
+            nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
+            return kept.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
         sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
         self.log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
         return past

@@ -482,7 +482,7 @@ def _who_signed(result: Review) -> Section:
         "agreement": Span(agreed.id, "code"),
         "digest": Span(agreed.digest, "code"),
         "valid until": f"{printed_date(agreed.valid_until)}: a training may begin until then, and "
-        "one that has begun may be finished later",
+        "one that has begun may be finished later; predictions and services end then",
     }
     note = (
         "A fingerprint tells a key. Compare those of the other side with it by another way than "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taciturn.data.files import MISSING
-from taciturn.deploy.agreed import peer_keys
+from taciturn.deploy.agreed import peer_keys, require_begun_in_time
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.log import Log
@@ -45,6 +45,7 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
         TaciturnError: A setting or a file is not fit for use.
     """
     keys = peer_keys(config)
+    require_begun_in_time(config)
     standing = _standing(config, model)
     standing.require_hidden()
     book = score_book(config)
@@ -74,6 +75,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
         TaciturnError: A setting or a file is not fit for use.
     """
     keys = peer_keys(config)
+    require_begun_in_time(config)
     with explained():
         from taciturn.serve.app import ScoringApp
     standing, serve = _standing(config, model), config.serve

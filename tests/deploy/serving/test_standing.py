@@ -16,11 +16,12 @@ import pytest
 from taciturn.data.ids import RowIds
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.score_book import Charge, score_book
+from taciturn.deploy.serving import standing
 from taciturn.deploy.serving.desk import MOST_FAILURES
 from taciturn.deploy.serving.partner import ScoreCount
 from taciturn.deploy.serving.sources import RowSource, Taken, source_of
 from taciturn.deploy.serving.usage import RowLimits, Usage
-from taciturn.errors import BudgetExceeded, DataError, FileError, StateError
+from taciturn.errors import BudgetExceeded, DataError, FileError, SignatureError, StateError
 from taciturn.model.share import ModelShare
 from taciturn.protocol.serving import Verdict
 from tests.deploy.serving.stands import (
@@ -190,6 +191,25 @@ def test_another_model_is_refused_and_the_right_one_met_later(folder, tmp_path):
             assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
     finally:
         stand.desk.close()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_service_ends_with_its_agreement(folder, role, monkeypatch):
+    over = threading.Event()
+
+    def require(config: PartyConfig) -> None:
+        if over.is_set() and config.role == role:
+            raise SignatureError("its time is over")
+
+    monkeypatch.setattr(standing, "require_begun_in_time", require, raising=False)
+    with service(folder) as stand:
+        first, second = [*predicted(folder)][:2]
+        stand.scores([first])
+        over.set()
+        job = stand.job([second])
+        wait_until(lambda: job.future.done() or not stand.desk.seen.connected)
+        assert not job.future.done()
+        assert stand.desk.seen.rows == 1
 
 
 def test_a_desk_that_is_closed_refuses_who_still_waits(folder):

@@ -182,6 +182,7 @@ class Desk:
         while requester.rounds < ROUNDS and not self._stop.is_set():
             jobs = self._next()
             try:
+                self._session.require_in_time()
                 self._ask(meeting, requester, jobs)
             except BaseException:
                 self._put_back(jobs)

@@ -185,6 +185,7 @@ class ScorePartner:
 
     def _answer(self, meeting: Meeting, responder: Responder, asked: Asked) -> None:
         """One round; the scores are counted before they leave."""
+        self._session.require_in_time()
         self.served.rounds += 1
         if not asked.ids:
             meeting.run(responder.held(asked, ()))

@@ -14,6 +14,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import NONE
+from taciturn.deploy.agreed import require_begun_in_time
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.used_model import UsedModel
@@ -204,7 +205,7 @@ class StandingSession:
         callbacks: Callbacks,
         stop: threading.Event,
     ) -> None:
-        self._session = PeerSession(config, endpoint, callbacks)
+        self._config, self._session = config, PeerSession(config, endpoint, callbacks)
         self._session.notes_absence = False
         look = LOOK_FOR_SEVERAL_SECONDS if len(config.peers) > 1 else LOOK_SECONDS
         self._session.patience = replace(
@@ -224,6 +225,7 @@ class StandingSession:
 
         while not self._stop.is_set():
             try:
+                self.require_in_time()
                 with self._session.meet(SERVING) as meeting:
                     meeting.connect()
                     stay(meeting)
@@ -238,6 +240,14 @@ class StandingSession:
                 self._note(problem)
                 self._stop.wait(self._pause)
                 self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+    def require_in_time(self) -> None:
+        """Insists that the agreement has not ended: asked before each round, as one may last long.
+
+        Raises:
+            SignatureError: It has.
+        """
+        require_begun_in_time(self._config)
 
     def say(self, event: str, **facts: object) -> None:
         """Notes an event where that can be."""

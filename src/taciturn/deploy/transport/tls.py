@@ -241,25 +241,39 @@ def _check_signed(
     )
 
 
-def is_vouched_for(chain: Sequence[x509.Certificate], roots: Sequence[x509.Certificate]) -> bool:
+def is_vouched_for(
+    chain: Sequence[x509.Certificate],
+    roots: Sequence[x509.Certificate],
+    when: datetime | None = None,
+) -> bool:
     """Whether one of the roots has signed a certificate, itself or by those that follow it.
-
-    Dates are not looked at.
 
     Args:
         chain: The certificate, perhaps followed by intermediate ones.
-        roots: The authority's.
+        roots: The authority's; their dates are not looked at, since a renewed one is younger than
+            what its predecessor signed.
+        when: When intermediate certificates must have been valid; None for any time.
     """
     at = chain[0]
     # Bounded: certificates that signed each other have no top.
     for _ in range(LONGEST_CHAIN):
         if any(_signed_by(at, root) for root in roots):
             return True
-        above = [issuer for issuer in chain[1:] if _may_sign(issuer) and _signed_by(at, issuer)]
+        above = [
+            issuer
+            for issuer in chain[1:]
+            if _may_sign(issuer) and _is_valid(issuer, when) and _signed_by(at, issuer)
+        ]
         if not above:
             return False
         at = above[0]
     return False
+
+
+def _is_valid(certificate: x509.Certificate, when: datetime | None) -> bool:
+    return when is None or (
+        certificate.not_valid_before_utc <= when <= certificate.not_valid_after_utc
+    )
 
 
 def _signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
