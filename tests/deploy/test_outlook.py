@@ -168,9 +168,9 @@ def test_training_scores_are_opened_only_where_alice_says_so(folder, name):
     ends = run_both(folder)
     assert isinstance(ends.alice, ConfigError)
     assert ends.alice.setting == "accept_column_exposure"
-    told = ends.alice.diagnostics(read(folder, "alice").face)
-    assert f'{EXPOSURE} = "{ACCEPTED_EXPOSURE}"' in told
-    assert "mutual" in told
+    text = ends.alice.diagnostics(read(folder, "alice").face)
+    assert f'{EXPOSURE} = "{ACCEPTED_EXPOSURE}"' in text
+    assert "mutual" in text
     # Bob is told the kind of it and no figure of hers; nothing was begun or counted.
     assert isinstance(ends.bob, PeerStopped)
     assert ends.bob.code == AgreementError.exit_code

@@ -287,8 +287,8 @@ def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechani
     record = json.loads(capsys.readouterr().out)
     assert problems(record, "ledger-alice") == []
     assert of_record(record).to_dict() == record
-    found = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
-    assert found == ([("bob", mechanism)] if exposes else [])
+    sessions = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
+    assert sessions == ([("bob", mechanism)] if exposes else [])
     assert [one["scores_per_row"] for one in record["exposed_sessions"]] == [1] * exposes
     models = [Path(one["file"]).name for one in record["exposed_models"]]
     assert models == ["alice.model.json"] * exposes

@@ -363,11 +363,12 @@ class PrivacySection(Checked):
     accept_column_exposure: Annotated[
         str | None,
         Setting(
-            "Alice: only with these words, where the training opens scores of its rows to Bob: he "
-            "can reconstruct her columns from them.",
+            "Alice: without this line her side refuses, because Bob can reconstruct her columns "
+            "from the training scores that the mechanism opens to him.",
             Scope.PRIVACY,
-            detail="Without them Alice's side does not begin such a training: every mechanism but "
-            "`mutual` ([threat_model.md](threat_model.md)). Each of several Alices writes her own",
+            detail="Accepted in these words only. Every mechanism but `mutual` needs it, in a "
+            "training and in a study; each of several Alices writes her own "
+            "([price.md](price.md#columns-that-can-be-reconstructed))",
             example=ACCEPTED_EXPOSURE,
         ),
     ] = None

@@ -279,12 +279,14 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
     several = agreed.alices > 1
     summed = f", each the sum of {agreed.alices} Alices'" if several else ""
     whose = "the columns of all Alices" if several else "her columns"
-    text = (
-        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row{summed}, and "
-        f"can reconstruct {whose} from them while he keeps to the protocol"
-    )
+    text = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row{summed}"
+    if terms.whole_table:
+        text += f", and can reconstruct {whose} from them while he keeps to the protocol"
+    else:
+        plural = "s" if columns == 1 else ""
+        text += f"; {counted(columns, 'score')} of each determine{plural} {whose} up to a rotation"
     if not terms.mechanism.steers_weights:
-        return text
+        return f"{text}, also where he deviates"
     if terms.whole_table and agreed.epochs >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
     # Rows of the first batch have no useful score in the first epoch.
