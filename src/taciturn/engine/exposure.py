@@ -122,11 +122,11 @@ def reconstruction(terms: Terms) -> str | None:
     )
     if terms.whole_table:
         return (
-            f"Bob can reconstruct {whose} almost completely from the scores that he receives; he "
-            f"need not deviate, nor know {row}. Known attacks on {counted(agreed.epochs, 'pass')} "
-            f"succeed for up to about {counted(2 * agreed.epochs, 'column')}, and integer or "
-            "one-hot columns need fewer passes. More passes make it easier, and no number of "
-            "passes is safe"
+            f"Bob can reconstruct {whose} from the scores that he receives: almost completely for "
+            f"up to about {counted(2 * agreed.epochs, 'column')} from "
+            f"{counted(agreed.epochs, 'pass')}, by known attacks. He need not deviate, nor know "
+            f"{row}. Integer or one-hot columns need fewer passes, more passes make it "
+            "easier, and no number of passes is safe"
         )
     return (
         f"Bob can reconstruct {whose} up to a rotation from as many scores of a row as {has} "
