@@ -798,18 +798,23 @@ CASES = (
         "[privacy]\nbudget-total = 4",
         role="alice",
     ),
-    Case(
-        "a ledger of labels at Alice",
-        "ledger alice.toml",
-        "alice.toml",
-        lambda: template("alice", Trial("add")).encode(),
-    ),
     party("a leak accepted in other words", "[privacy]", '[privacy]\naccept-leak = "yes"'),
     party(
         "a leak of labels accepted by Alice",
         "[privacy]",
         '[privacy]\naccept-leak = "my labels will be readable"',
         role="alice",
+    ),
+    party(
+        "an exposure of columns accepted in other words",
+        "[privacy]",
+        '[privacy]\naccept-column-exposure = "yes"',
+        role="alice",
+    ),
+    party(
+        "an exposure of columns accepted by Bob",
+        "[privacy]",
+        '[privacy]\naccept-column-exposure = "my columns can be reconstructed"',
     ),
     party("a limit of scores at Bob", "[privacy]", "[privacy]\nscores-per-row = 20"),
     party(

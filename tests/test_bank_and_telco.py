@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.test_two_machines import ROLES, Terminal, both, free_port, steps
+from tests.test_two_machines import ROLES, Terminal, accept_exposure, both, free_port, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "bank-and-telco"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
@@ -47,3 +47,4 @@ def edit(folder: Path) -> None:
         assert text.count('# normalise = "trim,case"') == 1
         text = text.replace('# normalise = "trim,case"', 'normalise = "trim,case"')
         path.write_text(text.replace("# held-out-scores", "held-out-scores"))
+    accept_exposure(folder / "alice.toml")

@@ -19,6 +19,8 @@ from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.ledger import Ledger
 from tests.deploy.sides import MECHANISMS
 from tests.deploy.test_loads import furnish
+from tests.results.test_schema import problems
+from tests.tampering import Scene
 
 ROOT = Path(__file__).resolve().parents[1]
 # A process in which no package of an extra can be imported, as after an install of the core alone.
@@ -137,6 +139,23 @@ def test_a_simulation_notes_it_too_and_whoever_has_it_is_told_nothing():
     ledger = Ledger(3, "")
     ledger.charge(AdditiveNoise(1.0), np.arange(3))
     assert ledger.notes() == ()
+
+
+@pytest.mark.parametrize("role", ["alice", "bob"])
+def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, role):
+    scene = Scene(tmp_path / "both")
+    (scene.folder / "agreement.toml").write_text(scene.text)
+    files = [str(scene.folder / name) for name in ("agreement.toml", f"{role}.toml")]
+    program = "from taciturn.__main__ import main\nmain()"
+    done = core_alone(program, "review", *files, "--json")
+    assert done.returncode == 0, done.stderr
+    record = json.loads(done.stdout)
+    assert problems(record, "review") == []
+    assert "check" not in record
+    assert record["price"]["learns"]["columns"]
+    assert ("columns" in record) == (role == "alice")
+    shown = core_alone(program, "review", *files)
+    assert shown.returncode == 0, shown.stderr
 
 
 def test_the_doctor_names_what_an_extra_lacks():

@@ -12,7 +12,7 @@ from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import SignatureError
 from taciturn.model.share import ModelShare
 from tests.tampering import NAMED, Scene, name_agreement
-from tests.test_two_machines import Terminal, both, free_port, steps
+from tests.test_two_machines import Terminal, accept_exposure, both, free_port, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "signed-agreement"
 RUNBOOK = (EXAMPLE / "README.md").read_text(encoding="utf-8")
@@ -57,6 +57,8 @@ def test_the_runbook_from_a_proposal_to_a_refusal(tmp_path):
                     on_port(folder / f"{role}.toml", port)
             if title.startswith("6."):
                 change(folder / "agreement.toml")
+            if title.startswith("2."):
+                accept_exposure(folder / "alice.toml")
             for code, said in both(terminals, lines):
                 assert code == (SignatureError.exit_code if title.startswith("6.") else 0), said
     finally:

@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 from taciturn.arrays import FloatArray
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
-from tests.test_two_machines import Terminal, free_port
+from tests.test_two_machines import Terminal, accept_exposure, free_port
 from tests.waiting import HANG
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "three-parties"
@@ -54,8 +54,10 @@ def test_the_runbook_from_nothing_to_scores(tmp_path):
     terminals = {side: Terminal(side, folder) for side in SIDES}
     port = free_port()
     try:
-        for step in steps():
+        for number, step in enumerate(steps()):
             run(step, terminals, port)
+            if number == 1:
+                accept_exposure(*(folder / f"{side}.toml" for side in SIDES[1:]))
     finally:
         for terminal in terminals.values():
             terminal.leave()

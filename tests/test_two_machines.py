@@ -106,6 +106,14 @@ def steps(page: str = RUNBOOK) -> list[tuple[str, dict[str, list[str]]]]:
     return chapters
 
 
+def accept_exposure(*paths: Path) -> None:
+    """Alices take the comment sign away, as a page tells them."""
+    for path in paths:
+        text = path.read_text()
+        assert text.count("# accept-column-exposure") == 1
+        path.write_text(text.replace("# accept-column-exposure", "accept-column-exposure"))
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -381,7 +389,8 @@ def test_the_ready_files_are_what_init_writes_but_for_what_the_runbook_says(role
     ]
     way = "connect" if role == "alice" else "listen"
     settings = ["epochs", "batch-size", "learning-rate", "evaluate"]
-    assert changed == [*settings, "aligned", way, "every-iterations"]
+    consent = ["accept-column-exposure"] if role == "alice" else []
+    assert changed == [*settings, "aligned", way, "every-iterations", *consent]
 
 
 def test_both_ready_files_agree():

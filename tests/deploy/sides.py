@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
+from taciturn.deploy.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.deploy.train import Party, Trainer
 from taciturn.engine.callbacks import Callbacks, Observer, ignore
 from taciturn.engine.channel import Endpoint
@@ -91,7 +91,9 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
             **({"report": ""} if role == "bob" else {}),
         },
         # What these trainings tell is no secret.
-        "privacy": {"accept-leak": ACCEPTED_LEAK} if role == "bob" else {},
+        "privacy": {"accept-leak": ACCEPTED_LEAK}
+        if role == "bob"
+        else {"accept-column-exposure": ACCEPTED_EXPOSURE},
     }
     for name, values in changes.items():
         sections[name] = {**sections.get(name, {}), **values}

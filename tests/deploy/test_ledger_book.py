@@ -315,4 +315,3 @@ def test_the_command_shows_the_book(tmp_path, capsys):
     assert record["budget_total"] == 5.0
     assert run(["ledger", bob]) == 0
     assert "epsilon 2" in capsys.readouterr().out
-    assert run(["ledger", str(tmp_path / "alice.toml")]) == 10

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
+from taciturn.deploy.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.deploy.outlook import outlook
 from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import load_tables
-from taciturn.errors import ConfigError, PeerStopped
+from taciturn.errors import AgreementError, ConfigError, PeerStopped
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import record_of
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
@@ -22,6 +22,7 @@ TRUE_UPDATES = {**MECHANISMS["add"], "bob-update": "true"}
 ONE_SIDED = {**MECHANISMS["mult"], "variant": "one-sided"}
 EARLY = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 2}
 REVEALED = {"mechanism": "sealed", "reveal": True}
+EXPOSURE = "accept-column-exposure"
 TOLD = {"tell-alice": "quality"}
 NOISY = {**TOLD, "tell-epsilon": 0.5}
 OVER_SEALED = {**MECHANISMS["label-rr"], "over": "sealed"}
@@ -55,6 +56,8 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "sealed, revealed with noise": ({**REVEALED, **NEWTON, "reveal-epsilon": 4.0}, False),
 }
 LEAKING = [name for name, (_, leaks) in AGREEMENTS.items() if leaks]
+# Where no training score is opened to Bob.
+UNSEEN = [name for name, (agreed, _) in AGREEMENTS.items() if agreed["mechanism"] == "mutual"]
 # Batches that are drawn, or a training that ends early, may release a row less often.
 AT_MOST = ("hybrid", "add, patience")
 
@@ -153,18 +156,71 @@ def test_a_line_that_is_not_needed_is_noted(folder):
     assert "accept-leak is not needed" in (folder / "bob.log").read_text()
 
 
-@pytest.mark.parametrize("words", ["yes", "My labels will be readable", ACCEPTED_LEAK + "."])
-def test_only_the_very_words_accept(folder, words):
-    write_config(folder, "bob", privacy={"accept-leak": words})
-    with pytest.raises(ConfigError, match="in these words only") as caught:
-        read(folder)
-    assert f'accept-leak = "{ACCEPTED_LEAK}"' in caught.value.hint
+def without_alices_line(folder: Path, agreement: dict[str, Any]) -> None:
+    set_up(folder, agreement)
+    write_config(folder, "alice", agreement=agreement, privacy={EXPOSURE: None})
 
 
-def test_it_is_not_alices_to_accept(folder):
-    write_config(folder, "alice", privacy={"accept-leak": ACCEPTED_LEAK})
-    with pytest.raises(ConfigError, match="Bob's to say"):
-        read(folder, "alice")
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", [name for name in AGREEMENTS if name not in UNSEEN])
+def test_training_scores_are_opened_only_where_alice_says_so(folder, name):
+    without_alices_line(folder, AGREEMENTS[name][0])
+    ends = run_both(folder)
+    assert isinstance(ends.alice, ConfigError)
+    assert ends.alice.setting == "accept_column_exposure"
+    text = ends.alice.diagnostics(read(folder, "alice").face)
+    assert f'{EXPOSURE} = "{ACCEPTED_EXPOSURE}"' in text
+    assert "mutual" in text
+    # Bob is told the kind of it and no figure of hers; nothing was begun or counted.
+    assert isinstance(ends.bob, PeerStopped)
+    assert ends.bob.code == AgreementError.exit_code
+    assert not (folder / "alice-state").exists()
+    assert not (folder / "alice.scores.json").exists()
+    # Without a meeting the line that is missing is said too.
+    price = foreseen(folder, "alice")
+    assert price.refused is not None
+    assert f'{EXPOSURE} = "{ACCEPTED_EXPOSURE}"' in price.refused.way_out
+    assert price.learns.columns is not None
+
+
+@pytest.mark.parametrize("name", UNSEEN)
+def test_where_no_training_score_is_opened_alice_accepts_nothing(folder, name):
+    without_alices_line(folder, AGREEMENTS[name][0])
+    price = foreseen(folder, "alice")
+    assert price.refused is None
+    assert price.learns.columns is None
+
+
+def test_alices_line_that_is_not_needed_is_noted(folder):
+    set_up(folder, AGREEMENTS["mutual"][0])
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    assert f"{EXPOSURE} is not needed" in (folder / "alice.log").read_text()
+
+
+ACCEPTED = {
+    "bob": ("accept-leak", ACCEPTED_LEAK),
+    "alice": (EXPOSURE, ACCEPTED_EXPOSURE),
+}
+
+
+@pytest.mark.parametrize("role", ACCEPTED)
+@pytest.mark.parametrize("change", [str.upper, "{}.".format, "yes".format])
+def test_only_the_very_words_accept(folder, role, change):
+    name, words = ACCEPTED[role]
+    write_config(folder, role, privacy={name: change(words)})
+    with pytest.raises(ConfigError) as caught:
+        read(folder, role)
+    assert caught.value.setting == name.replace("-", "_")
+    assert f'{name} = "{words}"' in caught.value.hint
+
+
+@pytest.mark.parametrize("role", ACCEPTED)
+def test_it_is_not_the_other_sides_to_accept(folder, role):
+    name, words = ACCEPTED["bob" if role == "alice" else "alice"]
+    write_config(folder, role, privacy={name: words})
+    with pytest.raises(ConfigError) as caught:
+        read(folder, role)
+    assert caught.value.setting == name.replace("-", "_")
 
 
 @pytest.mark.parametrize(

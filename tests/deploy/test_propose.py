@@ -42,7 +42,7 @@ from taciturn.results.saved import of_record
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.results.test_schema import problems
-from tests.tampering import furnish, name_agreement
+from tests.tampering import AGREED, furnish, name_agreement
 from tests.waiting import HANG
 
 WHOLE_TABLE = ("none", "sealed", "mutual", "label-rr")
@@ -426,7 +426,10 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert of_record(record).to_dict() == record
     assert result.obstacles == ()
     assert result.agreement.unsigned == ("alice",)
-    assert result.check.price.learns.alice.startswith("Alice receives ciphertexts")
+    assert result.check.price.learns == result.price.learns
+    assert result.price.learns.alice.startswith("Alice receives ciphertexts")
+    assert result.price.learns.columns is not None
+    assert result.columns == result.check.columns
     assert (result.check.bob_seat is None) == (role == "bob")
     assert (result.opened is None) == (role == "bob")
     assert (result.check.price.ledger is None) == (role == "alice")
@@ -440,6 +443,17 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     ):
         assert words in page
     assert "<script" not in page
+
+
+def test_a_review_and_a_signature_need_alices_line(folder, capsys):
+    write_config(folder, "alice", agreement=AGREED, privacy={"accept-column-exposure": None})
+    proposed(folder, capsys)
+    code, out, _ = command(capsys, "review", "agreement.toml", "alice.toml", "--json")
+    assert code == 0
+    assert any("accept-column-exposure" in one["way_out"] for one in json.loads(out)["obstacles"])
+    code, _, err = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
+    assert code == SignatureError.exit_code
+    assert "accept-column-exposure" in err
 
 
 def test_a_review_names_what_stands_in_the_way(folder, capsys):

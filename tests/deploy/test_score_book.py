@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taciturn.__main__ import run
 from taciturn.data.ids import RowIds
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import Charge, ScoreBook
+from taciturn.deploy.score_book import Charge, Opening, ScoreBook
 from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.errors import BudgetExceeded, ConfigError, FileError, OutputError, PeerStopped
+from taciturn.results.ledger import ExposedSession
+from taciturn.results.saved import of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_predict import in_threads, question, write_new
+from tests.results.test_schema import problems
 from tests.seldom import seldom
 from tests.test_two_machines import free_port
 
@@ -245,6 +249,59 @@ def test_without_a_limit_alice_is_told(tmp_path):
     assert "no limit is set (scores-per-row)" in alice["columns_exposed"]["warning"]
     assert "scores-per-row is not set" in (tmp_path / "alice.log").read_text()
     assert "scores-per-row" not in (tmp_path / "bob.log").read_text()
+
+
+# --- Past sessions that exposed her columns ------------------------------------------------------
+
+
+def test_sessions_that_opened_training_scores_are_listed(book):
+    book.charge(Charge(((IDS, 3),), "first", Opening("sealed", 3)))
+    book.charge(Charge(((IDS, 1),), "second", Opening("mutual", 0)))
+    book.charge(Charge(((IDS, 1),)))
+    ScoreBook(book.path, "carol").charge(charge(4, "third"))
+    one, other = book.exposed_sessions()
+    assert (one.partner, one.session) == ("bob", "first")
+    assert (one.mechanism, one.scores_per_row) == ("sealed", 3)
+    assert one.when is not None
+    # A session that says nothing of itself may have opened some.
+    assert other == ExposedSession(partner="carol", session="third")
+
+
+def test_a_book_of_an_earlier_version_lists_its_sessions(book):
+    book.charge(Charge(((IDS, 3),), "first", Opening("sealed", 3)))
+    with book._file.reading() as record:
+        assert record is not None
+        del record["partners"]["bob"]["trainings"]
+    book._file.write({name: record[name] for name in ("salt", "partners")})
+    assert book.exposed_sessions() == (ExposedSession(partner="bob", session="first"),)
+
+
+@pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
+def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechanism, exposes):
+    furnish(tmp_path, None, **MECHANISMS[mechanism], epochs=1)
+    alice = str(tmp_path / "alice.toml")
+    assert run(["ledger", alice, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exposed_sessions"] == []
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert run(["ledger", alice, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert problems(record, "ledger-alice") == []
+    assert of_record(record).to_dict() == record
+    sessions = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
+    assert sessions == ([("bob", mechanism)] if exposes else [])
+    assert [one["scores_per_row"] for one in record["exposed_sessions"]] == [1] * exposes
+    models = [Path(one["file"]).name for one in record["exposed_models"]]
+    assert models == ["alice.model.json"] * exposes
+    assert [one["scores_per_row"] for one in record["exposed_models"]] == [1] * exposes
+    # Its certificates are not there, which is another problem.
+    assert run(["doctor", alice, "--json"]) == 80
+    seen = json.loads(capsys.readouterr().out)
+    assert problems(seen, "doctor") == []
+    past = {name: record[name] for name in ("exposed_sessions", "exposed_models")}
+    assert seen.get("exposed") == (past if exposes else None)
+    for command in ("ledger", "doctor"):
+        run([command, alice])
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
 
 
 # --- Two processes -------------------------------------------------------------------------------

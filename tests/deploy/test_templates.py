@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.deploy.templates import Trial, template, write_templates
 from taciturn.errors import ConfigError, OutputError
 from taciturn.privacy.registry import MECHANISMS
@@ -82,6 +82,15 @@ def test_bob_is_shown_the_line_that_accepts_a_leak_and_it_is_off(mechanism, role
     shown = '# accept-leak = "my labels will be readable"' in text
     assert shown == (role == "bob" and mechanism in ("none", "hybrid"))
     assert "accept-leak" not in tomllib.loads(text)["privacy"]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("role", ROLES)
+def test_alice_is_shown_the_line_that_accepts_an_exposure_and_it_is_off(mechanism, role):
+    text = template(role, Trial(mechanism))
+    shown = f'# accept-column-exposure = "{ACCEPTED_EXPOSURE}"' in text
+    assert shown == (role == "alice" and mechanism != "mutual")
+    assert "accept-column-exposure" not in tomllib.loads(text)["privacy"]
 
 
 def test_only_bob_has_labels_and_limits():

@@ -163,6 +163,18 @@ def test_both_sides_show_the_same_digest_of_their_ids(bob):
     assert len({match and match[1] for match in digests}) == 1
 
 
+def test_alice_is_told_what_her_training_exposes(bob):
+    sealed, mutual = {"mechanism": "sealed"}, {"mechanism": "mutual"}
+    alice = write_config(
+        bob.parent, "alice", agreement=sealed, privacy={"accept-column-exposure": None}
+    )
+    assert "accept-column-exposure" in said(look_at_party(alice), "columns")
+    write_config(bob.parent, "alice", agreement=sealed)
+    assert said(look_at_party(alice), "columns", Level.WARNING)
+    write_config(bob.parent, "alice", agreement=mutual)
+    assert said(look_at_party(alice), "columns", Level.OK)
+
+
 def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     text = said(look_at_party(bob), "data", Level.OK)
     assert "the same on both sides" not in text

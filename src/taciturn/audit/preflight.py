@@ -33,7 +33,7 @@ from taciturn.audit.transition import largest_sparsity
 from taciturn.audit.verdict import foresee, worst
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
-from taciturn.engine.exposure import column_exposure, sums_alone, whose_columns
+from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
@@ -172,14 +172,8 @@ def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     """What the *other* side should know, and what the verdicts leave out."""
     agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
-    rounds, one = ("passes", "pass") if whole_table else ("epochs", "epoch")
-    warnings = []
-    if agreed.epochs >= rehearsal.columns and not rehearsal.method.shares_scores:
-        warnings.append(
-            f"for Alice: with {agreed.epochs} {one if agreed.epochs == 1 else rounds} and "
-            f"{counted(rehearsal.columns, 'column')} the scores "
-            f"that Bob sees determine {whose_columns(agreed)} up to a rotation"
-        )
+    rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
+    warnings = [] if exposed is None else [f"for Alice: {exposed}"]
     if agreed.epochs > MOST_EPOCHS:
         warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} {rounds} were rehearsed")
     if whole_table and rehearsal.rows > rehearsal.labels.rows:

@@ -1,7 +1,8 @@
 """A review of an agreement from one side: what it means for this side, before anything is signed.
 
-The rehearsal is that of ``own_side``: this side's own table, and something that stands in for the
-other's. Nothing leaves the machine; nobody is called; nothing is charged.
+What each side receives is the mechanism's own statement. The rehearsal is that of ``own_side``:
+this side's own table, and something that stands in for the other's; without the packages of the
+audit no attack is run. Nothing leaves the machine; nobody is called; nothing is charged.
 
 **Guarantee.** As of ``preflight``; sentences and counts follow from the agreement and this side's
 table.
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from taciturn.audit.own_side import check_party
 from taciturn.audit.rehearsal import random_table
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.agreed import misfits, own_side, source_columns
@@ -28,10 +28,13 @@ from taciturn.deploy.sign_file import own_differences, record_of_agreement, sign
 from taciturn.deploy.signing import Signer, require_in_time
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.exposure import column_exposure
 from taciturn.engine.forecast import forecast
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
+from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
 from taciturn.results.agreement import Review
+from taciturn.results.check import CheckResult, ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal
 
@@ -63,12 +66,13 @@ def review(
         tables, prospect = load_tables(config), Prospect.of(config)
         terms = prospect.terms
         assumed = _assumed_columns(config, agreement, columns)
-        check = check_party(config, _beyond_agreed(config, assumed), announce)
+        check = _check(config, assumed, announce)
         announce("time and traffic")
         estimate = _estimate(prospect, assumed)
         signers, wrong = _signers(config, agreement)
         obstacles = [*wrong, *_obstacles(path, config, agreement, tables)]
         obstacles += refusals(prospect)
+        price, exposed = prospect.outlook(), _exposure(prospect)
     return Review(
         reviewed=agreement.path,
         role=config.role,
@@ -80,6 +84,8 @@ def review(
         held_out_rows=0 if tables.held_out is None else tables.held_out.rows,
         own_columns=len(tables.preparation.columns),
         own_column_names=source_columns(tables),
+        price=price,
+        columns=exposed,
         check=check,
         assumed_columns=assumed,
         opened=opened_sum(prospect),
@@ -113,9 +119,22 @@ def _assumed_columns(
     return count
 
 
-def _beyond_agreed(config: PartyConfig, assumed: int | None) -> int | None:
-    """What a check has to be told of Alice's columns."""
-    return None if config.role == "alice" else assumed
+def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> CheckResult | None:
+    """The rehearsal with its attacks; None where their packages are not installed."""
+    if not all(map(is_installed, EXTRAS["audit"])):
+        return None
+    # Loaded here: without these packages the rest is still said.
+    from taciturn.audit.own_side import check_party
+
+    return check_party(config, assumed, announce)
+
+
+def _exposure(prospect: Prospect) -> ColumnExposure | None:
+    """What the training tells Bob of Alice's columns; None at Bob, who does not have them."""
+    if prospect.config.role == "bob":
+        return None
+    table = prospect.tables.train
+    return column_exposure(prospect.terms, table.rows, table, opened=prospect.scores)
 
 
 def _signers(

@@ -35,13 +35,18 @@ def doctor(
     from taciturn.doctor.visit import visit
     from taciturn.report.doctor import doctor_blocks
     from taciturn.results.doctor import DoctorResult
+    from taciturn.results.ledger import PastExposure
     from taciturn.results.outlook import Outlook
 
     with progress_bar() as meter:
-        prices: list[Outlook] = []
-        findings = visit(config, meter.announce, prices.append)
+        parts: list[Outlook | PastExposure] = []
+        findings = visit(config, meter.announce, parts.append)
     result = DoctorResult.of(findings, __version__, None if config is None else str(config))
-    result = replace(result, price=next(iter(prices), None))
+    result = replace(
+        result,
+        price=next((part for part in parts if isinstance(part, Outlook)), None),
+        exposed=next((part for part in parts if isinstance(part, PastExposure)), None),
+    )
     show(result, json, doctor_blocks)
     if result.problems:
         raise typer.Exit(FOUND_A_PROBLEM)

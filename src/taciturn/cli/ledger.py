@@ -1,4 +1,4 @@
-"""The command that says what Bob's labels have cost over time."""
+"""The command that says what Bob's labels, or Alice's columns, have cost over time."""
 
 from __future__ import annotations
 
@@ -8,32 +8,43 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, show
-from taciturn.errors import ConfigError, shown_by
+from taciturn.errors import shown_by
 from taciturn.version import __version__
 
 
 def ledger(
-    config: Annotated[Path, typer.Argument(help="Bob's TOML file.")], json: Json = False
+    config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
 ) -> None:
-    """Show what trainings have cost Bob's labels so far, for each partner and label.
+    """Show what trainings have cost so far: Bob's labels, or Alice's columns.
 
-    [bold]Example[/bold]
+    At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
+    training scores, from which her columns can be reconstructed.
+
+    [bold]Examples[/bold]
 
     taciturn ledger bob.toml
+
+    taciturn ledger alice.toml
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.ledger_book import ledger_book
-    from taciturn.report.ledger import ledger_blocks
-    from taciturn.results.ledger import LedgerBookResult
+    from taciturn.deploy.past_exposure import past_exposure
+    from taciturn.report.ledger import exposure_blocks, ledger_blocks
+    from taciturn.results.ledger import ExposureResult, LedgerBookResult
 
     settings = PartyConfig.read(config)
-    if settings.role == "alice":
-        raise ConfigError(
-            "Alice has no labels, and no ledger of them",
-            where=str(config),
-            hint="this is for Bob's file; what Bob was given of her columns, a dry run shows",
+    with shown_by(settings.face):
+        past = past_exposure(settings)
+    if past is not None:
+        exposure = ExposureResult(
+            file=str(settings.path(settings.privacy.scores)),
+            scores_per_row=settings.privacy.scores_per_row,
+            past=past,
+            version=__version__,
         )
+        show(exposure, json, exposure_blocks)
+        return
     with shown_by(settings.face):
         book = ledger_book(settings)
         accounts = book.accounts()

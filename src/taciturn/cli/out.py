@@ -214,7 +214,10 @@ def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:
 
 
 # A side's own limits; the rest of its section are files.
-_LIMITS = ("budget", "delta", "budget_total", "accept_leak", "scores_per_row")
+_LIMITS = (
+    *("budget", "delta", "budget_total", "accept_leak"),
+    *("accept_column_exposure", "scores_per_row"),
+)
 
 
 def of_party(config: PartyConfig) -> Origin:

@@ -104,6 +104,12 @@ def init(
             "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
+    if not chosen.shares_scores:
+        screen.print(
+            f"Note: {mechanism} lets Bob reconstruct Alice's columns; her side begins only with "
+            "accept-column-exposure in her [privacy].",
+            markup=False,
+        )
 
 
 def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None:

@@ -45,8 +45,9 @@ from taciturn.settings.table import TableSettings
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
 DERIVED = ("l_rr", "passes", "alice_columns", "rows")
-# What Bob writes as accept-leak, word for word.
+# What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
+ACCEPTED_EXPOSURE = "my columns can be reconstructed"
 # What [serve] has at Bob's side alone.
 BOB_SERVES = (
     "address",
@@ -367,6 +368,18 @@ class PrivacySection(Checked):
             "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
             "([threat_model.md](threat_model.md))",
             example=ACCEPTED_LEAK,
+        ),
+    ] = None
+    accept_column_exposure: Annotated[
+        str | None,
+        Setting(
+            "Alice: without this line her side refuses, because Bob can reconstruct her columns "
+            "from the training scores that the mechanism opens to him.",
+            Scope.PRIVACY,
+            detail="Accepted in these words only. Every mechanism but `mutual` needs it, in a "
+            "training and in a study; each of several Alices writes her own "
+            "([price.md](price.md#columns-that-can-be-reconstructed))",
+            example=ACCEPTED_EXPOSURE,
         ),
     ] = None
     scores_per_row: Annotated[
@@ -1031,6 +1044,25 @@ class PartyConfig:
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
 
+    def _check_acceptance(self, owner: Role, name: str, words: str, about: str) -> None:
+        """Insists that a consent stands in its owner's file, and in the prescribed words."""
+        given = getattr(self.privacy, name)
+        if given is not None and self.role != owner:
+            whose, his, in_his = (
+                ("Bob", "his", "his") if owner == "bob" else ("Alice", "hers", "her")
+            )
+            raise ConfigError(
+                f"whether {about} is {whose}'s to say: they are {his}",
+                setting=name,
+                hint=f"leave it out here; {whose} writes it in {in_his} file",
+            )
+        if given not in (None, words):
+            raise ConfigError(
+                f"{hyphenated(name)} is accepted in these words only",
+                setting=name,
+                hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
+            )
+
     def _check_role(self) -> None:
         if self.role == "bob" and self.data.label is None:
             raise ConfigError(
@@ -1051,18 +1083,10 @@ class PartyConfig:
                 setting="answer_milliseconds",
                 hint="leave it out here; Bob writes it in his file",
             )
-        if self.role == "alice" and self.privacy.accept_leak is not None:
-            raise ConfigError(
-                "whether labels may be readable is Bob's to say: they are his",
-                setting="accept_leak",
-                hint="leave it out here; Bob writes it in his file",
-            )
-        if self.privacy.accept_leak not in (None, ACCEPTED_LEAK):
-            raise ConfigError(
-                "accept-leak is accepted in these words only",
-                setting="accept_leak",
-                hint=Hint("write {accept_leak}, or leave it out", accept_leak=ACCEPTED_LEAK),
-            )
+        self._check_acceptance("bob", "accept_leak", ACCEPTED_LEAK, "labels may be readable")
+        self._check_acceptance(
+            "alice", "accept_column_exposure", ACCEPTED_EXPOSURE, "columns may be reconstructed"
+        )
         if self.role == "bob" and self.privacy.scores_per_row is not None:
             raise ConfigError(
                 "how many scores leave is Alice's to limit",

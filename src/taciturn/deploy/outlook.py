@@ -1,10 +1,15 @@
-"""Before a training: what it will cost, what each side will receive, and whether Bob accepts it.
+"""Before a training: what it will cost, what each side will receive, and whether both accept it.
 
 An agreement under which Alice can compute labels (its ledger will say infinity) begins only where
 Bob's own file says so in words: ``[privacy] accept-leak``. Which agreements these are follows from
 the prices of what they release, also where another package's mechanism releases it.
 
-**Guarantee.** Between two parties nothing of an infinite price leaves Bob without that line.
+An agreement that opens training scores to Bob, from which he can reconstruct Alice's columns,
+begins only where Alice's own file says so: ``[privacy] accept-column-exposure``. Which agreements
+these are follows from the mechanism (``shares_scores``).
+
+**Guarantee.** Between two parties nothing of an infinite price leaves Bob, and no training score
+leaves Alice, without these lines.
 
 **Assumes.** What the forecast assumes (``taciturn.protocol.bob.forecast``).
 """
@@ -15,7 +20,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from taciturn.deploy.config import ACCEPTED_LEAK, PartyConfig
+from taciturn.deploy.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.deploy.tables import PartyTables
 from taciturn.engine.disclosure import disclosure
 from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
@@ -44,12 +49,25 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
     held_out = 0 if tables.held_out is None else tables.held_out.rows
     learns = disclosure(terms, tables.train.rows, held_out)
     if config.role == "alice":
-        return Outlook(ledger=None, learns=learns)
+        return alices_outlook(config, terms, learns)
     # Only who pays for releases loads what counts them.
     from taciturn.deploy.ledger_book import spending
 
     statement = planned_ledger(config, tables, terms).statement()
     return bobs_outlook(config, terms, learns, statement, spending(config, tables, terms))
+
+
+def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Outlook:
+    """What Alice is told, of one training or of several.
+
+    Args:
+        config: Her settings.
+        terms: The agreement in use.
+        learns: What each side will receive.
+    """
+    problem = exposure_refusal(config, terms)
+    refused = None if problem is None else _refusal(problem, config)
+    return Outlook(ledger=None, learns=learns, refused=refused)
 
 
 def bobs_outlook(
@@ -129,6 +147,31 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
             "is what you want, write {accept_leak} in [privacy]",
             mechanism="sealed",
             accept_leak=ACCEPTED_LEAK,
+        ),
+    )
+
+
+def exposure_refusal(config: PartyConfig, terms: Terms) -> ConfigError | None:
+    """Why Alice does not begin; None where no training score leaves, or where she accepts it.
+
+    Args:
+        config: Her settings.
+        terms: The agreement in use.
+    """
+    accepted = config.privacy.accept_column_exposure == ACCEPTED_EXPOSURE
+    if terms.mechanism.shares_scores or accepted:
+        return None
+    line = "write {accept_column_exposure} in [privacy]"
+    return ConfigError(
+        f"with this agreement {config.peer} can reconstruct this side's columns: "
+        f"{terms.agreement.mechanism} opens scores of every training row",
+        setting="accept_column_exposure",
+        hint=Hint(
+            f"agree on {{mechanism}}, which opens none; or, if that is what you want, {line}"
+            if terms.agreement.alices == 1
+            else f"if that is what you want, {line}; only {{mechanism}} opens none, for one Alice",
+            mechanism="mutual",
+            accept_column_exposure=ACCEPTED_EXPOSURE,
         ),
     )
 

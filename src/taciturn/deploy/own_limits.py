@@ -10,20 +10,19 @@ from taciturn.results.outlook import Refusal
 
 
 def refusals(prospect: Prospect) -> list[Refusal]:
-    """Why this side would not begin, and what changes it: Bob's ledger, or Alice's count.
+    """Why this side would not begin, and what changes it: its consent, Bob's ledger, Alice's count.
 
     Args:
         prospect: What is about to be trained.
     """
-    opened, config = opened_sum(prospect), prospect.config
-    if opened is not None:
-        return _too_many(opened)
+    opened = opened_sum(prospect)
     try:
         refused = prospect.outlook().refused
     except BudgetExceeded as problem:
-        problem.face = problem.face or config.face
+        problem.face = problem.face or prospect.config.face
         refused = Refusal(problem.message, problem.hint)
-    return [] if refused is None else [refused]
+    unaccepted = [] if refused is None else [refused]
+    return unaccepted if opened is None else [*unaccepted, *_too_many(opened)]
 
 
 def opened_sum(prospect: Prospect) -> OpenedSum | None:

@@ -10,7 +10,8 @@ leaves; resumed, it is not charged again, and one that begins anew is. A predict
 score a row.
 
 The file (``book_file``) has a salt, and for each partner the rows by their count and the sessions
-that were charged. Rows stand in it as salted hashes of their ids, of 64 bits each
+that were charged; of each session since this is recorded, when it was, its mechanism and how many
+scores of a training row it opened. Rows stand in it as salted hashes of their ids, of 64 bits each
 (``tagged``).
 
 **Guarantee.** No row of the book is given to a partner more often than the limit allows, also by
@@ -24,8 +25,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +36,39 @@ from taciturn.data.ids import RowIds
 from taciturn.deploy.book_file import BookFile
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.tagged import Codes, TaggedRows, tags_of
+from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import BudgetExceeded
 from taciturn.faces import Hint
+from taciturn.protocol.terms import Terms
+from taciturn.results.ledger import ExposedSession
 from taciturn.rng import SystemEntropy
 
 _SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a training opens.
+
+    Args:
+        mechanism: The name of the mechanism.
+        scores_per_row: The most scores of one training row.
+    """
+
+    mechanism: str
+    scores_per_row: int
+
+    @classmethod
+    def of(cls, terms: Terms, opened: OpenedScores) -> Opening:
+        """That of one training or of several together.
+
+        Args:
+            terms: The agreement in use.
+            opened: The scores that they open.
+        """
+        # Rows of a fold are scored by a model that was not trained on them.
+        exposes = not terms.mechanism.shares_scores
+        return cls(terms.agreement.mechanism, opened.per_row if exposes else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +78,12 @@ class Charge:
     Args:
         rows: Sets of rows, each with how many scores of every row there will be.
         session: The session's name, charged once; empty where there is none to resume.
+        opening: What the session opens; None where it trains nothing.
     """
 
     rows: tuple[tuple[RowIds, int], ...]
     session: str = ""
+    opening: Opening | None = None
 
 
 @dataclass(slots=True)
@@ -59,6 +92,7 @@ class _Partner:
 
     counts: TaggedRows = field(default_factory=TaggedRows)
     sessions: list[str] = field(default_factory=list)
+    trainings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -121,6 +155,21 @@ class ScoreBook:
             in_both = served.codes + partner.counts.codes_of(served.tags)
         return max(int(partner.counts.codes.max(initial=0)), int(in_both.max(initial=0)))
 
+    def exposed_sessions(self) -> tuple[ExposedSession, ...]:
+        """The sessions, with any partner, that opened scores of training rows, the oldest first.
+
+        Of a session that was charged before this was recorded only its name is known; it is listed.
+
+        Raises:
+            FileError: The book cannot be read, is altered or of another version.
+        """
+        listed = [
+            ExposedSession(partner=name, session=session, **partner.trainings.get(session, {}))
+            for name, partner in self._read().partners.items()
+            for session in partner.sessions
+        ]
+        return tuple(session for session in listed if session.scores_per_row != 0)
+
     def salt(self) -> bytes:
         """What ids are hashed with; the book is made where it is not there.
 
@@ -172,6 +221,9 @@ class ScoreBook:
             partner.counts = partner.counts.with_codes(tags, given + scores)
         if charge.session:
             partner.sessions.append(charge.session)
+        if charge.session and charge.opening is not None:
+            when = datetime.now(UTC).isoformat(timespec="seconds")
+            partner.trainings[charge.session] = {"when": when, **asdict(charge.opening)}
         return True
 
     def _require_within(self, given: Codes, scores: int) -> None:
@@ -200,6 +252,8 @@ class ScoreBook:
                 name: _Partner(
                     TaggedRows.of_groups((int(n), tags) for n, tags in partner["rows"].items()),
                     list(map(str, partner["sessions"])),
+                    # Books of earlier versions do not have it.
+                    {name: _recorded(one) for name, one in partner.get("trainings", {}).items()},
                 )
                 for name, partner in record["partners"].items()
             }
@@ -219,11 +273,21 @@ class ScoreBook:
                     name: {
                         "rows": {str(count): tags for count, tags in partner.counts.groups()},
                         "sessions": partner.sessions,
+                        "trainings": partner.trainings,
                     }
                     for name, partner in page.partners.items()
                 },
             }
         )
+
+
+def _recorded(training: dict[str, Any]) -> dict[str, Any]:
+    """One training of the file, as far as it is one."""
+    return {
+        "when": str(training["when"]),
+        "mechanism": str(training["mechanism"]),
+        "scores_per_row": int(training["scores_per_row"]),
+    }
 
 
 def score_book(config: PartyConfig) -> ScoreBook | None:

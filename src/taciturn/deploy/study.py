@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event as Flag
@@ -25,10 +25,8 @@ from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Past
 from taciturn.deploy.keep import Kept
-from taciturn.deploy.link import TRAINING
 from taciturn.deploy.log import Figures
 from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
-from taciturn.deploy.outlook import leak_refusal
 from taciturn.deploy.playback import Rhythm
 from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.score_book import score_book
@@ -45,7 +43,6 @@ from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores
 from taciturn.engine.study import StudyModel
 from taciturn.errors import (
-    AgreementError,
     BudgetExceeded,
     ConfigError,
     LocalProtocolError,
@@ -60,6 +57,7 @@ from taciturn.files import (
     write_private,
 )
 from taciturn.parallel import one_thread
+from taciturn.privacy.statement import Statement
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import Load as LoadArray
@@ -73,7 +71,7 @@ from taciturn.protocol.study import (
     study_program,
 )
 from taciturn.results.estimate import Estimate
-from taciturn.results.live import LedgerPlanned, Stage, Stages
+from taciturn.results.live import Stage, Stages
 from taciturn.results.outlook import Outlook
 from taciturn.results.study import (
     StudiedSetting,
@@ -91,7 +89,6 @@ if TYPE_CHECKING:
     from taciturn.deploy.shelf import SealedShelf
 
 TABLE_FILE = "study.json"
-_UNACCEPTED = "its own settings do not accept that labels can be computed with this study"
 
 
 class StudyParty(Trainer):
@@ -225,26 +222,19 @@ class StudyParty(Trainer):
         """How many all trainings take."""
         return self.plan.passes
 
-    def _require_accepted(self) -> None:
-        if self.config.role == "alice":
-            return
-        ledger = self.plan.ledger().statement()
-        self.callbacks.publish(LedgerPlanned(ledger, self.config.privacy.budget))
-        problem: TaciturnError | None = leak_refusal(self.config, self.terms, ledger)
-        budget = self.config.privacy.budget
+    def _planned(self) -> Statement:
+        return self.plan.ledger().statement()
+
+    def _ledger_refusal(self, ledger: Statement) -> TaciturnError | None:
+        problem, budget = super()._ledger_refusal(ledger), self.config.privacy.budget
         if problem is None and budget is not None and ledger.label_epsilon_total > budget:
-            problem = BudgetExceeded(
+            return BudgetExceeded(
                 f"all models of the study together cost a label's epsilon of "
                 f"{ledger.label_epsilon_total:g}, and the budget is {budget:g}",
                 setting="budget",
                 hint="try fewer values, or raise the budget; nothing was sent",
             )
-        if problem is None:
-            return
-        # What keeps us from telling is of less interest than what is told.
-        with suppress(TaciturnError):
-            self._session.refuse(TRAINING, AgreementError(_UNACCEPTED))
-        raise problem
+        return problem
 
     def account(self, past: Past) -> Account:
         """Where this side counts what all models give away, once and in total."""

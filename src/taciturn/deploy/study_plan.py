@@ -25,7 +25,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import Preparation
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import Charge
+from taciturn.deploy.score_book import Charge, Opening
 from taciturn.deploy.side import (
     Side,
     require_agreed_columns,
@@ -207,11 +207,11 @@ class StudyPlan:
             "their models Bob takes into use later he tells Alice by using it, and is charged for."
         )
         learns = disclosure(terms, tables.train.rows, held_out, self.scores, study)
-        if self.config.role == "alice":
-            return Outlook(ledger=None, learns=learns)
-        # Only who pays for releases loads what counts them.
-        from taciturn.deploy.outlook import bobs_outlook
+        # Loaded here: a training of one model plans no study.
+        from taciturn.deploy.outlook import alices_outlook, bobs_outlook
 
+        if self.config.role == "alice":
+            return alices_outlook(self.config, terms, learns)
         statement = self.ledger().statement()
         return bobs_outlook(self.config, terms, learns, statement, self.spending())
 
@@ -225,7 +225,7 @@ class StudyPlan:
         rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
         if tables.held_out is not None:
             rows.append((tables.held_out.ids, self.scores.per_held_out_row))
-        return Charge(tuple(rows), session)
+        return Charge(tuple(rows), session, Opening.of(self.first.terms, self.scores))
 
     def ledger(self) -> Ledger:
         """Bob's ledger after all trainings, of one row that stands for each fold."""

@@ -132,12 +132,15 @@ def template(name: str, trial: Trial) -> str:
         "state": page.lines("state", _STATE),
         "output": page.lines("output", (*_OUTPUT, *(_SCORES if role == "bob" else ()))),
     }
-    # Where it cannot be otherwise, Bob is shown what he has to accept.
+    # Where it cannot be otherwise, a side is shown what it has to accept.
     leak = () if chosen.claims_protection else ("#accept_leak",)
+    exposure = () if chosen.shares_scores else ("#accept_column_exposure",)
     # Several Alices may try it out in one folder: each has a count of her own.
     counted = ("#scores_per_row", "scores") if trial.parties else _COUNTED
     own["privacy"] = page.lines(
-        "privacy", (*leak, *_LIMITS) if role == "bob" else counted, scores=f"{name}.scores.json"
+        "privacy",
+        (*leak, *_LIMITS) if role == "bob" else (*exposure, *counted),
+        scores=f"{name}.scores.json",
     )
     if role == "alice" and not trial.parties:
         own["woe"] = page.lines("woe", _WOE)

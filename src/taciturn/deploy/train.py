@@ -36,10 +36,10 @@ from taciturn.deploy.keep import Kept, boot, locked_state_folder, state_folder
 from taciturn.deploy.link import DRY_RUN, TRAINING
 from taciturn.deploy.log import Figures, Log
 from taciturn.deploy.model_file import keep_scores, model_share, save_model, suspected_wraps
-from taciturn.deploy.outlook import leak_refusal, outlook, planned_ledger
+from taciturn.deploy.outlook import exposure_refusal, leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.score_book import Charge, ScoreBook, score_book
+from taciturn.deploy.score_book import Charge, Opening, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.side import Side, terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -66,6 +66,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
 from taciturn.parallel import one_thread
 from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.statement import Statement
 from taciturn.protocol.agree import unused
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.handshake import PROTOCOL_VERSION
@@ -103,7 +104,11 @@ _VERDICT = (
 )
 # With what a side ends that finds another one set up otherwise, or not keeping to the protocol.
 _MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
-_UNACCEPTED = "its own settings do not accept that labels can be computed with this agreement"
+# What the peer is told where a side's file lacks its consent, by the role of that side.
+_UNACCEPTED = {
+    "alice": "its own settings do not accept that columns can be reconstructed with this agreement",
+    "bob": "its own settings do not accept that labels can be computed with this agreement",
+}
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
     "answer_milliseconds",
@@ -111,6 +116,7 @@ _FREE_LIMITS = {
     "scores",
     "accept_leak",
     "accept_flips_key",
+    "accept_column_exposure",
     "budget_total",
     "ledger",
 }
@@ -449,26 +455,45 @@ class Trainer(Side):
         self.log("held-out scores written", file=name, rows=len(scores))
 
     def _require_accepted(self) -> None:
-        """Refuses, and tells the peer, where labels would be readable and Bob has not said so.
+        """Refuses, and tells the peer, what this side's own file does not consent to.
 
         Raises:
-            ConfigError: He has not.
+            ConfigError: Labels would be readable, or columns exposed, and its owner has not agreed.
             BudgetExceeded: The training would end with this error on its way.
         """
-        if self.config.role == "alice":
-            return
-        ledger = planned_ledger(self.config, self.tables, self.terms).statement()
-        self.callbacks.publish(LedgerPlanned(ledger, self.config.privacy.budget))
-        problem = leak_refusal(self.config, self.terms, ledger)
+        problem = self._unaccepted()
         if problem is None:
-            if self.config.privacy.accept_leak and math.isfinite(ledger.label_epsilon_total):
-                # Left there it would accept the next agreement, which may be another one.
-                self.log("note", about="accept-leak is not needed for this agreement: remove it")
             return
         # What keeps us from telling is of less interest than what is told.
         with suppress(TaciturnError):
-            self._session.refuse(TRAINING, AgreementError(_UNACCEPTED))
+            self._session.refuse(TRAINING, AgreementError(_UNACCEPTED[self.config.role]))
         raise problem
+
+    def _unaccepted(self) -> TaciturnError | None:
+        """Why this side does not begin, by its own file; None where it does."""
+        limits = self.config.privacy
+        if self.config.role == "alice":
+            problem: TaciturnError | None = exposure_refusal(self.config, self.terms)
+            line, unneeded = limits.accept_column_exposure, self.terms.mechanism.shares_scores
+            name = "accept-column-exposure"
+        else:
+            ledger = self._planned()
+            self.callbacks.publish(LedgerPlanned(ledger, limits.budget))
+            problem = self._ledger_refusal(ledger)
+            line, unneeded = limits.accept_leak, math.isfinite(ledger.label_epsilon_total)
+            name = "accept-leak"
+        if problem is None and line and unneeded:
+            # Left there it would accept the next agreement, which may be another one.
+            self.log("note", about=f"{name} is not needed for this agreement: remove it")
+        return problem
+
+    def _planned(self) -> Statement:
+        """Bob's ledger as it will stand at the end."""
+        return planned_ledger(self.config, self.tables, self.terms).statement()
+
+    def _ledger_refusal(self, ledger: Statement) -> TaciturnError | None:
+        """Why Bob does not begin at this price."""
+        return leak_refusal(self.config, self.terms, ledger)
 
     def _require(self, account: Account) -> None:
         """Refuses now, and tells the peer, what would be refused when the first release is due.
@@ -518,7 +543,8 @@ class Trainer(Side):
         rows = [(train.ids, counts.per_row)]
         if held_out is not None:
             rows.append((held_out.ids, counts.per_held_out_row))
-        return Charge(tuple(rows), past.meta.charge_name)
+        opening = Opening.of(self.terms, counts)
+        return Charge(tuple(rows), past.meta.charge_name, opening)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()

@@ -54,7 +54,7 @@ class UsedModel:
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
         require_used(share, str(path))
-        return cls(share, _terms(share, path))
+        return cls(share, model_terms(share, path))
 
     @property
     def role(self) -> Role:
@@ -148,7 +148,16 @@ def scored_rows(
     )
 
 
-def _terms(share: ModelShare, path: Path) -> Terms:
+def model_terms(share: ModelShare, path: Path) -> Terms:
+    """The agreement that a model was trained by.
+
+    Args:
+        share: One side's share of the model.
+        path: Its file, for messages.
+
+    Raises:
+        FileError: The agreement is not known here.
+    """
     try:
         agreed = Agreement.of(share.agreement)
         # What a probability means is the mechanism's to say; said now, not after the last row.

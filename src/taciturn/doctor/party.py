@@ -21,6 +21,7 @@ from taciturn.data.own import ids_alone
 from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
+from taciturn.deploy.past_exposure import past_exposure
 from taciturn.deploy.prospect import Prospect
 from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -37,10 +38,11 @@ from taciturn.errors import (
     shown_by,
 )
 from taciturn.results.doctor import Finding
+from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
 
-Report: TypeAlias = Callable[[Outlook], None]
-"""Told what a training will cost."""
+Report: TypeAlias = Callable[[Outlook | PastExposure], None]
+"""Told what a training will cost, and which past sessions exposed Alice's columns."""
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
@@ -51,7 +53,8 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
 
     Args:
         path: The file.
-        report: Called with what the training will cost, where that can be known.
+        report: Called with what the training will cost, and with past sessions that exposed
+            Alice's columns, where that can be known.
     """
     try:
         config = PartyConfig.read(path)
@@ -62,6 +65,7 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
         *look_at_certificates(config),
         *look_at_agreement(config),
         *look_at_table(config, report),
+        *look_at_past(config, report),
         *look_at_state(config),
         *look_at_output(config),
         look_at_link(config),
@@ -151,6 +155,26 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
     return [*findings, *_price(price)]
 
 
+def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
+    """Alice's past sessions that opened training scores; nothing at Bob."""
+    try:
+        past = past_exposure(config)
+    except TaciturnError as problem:
+        return [Finding.of_error("columns", problem)]
+    if not past:
+        return []
+    report(past)
+    sessions, models = len(past.exposed_sessions), len(past.exposed_models)
+    return [
+        Finding.warning(
+            "columns",
+            f"columns were exposed before: {counted(sessions, 'session')} in the score book, and "
+            f"{counted(models, 'model file')} of such sessions",
+            "see which below; what was opened cannot be taken back",
+        )
+    ]
+
+
 def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
     """What the file trains; its table, as one model has it, is read already."""
     if config.study is not None:
@@ -159,12 +183,13 @@ def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
 
 
 def _price(price: Outlook) -> list[Finding]:
-    """What a training will cost in one line; Alice's costs no label."""
-    if price.ledger is None:
-        return []
-    total = price.ledger.label_epsilon_total
+    """What a training will cost in one line: Bob's labels, or Alice's columns."""
+    area = "columns" if price.ledger is None else "price"
     if price.refused is not None:
-        return [Finding.problem("price", price.refused.why, price.refused.way_out)]
+        return [Finding.problem(area, price.refused.why, price.refused.way_out)]
+    if price.ledger is None:
+        return [_columns(area, price.learns.columns)]
+    total = price.ledger.label_epsilon_total
     if math.isinf(total):
         return [
             Finding.warning(
@@ -172,6 +197,14 @@ def _price(price: Outlook) -> list[Finding]:
             )
         ]
     return [Finding.ok("price", f"a label's epsilon in all will be {total:g}")]
+
+
+def _columns(area: str, exposed: str | None) -> Finding:
+    if exposed is None:
+        return Finding.ok(area, "no score of a training row is opened to Bob")
+    return Finding.warning(
+        area, f"{exposed}, as accept-column-exposure accepts", "is that meant? mutual opens none"
+    )
 
 
 def _alignment(config: PartyConfig) -> list[Finding]:

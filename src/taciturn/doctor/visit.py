@@ -11,20 +11,22 @@ from taciturn.doctor.machine import look_at_machine
 from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
 from taciturn.doctor.schemes import look_at_schemes
 from taciturn.results.doctor import Finding
+from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
 
 
 def visit(
     config: Path | None,
     announce: Callable[[str], None],
-    report: Callable[[Outlook], None] = lambda price: None,
+    report: Callable[[Outlook | PastExposure], None] = lambda part: None,
 ) -> list[Finding]:
     """Looks at everything, in the order in which it is shown.
 
     Args:
         config: A party's file, or None for the machine alone.
         announce: Called with what is looked at now.
-        report: Called with what a party's training will cost, where that can be known.
+        report: Called with what a party's training will cost, and with past sessions that exposed
+            Alice's columns, where that can be known.
     """
     announce("packages")
     findings = [look_at_python(), *look_at_packages(), *look_at_extras(), *look_at_extensions()]
@@ -40,7 +42,7 @@ def visit(
     return findings
 
 
-def _party(config: Path, report: Callable[[Outlook], None]) -> list[Finding]:
+def _party(config: Path, report: Callable[[Outlook | PastExposure], None]) -> list[Finding]:
     try:
         # Imported here: where gRPC or file locks are missing, the rest is still told.
         from taciturn.doctor.party import look_at_party

@@ -3,13 +3,13 @@
 **Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
 have the same.
 
-**Assumes.** Both keep to the protocol; what one who does not can have is said elsewhere
-(``taciturn.engine.exposure``, ``docs/deviating.md``).
+**Assumes.** Both keep to the protocol. ``taciturn.engine.exposure`` and ``docs/deviating.md`` say
+what a party that deviates learns.
 """
 
 from __future__ import annotations
 
-from taciturn.engine.exposure import OpenedScores, sums_alone
+from taciturn.engine.exposure import OpenedScores, reconstruction, sums_alone
 from taciturn.errors import counted
 from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import Disclosure
@@ -34,7 +34,9 @@ def disclosure(
     beyond = f" {study}" if study else ""
     opened = opened or OpenedScores.of(terms, rows, held_out)
     return Disclosure(
-        alice=_to_alice(terms) + beyond, bob=_to_bob(terms, opened, held_out) + beyond
+        alice=_to_alice(terms) + beyond,
+        bob=_to_bob(terms, opened, held_out) + beyond,
+        columns=reconstruction(terms),
     )
 
 
@@ -72,12 +74,11 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     if held_out:
         scores += f" and {counted(opened.per_held_out_row, 'score')} of each held-out row"
     several = terms.agreement.alices > 1
-    whose, has = ("all Alices'", "they have") if several else ("Alice's", "she has")
+    whose = "all Alices'" if several else "Alice's"
     end = f"and a random share of {'theirs' if several else 'hers'}"
     return (
         f"{scores}, {opened.in_all:,} numbers in all: each is a sum of {whose} columns of the row "
-        f"with one weight for each column, and as many of a row as {has} columns determine them "
-        "up to a rotation. At the end he has the weights of his columns"
+        "with one weight for each column. At the end he has the weights of his columns"
         f"{f' {end}' if terms.mechanism.shares_weights else ''}, and knows how good the model is."
         + "".join(f" {note[0].upper()}{note[1:]}." for note in sums_alone(terms))
     )

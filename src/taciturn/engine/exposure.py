@@ -2,8 +2,13 @@
 
 A score is one linear function of a row of hers; of several Alices' rows it is the sum, and what is
 said of her columns holds of all of theirs. A Bob who keeps to the protocol has as many of them
-as the row was scored, with weights that he does not know; as many as she has columns determine her
-columns up to a rotation.
+as the row was scored, with weights that he does not know. That does not protect her columns: with
+whole-table training the scores of a pass are integers of one hidden table times one hidden vector,
+a hidden subset sum problem, and lattice reduction finds the table (Nguyen and Stern 1999; Coron and
+Gini 2020) for up to about twice as many columns as passes, with no known row. Columns of small
+integers are short vectors of that lattice and need fewer passes still. By batches the vectors
+differ from batch to batch; as many scores as she has columns determine her columns up to a
+rotation, at least.
 
 A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
@@ -39,7 +44,6 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.check import ColumnExposure
 from taciturn.rng import KEY_BYTES
-from taciturn.settings.agreement import Agreement
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +103,36 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     )
 
 
-def whose_columns(agreed: Agreement) -> str:
-    """Of whose columns scores speak, in words."""
-    return "her columns" if agreed.alices == 1 else "the columns of all Alices"
+def reconstruction(terms: Terms) -> str | None:
+    """What a Bob who keeps to the protocol can do to Alice's columns.
+
+    Args:
+        terms: The agreement in use.
+
+    Returns:
+        A few sentences without the last full stop; None where no training score is opened to him.
+    """
+    agreed = terms.agreement
+    if terms.mechanism.shares_scores:
+        return None
+    whose, row, has = (
+        ("Alice's columns", "a row of hers", "she has")
+        if agreed.alices == 1
+        else ("the columns of all Alices", "a row of theirs", "they have")
+    )
+    if terms.whole_table:
+        return (
+            f"Bob can reconstruct {whose} from the scores that he receives: almost completely for "
+            f"up to about {counted(2 * agreed.epochs, 'column')} from "
+            f"{counted(agreed.epochs, 'pass')}, by known attacks. He need not deviate, nor know "
+            f"{row}. Integer or one-hot columns need fewer passes, more passes make it "
+            "easier, and no number of passes is safe"
+        )
+    return (
+        f"Bob can reconstruct {whose} up to a rotation from as many scores of a row as {has} "
+        "columns, and completely with as many known rows; he need not deviate. Integer or one-hot "
+        "columns may need fewer, and no number of epochs is safe"
+    )
 
 
 def column_exposure(
@@ -245,14 +276,17 @@ def _unseen(opened: OpenedScores) -> str:
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
     agreed, needed, per_score = terms.agreement, room.scores_for_all, room.columns_per_score
-    summed = "" if agreed.alices == 1 else f", each the sum of {agreed.alices} Alices'"
-    text = (
-        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row{summed}. "
-        f"{counted(columns, 'score')} of each row determine{'s' if columns == 1 else ''} "
-        f"{whose_columns(agreed)} up to a rotation"
-    )
+    several = agreed.alices > 1
+    summed = f", each the sum of {agreed.alices} Alices'" if several else ""
+    whose = "the columns of all Alices" if several else "her columns"
+    text = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row{summed}"
+    if terms.whole_table:
+        text += f", and can reconstruct {whose} from them while he keeps to the protocol"
+    else:
+        plural = "s" if columns == 1 else ""
+        text += f"; {counted(columns, 'score')} of each determine{plural} {whose} up to a rotation"
     if not terms.mechanism.steers_weights:
-        return f"{text}, also where he does not keep to the protocol"
+        return f"{text}, also where he deviates"
     if terms.whole_table and agreed.epochs >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
     # Rows of the first batch have no useful score in the first epoch.
@@ -263,9 +297,8 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
     else:
         most = columns if opened.per_row == needed else columns - 1
         reach = f"up to {min(most, per_score * opened.per_row)} of {columns} in this training"
-    cannot = "she cannot" if agreed.alices == 1 else "they cannot"
     return (
-        f"{text}; if he does not keep to the protocol, which {cannot} notice, he can "
+        f"{text}; if he deviates, which {'they' if several else 'she'} cannot notice, he can "
         f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
         f"and {reach}"
     )

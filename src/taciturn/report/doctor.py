@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Paragraph, Span, Tone, Words, table
+from taciturn.report.ledger import past_blocks
 from taciturn.report.parties import outlook_blocks
 from taciturn.results.doctor import DoctorResult, Finding, Level
 
@@ -18,6 +19,7 @@ def doctor_blocks(result: DoctorResult) -> list[Block]:
     return [
         table(("", "", "looked at"), map(_look, result.checks), words=range(3), label="Looks"),
         *([] if result.price is None else outlook_blocks(result.price)),
+        *([] if result.exposed is None else past_blocks(result.exposed)),
         Paragraph(Span(ending if problems or warnings else "all is well", tone)),
     ]
 

@@ -1,12 +1,26 @@
-"""What Bob's labels have cost over time, as blocks."""
+"""What Bob's labels, or Alice's columns, have cost over time, as blocks."""
 
 from __future__ import annotations
 
-from taciturn.report.blocks import Block, Facts, Paragraph, table
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, table
 from taciturn.report.training import label_epsilon
-from taciturn.results.ledger import LedgerAccount, LedgerBookResult
+from taciturn.report.words import printed_date
+from taciturn.results.ledger import (
+    ExposureResult,
+    LedgerAccount,
+    LedgerBookResult,
+    PastExposure,
+)
 
 _EMPTY = "No training was charged yet."
+_UNEXPOSED = "No past session that opened training scores is known."
+_EXPOSED: Words = (
+    Span("Columns were exposed.", "bad"),
+    " From the scores of these sessions the partner can reconstruct this side's columns; where the "
+    "mechanism is not recorded, unless it was mutual.",
+)
+_UNKNOWN = "not recorded"
+_MODELS = ("model file", "written", "mechanism", "scores of a row")
 _HEADINGS = ("partner", "label", "rows", "trainings", "of a label, in all", "at delta")
 
 
@@ -32,3 +46,44 @@ def _line(account: LedgerAccount) -> tuple[str, ...]:
         label_epsilon(ledger.label_epsilon_total),
         f"{label_epsilon(ledger.label_epsilon_total_delta)} ({ledger.delta:g})",
     )
+
+
+def exposure_blocks(result: ExposureResult) -> list[Block]:
+    """A line for each past session in which Alice's columns were exposed."""
+    limit = result.scores_per_row
+    facts = {
+        "file": result.file,
+        "limit": "none is set (scores-per-row)" if limit is None else f"{limit:,} scores of a row",
+    }
+    return [Facts(facts), *(past_blocks(result.past) or [Paragraph(_UNEXPOSED)])]
+
+
+def past_blocks(past: PastExposure) -> list[Block]:
+    """The past sessions; nothing where there are none."""
+    blocks: list[Block] = []
+    if past:
+        blocks += [Heading("Past sessions that opened training scores:"), Paragraph(_EXPOSED)]
+    if past.exposed_sessions:
+        rows = [
+            (
+                one.partner,
+                _UNKNOWN if one.when is None else printed_date(one.when),
+                one.mechanism or _UNKNOWN,
+                _count(one.scores_per_row),
+                one.session[:8],
+            )
+            for one in past.exposed_sessions
+        ]
+        headings = ("partner", "when", "mechanism", "scores of a row", "session")
+        blocks.append(table(headings, rows, words=(0, 1, 2, 4), label="Sessions by the score book"))
+    if past.exposed_models:
+        files = [
+            (one.file, printed_date(one.written), one.mechanism, _count(one.scores_per_row))
+            for one in past.exposed_models
+        ]
+        blocks.append(table(_MODELS, files, words=(0, 1, 2), label="Sessions by model files"))
+    return blocks
+
+
+def _count(scores: int | None) -> str:
+    return _UNKNOWN if scores is None else f"up to {scores:,}"

@@ -9,13 +9,22 @@ from taciturn.errors import counted
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import ToldQuality
-from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
+from taciturn.report.blocks import (
+    NO_BREAK,
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Words,
+    table,
+)
 from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size, figure, share
 from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Outlook
+from taciturn.results.outlook import Disclosure, Outlook
 from taciturn.results.parties import (
     AlignmentResult,
     DryRun,
@@ -34,6 +43,7 @@ _FOR_ALICE_UNSEEN = (
     "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
     "Bob knows it, and to tell it would be a release (tell-alice)."
 )
+_EXPOSED = Span("Columns are exposed.", "bad")
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
 _LOW_MATCH = 0.8
@@ -82,12 +92,19 @@ def outlook_blocks(price: Outlook) -> list[Block]:
     if price.ledger is not None:
         figures = _statement(price.ledger) | _over_time(price)
         blocks += [Heading("What it will cost Bob's labels:"), Facts(figures)]
-    learns = {"Alice": price.learns.alice, "Bob": price.learns.bob}
-    blocks += [Heading("What each side will receive:"), Facts(learns)]
+    blocks += [Heading("What each side will receive:"), Facts(learns_facts(price.learns))]
     if price.refused is not None:
         refused = f"As it stands this side will not begin: {price.refused.why}."
         blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
     return blocks
+
+
+def learns_facts(learns: Disclosure) -> dict[str, Words]:
+    """What each side receives, and what becomes of Alice's columns."""
+    facts: dict[str, Words] = {"Alice": learns.alice, "Bob": learns.bob}
+    if learns.columns is not None:
+        facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
+    return facts
 
 
 def _over_time(price: Outlook) -> dict[str, Words]:
@@ -121,12 +138,14 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
         "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
         f"score, all from {exposed.scores_for_all:,}"
     }
+    opens = exposed.scores_per_row > 0
+    warning: Words = (_EXPOSED, f" {exposed.warning}") if opens else exposed.warning
     return Facts(
         {
             "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
             "values in all",
-            **(deviating if exposed.scores_per_row else {}),
-            "for Alice": exposed.warning,
+            **(deviating if opens else {}),
+            "for Alice": warning,
         }
     )
 

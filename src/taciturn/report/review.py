@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 
 from taciturn.errors import counted
+from taciturn.extras import install_hint
 from taciturn.report.blocks import (
     Badge,
     Blanks,
@@ -29,7 +30,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.officer import SIGNED, argument
-from taciturn.report.parties import exposure_facts
+from taciturn.report.parties import exposure_facts, learns_facts
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import (
     data_size,
@@ -41,7 +42,7 @@ from taciturn.report.words import (
     share,
 )
 from taciturn.results.agreement import AgreementRecord, Review, SideRecord, SignedAgreement
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, Level
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, CheckResult, Level
 
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
@@ -60,6 +61,16 @@ _ANSWERS: dict[Level, Words] = {
         "safety.",
     ),
 }
+_NOT_RUN: Words = (
+    Span("No attack was run.", "warning"),
+    f" The packages for it are not installed ({install_hint('audit')}); what the mechanism says of "
+    "itself stands here.",
+)
+_BOB_RECONSTRUCTS: Words = (
+    Span("Columns are exposed.", "bad"),
+    " Bob can reconstruct Alice's columns from the training scores that this mechanism opens to "
+    "him.",
+)
 _BOB_TELLS: Words = (
     Span("Columns show.", "bad"),
     " Bob will be able to estimate values of Alice's columns: the rehearsal did.",
@@ -217,7 +228,7 @@ def _in_short(result: Review) -> Section:
         lines.append(Paragraph(("Purpose: ", Span(result.agreement.purpose, "strong"))))
     facts: dict[str, Words] = {
         "protection": f"{result.agreement.settings.get('mechanism')}: {result.mechanism}",
-        "Bob's labels": _ANSWERS[result.check.verdict],
+        "Bob's labels": _NOT_RUN if result.check is None else _ANSWERS[result.check.verdict],
         "Alice's columns": _columns_in_short(result),
         "price": price,
         "signatures": f"{signed}; valid until {printed_date(result.agreement.valid_until)}",
@@ -229,19 +240,28 @@ def _in_short(result: Review) -> Section:
 
 def _badge(result: Review) -> Badge:
     """Whether there is something to weigh: a refusal, a leak from either seat, or neither."""
-    seat = result.check.bob_seat
+    check = result.check
+    seat = None if check is None else check.bob_seat
     if result.obstacles:
         return Badge("leak", "✗", "not ready: something stands in the way")
-    if result.check.verdict == LEAKS:
+    if check is not None and check.verdict == LEAKS:
         return Badge("leak", "▲", "to be weighed: labels leak to Alice")
-    if result.check.verdict == AT_RISK:
+    if result.role == "alice" and result.price.learns.columns is not None:
+        return Badge("leak", "▲", "to be weighed: Bob can reconstruct Alice's columns")
+    if check is not None and check.verdict == AT_RISK:
         return Badge("certain", "▲", "to be weighed: labels are at risk")
     if seat is not None and seat.level == LEAKS:
         return Badge("certain", "▲", "to be weighed: Bob can tell of Alice's columns")
+    if check is None:
+        return Badge("certain", "▲", "no attack was run")
     return Badge("not-shown", "○", "no leak was seen in the rehearsal")
 
 
 def _columns_in_short(result: Review) -> Words:
+    if result.price.learns.columns is not None:
+        return _BOB_RECONSTRUCTS
+    if result.check is None:
+        return "No score of a training row is opened to Bob."
     seat = result.check.bob_seat
     if seat is not None:
         return _BOB_TELLS if seat.level == LEAKS else _BOB_CLEAR
@@ -249,7 +269,7 @@ def _columns_in_short(result: Review) -> Words:
 
 
 def _price_in_short(result: Review) -> str:
-    ledger = None if result.check.price is None else result.check.price.ledger
+    ledger = result.price.ledger
     if ledger is not None:
         total = ledger.label_epsilon_total
         if math.isinf(total):
@@ -346,13 +366,18 @@ def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
 
 def _learns(result: Review) -> Section:
     check = result.check
-    blocks: list[Block] = []
-    if check.price is not None:
-        blocks += [
-            Heading("What each side receives"),
-            Facts({"Alice": check.price.learns.alice, "Bob": check.price.learns.bob}),
-        ]
-    blocks += [
+    blocks: list[Block] = [
+        Heading("What each side receives"),
+        Facts(learns_facts(result.price.learns)),
+        *([] if result.columns is None else [exposure_facts(result.columns)]),
+        *([Paragraph(_NOT_RUN)] if check is None else _rehearsed(check)),
+    ]
+    return Section("Who learns what", "learns", tuple(blocks), "Learns")
+
+
+def _rehearsed(check: CheckResult) -> list[Block]:
+    """What the attacks told of either seat, and what predictions will."""
+    blocks: list[Block] = [
         Heading("Alice's seat: what she could tell of the labels"),
         Paragraph(_ANSWERS[check.verdict]),
         _verdicts(check.verdicts),
@@ -372,8 +397,6 @@ def _learns(result: Review) -> Section:
                 "it. What he receives stands above."
             ),
         ]
-    if check.columns is not None:
-        blocks.append(exposure_facts(check.columns))
     if check.prediction is not None:
         said = check.prediction
         blocks += [
@@ -381,8 +404,7 @@ def _learns(result: Review) -> Section:
             Facts({"Bob": said.bob, "Alice": said.alice, "repeated": said.repeated}),
         ]
     stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
-    blocks += [Heading("How this was rehearsed"), Bullets(stood)]
-    return Section("Who learns what", "learns", tuple(blocks), "Learns")
+    return [*blocks, Heading("How this was rehearsed"), Bullets(stood)]
 
 
 def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> Table:
@@ -414,9 +436,9 @@ def _argument(result: Review) -> list[Section]:
 
 
 def _price(result: Review) -> Section:
-    price, opened = result.check.price, result.opened
+    price, opened = result.price, result.opened
     blocks: list[Block] = []
-    if price is not None and price.ledger is not None:
+    if price.ledger is not None:
         ledger, book = price.ledger, price.ledger_book
         facts: dict[str, Words] = {
             "this training": f"of a label, {label_epsilon(ledger.label_epsilon_total)}",
@@ -432,10 +454,11 @@ def _price(result: Review) -> Section:
                 "then": label_epsilon(book.then.label_epsilon_total),
                 "limit": "none is set (budget-total)" if book.limit is None else f"{book.limit:g}",
             }
-        ceiling = result.check.facts.attack_ceiling
-        facts["at best"] = (
-            f"any attack on them is right about {share(ceiling)} of labels at even odds"
-        )
+        if result.check is not None:
+            ceiling = result.check.facts.attack_ceiling
+            facts["at best"] = (
+                f"any attack on them is right about {share(ceiling)} of labels at even odds"
+            )
         blocks += [Heading("What it costs Bob's labels"), Facts(facts)]
     else:
         words = "What it costs Bob's labels, his own side's review says: his ledger is there."

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from taciturn.results.check import CheckResult
+from taciturn.results.check import CheckResult, ColumnExposure
 from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Refusal
+from taciturn.results.outlook import Outlook, Refusal
 from taciturn.results.serialise import OMITTED, Result
 
 
@@ -138,7 +138,10 @@ class Review(Result):
         held_out_rows: How many the model is measured on.
         own_columns: The number of this side's prepared columns.
         own_column_names: Its columns as its table has them.
-        check: What either side could learn, rehearsed on this side's table.
+        price: What each side receives by the mechanism's own statement, and what it costs.
+        columns: What the training tells Bob of Alice's columns, at Alice; None at Bob.
+        check: What either side could learn, rehearsed on this side's table; None where no attack
+            was run, because the packages for it are not installed.
         assumed_columns: How many random columns stood in for Alice's, at Bob; None at Alice.
         opened: The scores of her rows, at Alice; None at Bob.
         estimate: Time and traffic; None where only Alice's side can tell.
@@ -158,7 +161,9 @@ class Review(Result):
     held_out_rows: int
     own_columns: int
     own_column_names: tuple[str, ...]
-    check: CheckResult
+    price: Outlook
+    columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
+    check: CheckResult | None = field(default=None, metadata=OMITTED)
     assumed_columns: int | None
     opened: OpenedSum | None
     estimate: Estimate | None

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
+from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result, key
 
@@ -65,7 +66,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """What ``taciturn doctor`` found; ``price`` is what a party's training will cost, and tell."""
+    """What ``taciturn doctor`` found.
+
+    ``price`` is what a party's training will cost, and tell; ``exposed`` lists the past sessions in
+    which Alice's columns were exposed.
+    """
 
     version: str
     config: str | None
@@ -73,6 +78,7 @@ class DoctorResult(Result):
     warnings: int
     checks: tuple[Finding, ...]
     price: Outlook | None = field(default=None, metadata=OMITTED)
+    exposed: PastExposure | None = field(default=None, metadata=OMITTED)
 
     @classmethod
     def of(cls, findings: Sequence[Finding], version: str, config: str | None) -> DoctorResult:

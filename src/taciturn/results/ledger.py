@@ -1,11 +1,11 @@
-"""What Bob's labels have cost over time: the content of his ledger book."""
+"""What trainings have cost over time: Bob's labels by his ledger book, Alice's columns by hers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from taciturn.privacy.statement import Statement
-from taciturn.results.serialise import Result
+from taciturn.results.serialise import INLINE, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,4 +34,71 @@ class LedgerBookResult(Result):
     file: str
     budget_total: float | None
     accounts: tuple[LedgerAccount, ...]
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedSession:
+    """A session of Alice's that opened scores of training rows to a partner.
+
+    Args:
+        partner: The partner's name.
+        session: The session's name on Alice's side.
+        when: When the training began; None where that was not recorded.
+        mechanism: The name of the mechanism; None likewise, and then no training score may have
+            been opened.
+        scores_per_row: The most scores of one training row that it opened; None likewise.
+    """
+
+    partner: str
+    session: str
+    when: str | None = None
+    mechanism: str | None = None
+    scores_per_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedModel:
+    """A model on Alice's disk whose training opened scores of training rows.
+
+    Args:
+        file: The model's file.
+        written: When the file was written.
+        session: The session's name in both sides' model files.
+        mechanism: The name of the mechanism.
+        scores_per_row: The most scores of one training row; None where it cannot be computed.
+    """
+
+    file: str
+    written: str
+    session: str
+    mechanism: str
+    scores_per_row: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastExposure:
+    """Past sessions in which Alice's columns were exposed.
+
+    A session since its mechanism is recorded may stand in both lists, which share no name.
+
+    Args:
+        exposed_sessions: By her score book.
+        exposed_models: By the model files beside the one that her settings name.
+    """
+
+    exposed_sessions: tuple[ExposedSession, ...]
+    exposed_models: tuple[ExposedModel, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.exposed_sessions or self.exposed_models)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposureResult(Result):
+    """What ``taciturn ledger`` shows of Alice's file; ``scores_per_row`` is her limit."""
+
+    file: str
+    scores_per_row: int | None
+    past: PastExposure = field(metadata=INLINE)
     version: str

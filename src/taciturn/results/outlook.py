@@ -10,10 +10,17 @@ from taciturn.results.serialise import EMPTY, OMITTED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What each side receives in a training, in sentences; the same on both sides."""
+    """What each side receives in a training, in sentences; the same on both sides.
+
+    Args:
+        alice: What Alice receives.
+        bob: What Bob receives.
+        columns: What Bob can do to Alice's columns with it; None where no training score is opened.
+    """
 
     alice: str
     bob: str
+    columns: str | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from taciturn.results.compare import Comparison
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.export import ExportResult
-from taciturn.results.ledger import LedgerBookResult
+from taciturn.results.ledger import ExposureResult, LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
@@ -49,6 +49,7 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "model-list": ("models", ModelList),
     "check": ("verdicts", CheckResult),
     "ledger": ("accounts", LedgerBookResult),
+    "ledger-alice": ("exposed_sessions", ExposureResult),
     "party-dry-run": ("dry_run", DryRun),
     "align": ("peer_ids", AlignmentResult),
     "predict": ("shared_weights", PredictionResult),
