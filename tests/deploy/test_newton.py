@@ -98,6 +98,15 @@ def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
     assert model.bob.get("suspected_wraps") == (0 if "sealed" in model.name else None)
 
 
+def test_bob_has_tested_the_scores_where_they_are_exact_and_nobody_else_knows(model):
+    expected = {"largest": 0, "passed": True} if "sealed" in model.name else None
+    assert model.bob.get("symmetry") == expected
+    assert "symmetry" not in model.alice
+    hers, his = shares(model.folder)
+    assert his.metrics.get("symmetry") == expected
+    assert "symmetry" not in hers.metrics
+
+
 @pytest.mark.sampled(1)
 def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(model):
     for share in shares(model.folder):
@@ -215,6 +224,9 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role
     assert isinstance(other, PeerStopped)
     _, bob = run_both(tmp_path, act=record(tmp_path)).records
     assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    # Of all passes: those before the stop are kept with what was asked in them.
+    tested = {"largest": 0, "passed": True} if "sealed" in name else None
+    assert bob.get("symmetry") == tested
     curve = bob["metrics"].get("curve", [])
     seen = 0 if name == "mutual" else PASSES
     assert [point["iteration"] for point in curve] == list(range(1, seen + 1))

@@ -90,9 +90,10 @@ class Verdict:
 
     ``attack`` is the strongest of those that told more than the controls, by the figure that shows
     it, or else the best by ``ranked_by``; None where none applies. ``control`` is the best control
-    by the same figure, of ``controls``, which are those that count. ``above`` says which attacks told more, and by which figure first.
-    ``ranked_by`` is the figure by which attacks are set side by side in a picture or a table: the
-    AUC where one label is rare, or where the AUC alone shows a leak.
+    by the same figure, of ``controls``, which are those that count. ``above`` says which attacks
+    told more, and by which figure first. ``ranked_by`` is the figure by which attacks are set side
+    by side in a picture or a table: the AUC where one label is rare, or where the AUC alone shows a
+    leak.
     """
 
     status: Status
@@ -179,6 +180,7 @@ def weigh(
     above: dict[str, Measure] = {attack.name: "AUC" for attack in ranking}
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
+    kind = "shuffled labels" if shuffled else "labels"
     without = "the prior" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
@@ -191,7 +193,7 @@ def weigh(
     if ranking:
         best = max(ranking, key=lambda attack: attack.auc)
         sentence = (
-            f"{best.name} ranks the {'shuffled ' if shuffled else ''}labels with AUC {_percent(best.auc)} "
+            f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
             f"{without}'s AUC is {_percent(ranked.auc)}."
         )

@@ -256,7 +256,9 @@ _RANKED = (
 
 def _drawn(name: str, title: str, weighed: Weighed) -> b.Figure:
     findings, by = weighed.findings, weighed.verdict.ranked_by
-    controls = "; ".join(f"{one.name} {share(value_of(one, by))}" for one in weighed.verdict.controls)
+    controls = "; ".join(
+        f"{one.name} {share(value_of(one, by))}" for one in weighed.verdict.controls
+    )
     attacks = "; ".join(
         f"{one.name} {share(value_of(one, by))}, 95 % interval {interval(*interval_of(one, by))}"
         for one in findings.attacks

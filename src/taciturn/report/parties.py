@@ -12,7 +12,14 @@ from taciturn.privacy.told_quality import ToldQuality
 from taciturn.report.blocks import NO_BREAK, Block, Facts, Heading, Paragraph, Words, table
 from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size, figure, share
-from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
+from taciturn.report.worth import (
+    arrived,
+    base_rate,
+    divergence,
+    ends,
+    partner_adds,
+    symmetry_blocks,
+)
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
@@ -55,6 +62,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
             *_worth(result),
             *_importance(result),
             *_wraps(result),
+            *symmetry_blocks(result.symmetry),
             *_ledger(result),
         ]
         return [title, Facts(facts | _run(result)), *rest]
