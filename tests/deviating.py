@@ -32,7 +32,7 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import residue
-from taciturn.numerics.symmetry import Symmetry
+from taciturn.numerics.symmetry import OpenedPasses, Symmetry
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
@@ -848,7 +848,8 @@ def symmetry_of(answers: Answers, setup: Setup) -> Symmetry:
     """What Bob's own program finds of this Alice, once the last message is sent."""
     _, bob = run_pair(answering_alice(setup.alice_inputs(), answers), setup.bob())
     assert bob.opened is not None
-    return bob.opened.symmetry()
+    opened: OpenedPasses = bob.opened
+    return opened.symmetry()
 
 
 # --- Playing them -------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_an_attack_without_a_signal_does_not_take_the_models_place():
     """Such an attack has the model's guess, and the verdict names the model."""
     truth = LabelTable.of(np.arange(400) % 2)
     nowhere = np.zeros(400, dtype=bool)
-    model = LabelGuess(truth.values - 0.5, ~nowhere, nowhere)
+    model = LabelGuess(np.where(truth.values == 1, 0.5, -0.5), ~nowhere, nowhere)
     mute = LabelGuess(np.zeros(400), nowhere, nowhere)
     guesses = Guesses(model, {"mute": mute}, {"mute": 0.0}, ())
     findings = guesses.judged(truth, shuffled=True)

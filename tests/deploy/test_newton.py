@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import taciturn
+from taciturn.arrays import IntArray
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.playback import Rhythm
@@ -26,6 +27,7 @@ from taciturn.model.whole import own_part, whole_model
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.alice.sealed import own_scores
 from taciturn.protocol.events import PartDone, Progress
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Hosts, Side, both_finish
@@ -194,6 +196,27 @@ def test_it_can_be_exported_where_the_mechanism_lets_it(model):
     joined = rows["alice"].join(rows["bob"], on="id", how="inner", maintain_order="left")
     exported = to_sklearn(hers, his)
     assert np.abs(exported.decision_function(joined.drop("id")) - scores).max() < 1e-9
+
+
+def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatch):
+    """One unit of one row in one pass; the training ends as ever."""
+    write_tables(tmp_path)
+    set_up(tmp_path)
+    asked: list[int] = []
+
+    def moved(*given: Any) -> IntArray:
+        scores = own_scores(*given)
+        asked.append(len(scores))
+        scores[5] += len(asked) == 2
+        return scores
+
+    monkeypatch.setattr("taciturn.protocol.alice.sealed.own_scores", moved)
+    alice, bob = run_both(tmp_path).records
+    assert bob["symmetry"]["passed"] is False
+    assert bob["symmetry"]["largest"] > 0
+    assert shares(tmp_path)[1].metrics["symmetry"] == bob["symmetry"]
+    assert (alice["peer_confirmed"], bob["peer_confirmed"]) == (True, True)
+    assert "symmetry" not in alice
 
 
 # --- stops ----------------------------------------------------------------------------------------

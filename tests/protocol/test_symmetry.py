@@ -93,11 +93,11 @@ def opened(modulus_bits: int) -> tuple[IntArray, IntArray]:
 @pytest.mark.parametrize("modulus_bits", [50, 59])
 def test_scores_that_wrapped_raise_no_alarm_and_one_unit_does(modulus_bits):
     asked, answered = opened(modulus_bits)
-    directions = asked / 2.0**20
-    assert OpenedPasses(directions, answered, 20, modulus_bits).symmetry().largest == 0
+    directions = tuple(asked / 2.0**20)
+    assert OpenedPasses(directions, tuple(answered), 20, modulus_bits).symmetry().largest == 0
     answered[2, 17] += 1
     others = np.delete(asked[:, 17], 2)
-    found = OpenedPasses(directions, answered, 20, modulus_bits).symmetry()
+    found = OpenedPasses(directions, tuple(answered), 20, modulus_bits).symmetry()
     assert found.largest == np.abs(others).max()
 
 
