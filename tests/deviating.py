@@ -1128,10 +1128,10 @@ def table_figures() -> list[str]:
 def symmetry_table() -> list[str]:
     """What Bob's symmetry check finds of an Alice who deviates."""
     setup = Setup.of(mechanism="sealed", solver="newton")
-    found = {name: symmetry_of(answers, setup) for name, (answers, _) in SEALED_ALICES.items()}
+    tested = {name: symmetry_of(answers, setup) for name, (answers, _) in SEALED_ALICES.items()}
     return [
         f"| {name} | {'passed' if one.passed else 'failed'} | {one.largest:,} |"
-        for name, one in found.items()
+        for name, one in tested.items()
     ]
 
 

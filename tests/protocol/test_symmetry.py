@@ -22,9 +22,9 @@ def setup() -> Setup:
 @pytest.mark.parametrize("name", SEALED_ALICES)
 def test_which_alices_it_finds(setup, name):
     answers, passes = SEALED_ALICES[name]
-    found = symmetry_of(answers, setup)
-    assert found.passed is passes
-    assert (found.largest == 0) is passes
+    tested = symmetry_of(answers, setup)
+    assert tested.passed is passes
+    assert (tested.largest == 0) is passes
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def frames(setup: Setup, answers: Answers) -> list[tuple[str, int]]:
 
 
 def test_bob_sends_the_same_whatever_he_will_find(setup):
-    honest, found = (
+    honest, altered = (
         frames(setup, SEALED_ALICES[name][0])
         for name in ("keeps to the protocol", "adds one unit to one score of one row in one pass")
     )
-    assert honest == found
+    assert honest == altered
 
 
 def opened(modulus_bits: int) -> tuple[IntArray, IntArray]:
@@ -97,8 +97,8 @@ def test_scores_that_wrapped_raise_no_alarm_and_one_unit_does(modulus_bits):
     assert OpenedPasses(directions, tuple(answered), 20, modulus_bits).symmetry().largest == 0
     answered[2, 17] += 1
     others = np.delete(asked[:, 17], 2)
-    found = OpenedPasses(directions, tuple(answered), 20, modulus_bits).symmetry()
-    assert found.largest == np.abs(others).max()
+    tested = OpenedPasses(directions, tuple(answered), 20, modulus_bits).symmetry()
+    assert tested.largest == np.abs(others).max()
 
 
 def test_the_masks_of_several_alices_cancel():

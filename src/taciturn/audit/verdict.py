@@ -355,8 +355,8 @@ class Weighed:
             whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
             best = self.verdict.attack
             model = best is not None and best.name == ModelOnlyControl.name
-            what = "model that Alice receives tells her" if model else "messages tell Alice"
-            part = f"The {what} about the labels"
+            source = "model that Alice receives tells her" if model else "messages tell Alice"
+            part = f"The {source} about the labels"
             return "Alice can tell every label" if whole else part
         if self.status is Status.CERTAIN:
             return "Some runs show a leak" if self.leaking else "Some labels may be given away"
