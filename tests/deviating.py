@@ -32,18 +32,22 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.logistic import residue
+from taciturn.numerics.symmetry import OpenedPasses, Symmetry
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
+from taciturn.protocol.alice.opening import greet_with_table
 from taciturn.protocol.alice.opening import with_key as key_of_bob
 from taciturn.protocol.alice.opening import with_seed as seed_with_bob
 from taciturn.protocol.alice.product import unmasked_product
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.alice.sealed import Keys as KeysOfBob
 from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
+from taciturn.protocol.alice.train_table_sealed import _open as open_sealed_table
+from taciturn.protocol.alice.train_table_sealed import _Passes as TablePasses
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.bob.inputs import BobInputs
@@ -54,6 +58,7 @@ from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.bob.sealed import Keys, ask_scores
 from taciturn.protocol.bob.train_sealed import _open, _send_step
 from taciturn.protocol.bob.train_table_sealed import _Questions
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import Progress
 from taciturn.protocol.look_ahead import Turns
 from taciturn.protocol.messages import (
@@ -747,6 +752,106 @@ def _unpacked(sums: IntArray, width: int, places: int) -> IntArray:
     return numbers
 
 
+# --- Alice, where nothing reaches her in clear: she can spoil the scores -------------------------
+
+
+@dataclass(frozen=True)
+class Answers:
+    """How an Alice of ``sealed`` with ``newton`` answers in a pass.
+
+    Args:
+        summed: The table whose product with Bob's direction she returns, from her own.
+        scored: The table of which she returns scores.
+        added: What she adds to the scores, given their number.
+    """
+
+    summed: Callable[[int, IntArray], IntArray] = lambda _, own: own
+    scored: Callable[[int, IntArray], IntArray] = lambda _, own: own
+    added: Callable[[int, int], IntArray] = lambda _, rows: np.zeros(rows, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Added(ZeroSum):
+    """Numbers in the place of masks."""
+
+    numbers: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def fork(self, purpose: str) -> Added:
+        return self
+
+    def over(self, values: IntArray) -> IntArray:
+        return values + self.numbers
+
+
+def answering_alice(inputs: AliceInputs, answers: Answers) -> Program[None]:
+    """Her program with other answers; what Bob sees of its course is the same."""
+    state, table = yield from greet_with_table(inputs)
+    _, keys = yield from open_sealed_table(inputs, table, state)
+    passes, rows = inputs.terms.agreement.epochs, len(table.whole)
+    for number in range(passes + 1):
+        drawn = table.ring.draw(table.whole.shape[1], inputs.entropy.fork(f"masks {number}"))
+        summed, scored = (
+            replace(table, whole=chosen(number, table.whole))
+            for chosen in (answers.summed, answers.scored)
+        )
+        yield from TablePasses(inputs, summed, keys, NO_MASKS).answer_sum(number, drawn)
+        if number < passes:
+            added = Added(numbers=answers.added(number, rows))
+            own = table.ring.centred(-drawn)
+            yield from TablePasses(inputs, scored, keys, added).answer_scores(number, own)
+
+
+def _at(row: int, size: int, *passes: int) -> Callable[[int, int], IntArray]:
+    """This much more in a row's score, in some passes."""
+    return lambda number, rows: np.where(np.arange(rows) == row, size * (number in passes), 0)
+
+
+def _without(row: int, own: IntArray) -> IntArray:
+    return np.where(np.arange(len(own))[:, None] == row, 0, own)
+
+
+def _reversed_from(first: int) -> Callable[[int, IntArray], IntArray]:
+    """Her rows in another order from a pass on: another table of the same sizes."""
+    return lambda number, own: own[::-1] if number >= first else own
+
+
+def _powers(number: int, own: IntArray) -> IntArray:
+    """Powers of two in place of a table, which put rows side by side."""
+    powers = 1 << (np.arange(len(own)) % 12)
+    return np.asarray(powers[:, None] * (np.arange(own.shape[1]) == 0), dtype=own.dtype)
+
+
+SEALED_ALICES: dict[str, tuple[Answers, bool]] = {
+    "keeps to the protocol": (Answers(), True),
+    "adds one unit to one score of one row in one pass": (Answers(added=_at(7, 1, 3)), False),
+    "adds the same to one row's score in every pass": (
+        Answers(added=_at(7, 1 << 20, *range(99))),
+        False,
+    ),
+    "leaves a row out in one pass": (
+        Answers(*2 * (lambda number, own: _without(7, own) if number == 3 else own,)),
+        False,
+    ),
+    "takes another table from the sixth pass on": (Answers(*2 * (_reversed_from(5),)), False),
+    "takes another table for scores than for sums": (Answers(scored=_reversed_from(0)), False),
+    "leaves a row out in every pass": (Answers(*2 * (lambda _, own: _without(7, own),)), True),
+    "takes another table in every pass": (Answers(*2 * (_reversed_from(0),)), True),
+    "takes powers of two for a table in every pass": (Answers(*2 * (_powers,)), True),
+}
+"""Alices, and whether the symmetry check passes them."""
+
+
+def symmetry_of(answers: Answers, setup: Setup) -> Symmetry:
+    """What Bob's own program finds of this Alice, once the last message is sent."""
+    _, bob = run_pair(answering_alice(setup.alice_inputs(), answers), setup.bob())
+    assert bob.opened is not None
+    opened: OpenedPasses = bob.opened
+    return opened.symmetry()
+
+
 # --- Playing them -------------------------------------------------------------------------------
 
 Deviating: TypeAlias = Callable[[BobInputs[Any], Notebook], Program[None]]
@@ -1020,6 +1125,16 @@ def table_figures() -> list[str]:
     return [f"{share:.1%}" for share in shares]
 
 
+def symmetry_table() -> list[str]:
+    """What Bob's symmetry check finds of an Alice who deviates."""
+    setup = Setup.of(mechanism="sealed", solver="newton")
+    tested = {name: symmetry_of(answers, setup) for name, (answers, _) in SEALED_ALICES.items()}
+    return [
+        f"| {name} | {'passed' if one.passed else 'failed'} | {one.largest:,} |"
+        for name, one in tested.items()
+    ]
+
+
 def main() -> None:
     print("dither: weights, accuracy, AUC, error of X X^T, recovered by epoch 6, 10, 20")
     print(*dither_table(), sep="\n")
@@ -1048,6 +1163,8 @@ def main() -> None:
         "a table's values guessed by a key's owner who chooses its uniform half, and who does not"
     )
     print(f"  {values_guessed(as_chosen):.1%}, {values_guessed(lambda half: half):.1%}")
+    print("sealed, newton: Alices and the symmetry check, largest difference in units")
+    print(*symmetry_table(), sep="\n")
     print("hybrid: after one iteration, and after 1, 2, 3, 5, 10 epochs")
     hidden = Setup.of(mechanism="hybrid", epochs=10)
     ends = [epochs * hidden.terms.per_epoch(len(hidden.columns)) - 1 for epochs in (1, 2, 3, 5, 10)]

@@ -270,7 +270,8 @@ def test_a_canary_transcript_is_judged_by_the_shuffled_labels(tmp_path):
     taciturn.train(**SMALL, permute_labels=True, record=path)
     record = taciturn.audit(transcript=path).to_dict()
     assert record["permute_labels"] is True
-    assert record["attacks"][0]["accuracy"] == 1.0
+    accuracies = {one["name"]: one["accuracy"] for one in record["attacks"]}
+    assert accuracies["exact-solve"] == 1.0
     assert record["controls"][1]["auc"] < 0.7
 
 

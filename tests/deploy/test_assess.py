@@ -95,6 +95,7 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     _, bob = run_both(tmp_path).records
     assert not (tmp_path / "bob-state" / "arrays").exists()
     assert bob["partner_adds"].keys() == {"auc", "low", "high"}
+    assert bob["symmetry"] == {"largest": 0, "passed": True}
     assert "held_out" in ModelShare.load(tmp_path / "bob.model.json").metrics
 
 

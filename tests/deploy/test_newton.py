@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import taciturn
+from taciturn.arrays import IntArray
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.playback import Rhythm
@@ -26,6 +27,7 @@ from taciturn.model.whole import own_part, whole_model
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.alice.sealed import own_scores
 from taciturn.protocol.events import PartDone, Progress
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Hosts, Side, both_finish
@@ -96,6 +98,15 @@ def test_the_weights_are_those_of_one_process_fed_the_same_coins(model):
     assert (model.alice["ledger"], model.alice["metrics"]) == ({}, {})
     require_held_out_auc(model.folder, model.bob["metrics"]["held_out"]["auc"])
     assert model.bob.get("suspected_wraps") == (0 if "sealed" in model.name else None)
+
+
+def test_bob_has_tested_the_scores_where_they_are_exact_and_nobody_else_knows(model):
+    expected = {"largest": 0, "passed": True} if "sealed" in model.name else None
+    assert model.bob.get("symmetry") == expected
+    assert "symmetry" not in model.alice
+    hers, his = shares(model.folder)
+    assert his.metrics.get("symmetry") == expected
+    assert "symmetry" not in hers.metrics
 
 
 @pytest.mark.sampled(1)
@@ -187,6 +198,27 @@ def test_it_can_be_exported_where_the_mechanism_lets_it(model):
     assert np.abs(exported.decision_function(joined.drop("id")) - scores).max() < 1e-9
 
 
+def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatch):
+    """One unit of one row in one pass; the training ends as ever."""
+    write_tables(tmp_path)
+    set_up(tmp_path)
+    asked: list[int] = []
+
+    def moved(*given: Any) -> IntArray:
+        scores = own_scores(*given)
+        asked.append(len(scores))
+        scores[5] += len(asked) == 2
+        return scores
+
+    monkeypatch.setattr("taciturn.protocol.alice.sealed.own_scores", moved)
+    alice, bob = run_both(tmp_path).records
+    assert bob["symmetry"]["passed"] is False
+    assert bob["symmetry"]["largest"] > 0
+    assert shares(tmp_path)[1].metrics["symmetry"] == bob["symmetry"]
+    assert (alice["peer_confirmed"], bob["peer_confirmed"]) == (True, True)
+    assert "symmetry" not in alice
+
+
 # --- stops ----------------------------------------------------------------------------------------
 
 # In the first pass, at a checkpoint, and amid the last one; each with either side.
@@ -215,6 +247,9 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_weights(tmp_path, name, role
     assert isinstance(other, PeerStopped)
     _, bob = run_both(tmp_path, act=record(tmp_path)).records
     assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    # Of all passes: those before the stop are kept with what was asked in them.
+    tested = {"largest": 0, "passed": True} if "sealed" in name else None
+    assert bob.get("symmetry") == tested
     curve = bob["metrics"].get("curve", [])
     seen = 0 if name == "mutual" else PASSES
     assert [point["iteration"] for point in curve] == list(range(1, seen + 1))

@@ -183,6 +183,8 @@ def same(left: object, right: object) -> bool:
             and left.shape == right.shape
             and left.tobytes() == right.tobytes()
         )
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same, left, right))
     if type(left) is not type(right):
         return False
     names = getattr(left, "__dataclass_fields__", None)

@@ -68,7 +68,8 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(conversation):
     # What several Alices know of each other all of them know.
     others = {"circle", "company"}
     assert names == {"weights", "iterations", "stopped", "share", "bob_share"} | others
-    assert {field.name for field in fields(ended.bob)} - names == {"suspected_wraps", "redraws"}
+    own = {"suspected_wraps", "redraws", "opened"}
+    assert {field.name for field in fields(ended.bob)} - names == own
     done = 2 if conversation.endswith("-table") else 10
     assert ended.alice.iterations == ended.bob.iterations == done
 

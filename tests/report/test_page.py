@@ -57,7 +57,7 @@ def test_a_leak_leads_with_the_canary_beside_its_controls_then_the_real_run():
     assert concluded(leaking()) == (Status.LEAK, "Alice can tell every label")
     text = words(leaking())
     first = text.index("Labels shuffled before training: exact-solve tells Alice 100.00 % of 455")
-    assert "the better control tells 62.42 %" in text[first:]
+    assert "the prior tells 62.42 %" in text[first:]
     second = text.index("The real run: exact-solve tells Alice 100.00 %")
     assert "the better control tells 98.68 %" in text[second:]
     third = text.index("The ledger guarantees nothing: a label's epsilon is infinite.")

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from taciturn.data.normalisation import Spelling
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import Threshold
 from taciturn.report import html, markdown
 from taciturn.report.audit import audit_blocks, demo_blocks
@@ -309,3 +310,18 @@ def test_an_alignment_of_several_says_what_all_have_and_what_each_shares():
     assert "common to all 3: 30.0 % of 10 here" in text
     assert "shared with alice-1 8: 80.0 % of 10 here, 66.7 % of 12 there" in text
     assert "shared with alice-2 4: 40.0 % of 10 here, 80.0 % of 5 there" in text
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        lambda symmetry: party_blocks(replace(PARTY, symmetry=symmetry)),
+        lambda symmetry: training_blocks(Runs((replace(TRAINING, symmetry=symmetry),))),
+    ],
+)
+def test_a_symmetry_check_has_one_line_and_warns_where_it_fails(blocks):
+    none, passed, failed = (
+        blocks(symmetry) for symmetry in (None, Symmetry(0, passed=True), Symmetry(7, passed=False))
+    )
+    (line,), (warning,) = ([one for one in more if one not in none] for more in (passed, failed))
+    assert (line.tone, warning.tone) == ("muted", "warning")

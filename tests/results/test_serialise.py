@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from taciturn.errors import DataError
 from taciturn.files import to_json
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.results.audit import AttackScore, Control, Evidence
 from taciturn.results.doctor import DoctorResult, Finding
 from taciturn.results.outlook import Disclosure, Outlook, Refusal
@@ -195,6 +196,7 @@ def test_the_sides_of_a_training_read_back_as_they_were():
         stopped=None,
         metrics=PartyMetrics(metrics(0.9, 0.95)),
         suspected_wraps=3,
+        symmetry=Symmetry(5, passed=False),
         ledger=TRAINING.ledger,
         run=FIGURES,
         peer_confirmed=True,
@@ -203,6 +205,7 @@ def test_the_sides_of_a_training_read_back_as_they_were():
         bob,
         metrics=PartyMetrics(),
         suspected_wraps=None,
+        symmetry=None,
         ledger=None,
         run=replace(FIGURES, loss_recent=None),
     )

@@ -13,16 +13,19 @@ from typing import Any, cast
 
 import numpy as np
 
+from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.audit.rehearsal import Rehearsal
 from taciturn.audit.transition import first_hidden
 from taciturn.errors import ConfigError, advised
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.observations import Signal
 from taciturn.results.check import Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import OWN_DATA_DEFAULTS
+from taciturn.view.alice_view import AliceView
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0
@@ -83,6 +86,19 @@ def _with_one_alice() -> tuple[Recommendation, ...]:
     )
 
 
+def inapplicable(view: AliceView) -> tuple[str, ...]:
+    """A note where the paper's attack on residues does not apply, and how to see it."""
+    if Signal.MOMENTS not in view.signals:
+        return ()
+    return (
+        advised(
+            "newton shows Alice one product over all rows in each pass, so the attacks that solve "
+            "a batch for its residues do not apply; {solver} shows them",
+            solver="sgd",
+        ),
+    )
+
+
 def change(attack: str, rehearsal: Rehearsal) -> str:
     """What to change, in words that begin with an option where one helps."""
     method = rehearsal.method
@@ -97,6 +113,12 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
         return _longer_response(attack, rehearsal, method.hidden_batch)
     if method.claims_protection:
         return _less()
+    if attack == ModelOnlyControl.name:
+        return advised(
+            "do not give Alice the model: {mechanism} without {reveal}; or train on more rows, to "
+            "which weights fit less closely",
+            mechanism="sealed",
+        )
     if attack == "moments":
         return advised(
             "do not send sums in clear: {mechanism}; or merge categories of few rows, which hides "

@@ -102,7 +102,7 @@ def _audited(settings: Sequence[Settings], raw: RawData, callbacks: Callbacks) -
         shuffled = one.model_copy(update={"permute_labels": True})
         permuted.append(_run(shuffled, raw, callbacks)[1])
     runs = Runs(tuple(trainings))
-    return _Audited(settings[0], runs, weigh_runs(real), weigh_runs(permuted))
+    return _Audited(settings[0], runs, weigh_runs(real), weigh_runs(permuted, shuffled=True))
 
 
 def _run(settings: Settings, raw: RawData, callbacks: Callbacks) -> tuple[TrainingRun, Findings]:
@@ -110,7 +110,10 @@ def _run(settings: Settings, raw: RawData, callbacks: Callbacks) -> tuple[Traini
     outcome = simulate(plain, raw, keep=True, observe=callbacks.observe)
     labels = outcome.data.labels_train
     return outcome.result, examine(
-        outcome_view(outcome), labels, progress=callbacks.progress
+        outcome_view(outcome),
+        labels,
+        shuffled=settings.permute_labels,
+        progress=callbacks.progress,
     ).findings
 
 
@@ -169,7 +172,7 @@ def _compared(audit: _Audited, by: Measure, raw: RawData) -> ComparedMechanism:
 
 def _best(weighed: Weighed, by: Measure) -> BestAttack:
     findings = weighed.findings
-    known = max(findings.controls, key=lambda control: value_of(control, by))
+    known = max(weighed.verdict.controls, key=lambda control: value_of(control, by))
     best = max(findings.attacks, key=lambda attack: value_of(attack, by), default=None)
     low, high = (None, None) if best is None else interval_of(best, by)
     return BestAttack(

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import expit
 
 from taciturn.attacks.base import LabelAttack
+from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.flipped import about_labels
 from taciturn.attacks.registry import rehearsal_attacks
 from taciturn.audit import advice
@@ -74,15 +75,22 @@ def preflight(
     announce("rehearsal")
     rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
     verdicts = []
-    for attack in rehearsal_attacks():
+    facts = _facts(rehearsal)
+    # Columns know no coin, so that the model is no control here: what it tells, the protocol told.
+    for attack in (ModelOnlyControl(), *rehearsal_attacks()):
         announce(attack.name)
-        verdicts.append(_verdict(attack, rehearsal))
+        verdicts.append(_verdict(attack, rehearsal, math.isfinite(facts.label_epsilon_total)))
     return CheckResult(
         verdict=worst([attack.verdict for attack in verdicts]),
         verdicts=tuple(verdicts),
-        facts=_facts(rehearsal),
+        facts=facts,
         warnings=_warnings(rehearsal),
-        notes=(*unused(settings), *sums_alone(rehearsal.terms), *_whose(rehearsal)),
+        notes=(
+            *unused(settings),
+            *advice.inapplicable(rehearsal.view),
+            *sums_alone(rehearsal.terms),
+            *_whose(rehearsal),
+        ),
         recommendations=advice.recommendations(rehearsal.terms.agreement),
         prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
         columns=column_exposure(
@@ -103,7 +111,7 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
 
 
-def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
+def _verdict(attack: LabelAttack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
     view = rehearsal.view
     missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
     reason = f"Alice does not have {missing}" if missing else attack.obstacle(view)
@@ -111,7 +119,7 @@ def _verdict(attack: LabelAttack, rehearsal: Rehearsal) -> AttackVerdict:
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
     kind = "labels" if rehearsal.own_labels else "coin labels"
-    level, why = foresee(guess, rehearsal.labels, kind)
+    level, why = foresee(guess, rehearsal.labels, kind, promised=promised)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from taciturn.audit.advice import inapplicable
 from taciturn.audit.guesses import GuessesFile
 from taciturn.audit.messages import messages_to_alice
 from taciturn.audit.recorded_columns import audit_columns
@@ -89,9 +90,10 @@ def audit_recording(
     )
     if write_guesses is not None:
         file.save(write_guesses)
+    notes = inapplicable(view) or None
     if judge is None:
-        return _unjudged(file)
-    audit = audit_guesses(file, judge, shuffle_truth=shuffle_truth)
+        return replace(_unjudged(file), notes=notes)
+    audit = replace(audit_guesses(file, judge, shuffle_truth=shuffle_truth), notes=notes)
     # Other Alices' tables are not here, and without them it would be another training.
     if audit.findings is None or not wanted or view.agreement.parties is not None:
         return audit

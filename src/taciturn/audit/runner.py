@@ -44,8 +44,13 @@ class Guesses:
     seconds: Mapping[str, float]
     skipped: tuple[Skipped, ...]
 
-    def judged(self, truth: LabelTable) -> Findings:
+    def judged(self, truth: LabelTable, *, shuffled: bool = False) -> Findings:
         """Sets the guesses against the labels of the same rows, in the same order.
+
+        Args:
+            truth: Those labels.
+            shuffled: Whether they were shuffled before training. The model was then fitted to
+                labels that no column knows: its guess is judged as an attack besides.
 
         Raises:
             ShapeError: They are about another number of rows.
@@ -58,16 +63,20 @@ class Guesses:
             judge(name, guess.completed(fallback), truth, self.seconds[name])
             for name, guess in self.attacks.items()
         ]
-        sentence = weigh(controls, scores).sentence
+        if shuffled and self.model_only is not None:
+            # First: an attack without a signal has the model's guess, and ties go to the first.
+            scores.insert(0, judge(ModelOnlyControl.name, self.model_only, truth))
+        sentence = weigh(controls, scores, shuffled=shuffled).sentence
         return Findings(tuple(controls), tuple(scores), self.skipped, sentence)
 
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What the attacks found, and each one's guess at every row."""
+    """What the attacks found, and each one's guess at every row; the model's beside them."""
 
     findings: Findings
     guesses: Mapping[str, LabelGuess] = field(repr=False)
+    model_only: LabelGuess | None = field(default=None, repr=False)
 
 
 def guess_labels(
@@ -109,6 +118,7 @@ def examine(
     truth: LabelTable,
     *,
     attacks: tuple[LabelAttack, ...] | None = None,
+    shuffled: bool = False,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
 ) -> Examination:
@@ -118,6 +128,7 @@ def examine(
         view: What Alice knows.
         truth: The labels of her rows, in the same order; no attack sees them.
         attacks: Which to run; None for all that there are.
+        shuffled: Whether the labels were shuffled before training.
         announce: Called with each attack's name before it starts.
         progress: Called with how much of the attack is done, and of how much.
 
@@ -129,7 +140,8 @@ def examine(
     """
     truth.ids.require_same(view.features.ids, names=("the labels", "alice"))
     guesses = guess_labels(view, attacks=attacks, announce=announce, progress=progress)
-    return Examination(guesses.judged(truth), guesses.attacks)
+    findings = guesses.judged(truth, shuffled=shuffled)
+    return Examination(findings, guesses.attacks, guesses.model_only)
 
 
 def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:

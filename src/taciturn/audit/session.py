@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taciturn.attacks.base import LabelAttack
+from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.attacks.membership import guess_membership
 from taciturn.attacks.registry import attacks
+from taciturn.audit.advice import inapplicable
 from taciturn.audit.bob_seat import BobAudit
 from taciturn.audit.distinguisher import applies, distinguish
 from taciturn.audit.evidence import evidence
@@ -146,13 +148,14 @@ class Session:
         truth = labels
         if self.shuffle_truth:
             truth = shuffled(labels, settings.seed)
-        findings = self._examine(view, truth).findings
+        findings = self._examine(view, truth, settings.permute_labels).findings
         if self.shuffle_truth:
             findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
         beside = self.surroundings(settings, findings, training.ledger.label_epsilon_total)
         wanted = self.canary and not self.shuffle_truth
+        notes = (*training.notes, *inapplicable(view))
         return AuditRun(
-            training=training,
+            training=replace(training, notes=notes),
             shuffle_truth=self.shuffle_truth,
             findings=findings,
             canary=beside.canary,
@@ -178,12 +181,13 @@ class Session:
         canary, over_epochs = self._canary(settings, findings)
         return Surroundings(canary, over_epochs, self._evidence(settings, claim))
 
-    def _examine(self, view: AliceView, truth: LabelTable) -> Examination:
+    def _examine(self, view: AliceView, truth: LabelTable, shuffled: bool) -> Examination:
         callbacks = self.callbacks
         return examine(
             view,
             truth,
             attacks=self.attacks,
+            shuffled=shuffled,
             announce=callbacks.announce,
             progress=callbacks.progress,
         )
@@ -198,7 +202,7 @@ class Session:
         self.callbacks.announce("canary run")
         outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
         view, labels = self._view(outcome), outcome.data.labels_train
-        whole = self._examine(view, labels)
+        whole = self._examine(view, labels, shuffled=True)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
 
     def _over_epochs(
@@ -228,7 +232,10 @@ class Session:
         examination = examine(
             self._view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
         )
-        return evidence(examination.guesses, labels, outcome.result.ledger)
+        # Columns know no coin: what the model says of one, it learnt through the protocol.
+        model = examination.model_only
+        guesses = {} if model is None else {ModelOnlyControl.name: model}
+        return evidence({**guesses, **examination.guesses}, labels, outcome.result.ledger)
 
     def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
         if Signal.RESPONSE not in view.signals:

@@ -2,15 +2,23 @@
 
 **Guarantee.** An attack is said to tell more than the controls only where the lower end of its 95 %
 interval, of the accuracy or of the AUC, lies above the best control's figure; the sentence names
-the figure that shows it. In a rehearsal on coin labels an attack that guesses at random is said to
-leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``; one that calls
-rows certain leaks where nine of ten of those are right, and is a risk where they are few and all of
+the figure that shows it. Where labels were shuffled before training, only ``prior`` is a control:
+whatever else ranks such labels, the model that Alice ends up with included, learnt of them through
+the protocol. There a protocol that tells nothing is called a leak with probability 5 % at most in
+one run, for all attacks and both figures together: at an area of one half the interval is the
+Mann-Whitney test, whose normal quantile errs on the side of silence for few positives and for ties,
+and its confidence is Bonferroni's (``_beyond_chance``).
+
+In a rehearsal on coin labels an attack that guesses at random is said to
+leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``: a leak where it
+gets most labels right, and any labels at all where the ledger promises nothing; one that calls rows
+certain leaks where nine of ten of those are right, and is a risk where they are few and all of
 them right. An attack that a limit on its work ended is a risk, whatever it said until then. No
 outcome is worded as safety.
 
-**Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is, and each
-attack and figure is compared on its own: with k of them, one may show by chance up to k times as
-often as one alone.
+**Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is. On real
+labels each attack and figure is compared on its own: with k of them, one may show by chance up to k
+times as often as one alone.
 """
 
 from __future__ import annotations
@@ -24,9 +32,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from taciturn.attacks.base import LabelGuess
+from taciturn.attacks.controls import ModelOnlyControl
 from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
-from taciturn.numerics.intervals import clopper_pearson
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.results.audit import (
     REUSED_SEED,
     UNENCRYPTED,
@@ -81,9 +90,10 @@ class Verdict:
 
     ``attack`` is the strongest of those that told more than the controls, by the figure that shows
     it, or else the best by ``ranked_by``; None where none applies. ``control`` is the best control
-    by the same figure. ``above`` says which attacks told more, and by which figure first.
-    ``ranked_by`` is the figure by which attacks are set side by side in a picture or a table: the
-    AUC where one label is rare, or where the AUC alone shows a leak.
+    by the same figure, of ``controls``, which are those that count. ``above`` says which attacks
+    told more, and by which figure first. ``ranked_by`` is the figure by which attacks are set side
+    by side in a picture or a table: the AUC where one label is rare, or where the AUC alone shows a
+    leak.
     """
 
     status: Status
@@ -92,7 +102,8 @@ class Verdict:
     control: Control
     above: Mapping[str, Measure]
     sentence: str
-    ranked_by: Measure = "accuracy"
+    ranked_by: Measure
+    controls: tuple[Control, ...]
 
     @property
     def value(self) -> float:
@@ -137,7 +148,9 @@ def ranking_figure(controls: Sequence[Control]) -> Measure:
     return "AUC" if commoner > _UNBALANCED else "accuracy"
 
 
-def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdict:
+def weigh(
+    controls: Sequence[Control], attacks: Sequence[AttackScore], *, shuffled: bool = False
+) -> Verdict:
     """Compares the attacks with the controls.
 
     The accuracy is looked at first, then the AUC: where one label is rare, an attack may rank the
@@ -147,6 +160,7 @@ def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdic
     Args:
         controls: What is known without the messages; at least one.
         attacks: What each attack told; there may be none.
+        shuffled: Whether labels were shuffled before training: only the prior is a control then.
 
     >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
@@ -154,32 +168,56 @@ def weigh(controls: Sequence[Control], attacks: Sequence[AttackScore]) -> Verdic
     No attack of ours told more than the controls: best accuracy 84.00 % against 93.00 %, best AUC
     52.00 % against 50.00 %. That is not a proof of safety.
     """
+    if shuffled:
+        controls = [one for one in controls if one.name == "prior"]
     known = max(controls, key=lambda control: control.accuracy)
     ranked = max(controls, key=lambda control: _or_none(control.auc))
     right = [attack for attack in attacks if attack.accuracy_low > known.accuracy]
     ranking = [attack for attack in attacks if attack.auc_low > ranked.auc]
+    if shuffled:
+        right = [one for one in right if _beyond_chance(one, "accuracy", known, len(attacks))]
+        ranking = [one for one in ranking if _beyond_chance(one, "AUC", ranked, len(attacks))]
     above: dict[str, Measure] = {attack.name: "AUC" for attack in ranking}
     above |= {attack.name: "accuracy" for attack in right}
-    by = ranking_figure(controls)
+    by, used = ranking_figure(controls), tuple(controls)
+    kind = "shuffled labels" if shuffled else "labels"
+    without = "the prior" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
             f"{best.name} tells Alice {_percent(best.accuracy)} of {best.rows:.0f} labels "
             f"({_interval(best.accuracy_low, best.accuracy_high)}); "
-            f"the better control tells {_percent(known.accuracy)}."
+            f"{without} tells {_percent(known.accuracy)}."
         )
-        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by)
+        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by, used)
     if ranking:
         best = max(ranking, key=lambda attack: attack.auc)
         sentence = (
-            f"{best.name} ranks the labels with AUC {_percent(best.auc)} "
+            f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
-            f"the better control's AUC is {_percent(ranked.auc)}."
+            f"{without}'s AUC is {_percent(ranked.auc)}."
         )
-        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC")
+        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC", used)
     status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
     strongest = max(attacks, key=lambda attack: _or_none(value_of(attack, by)), default=None)
-    return Verdict(status, by, strongest, ranked if by == "AUC" else known, above, sentence, by)
+    best_control = ranked if by == "AUC" else known
+    return Verdict(status, by, strongest, best_control, above, sentence, by, used)
+
+
+def _beyond_chance(attack: AttackScore, figure: Measure, prior: Control, looked_at: int) -> bool:
+    """Whether guesses that know nothing of shuffled labels would rarely do as well.
+
+    Several attacks on both figures have as many chances to look right, hence the confidence: all of
+    them together exceed the prior with probability 5 % at most.
+    """
+    confidence, rows = 1 - 0.05 / looked_at, round(attack.rows)
+    if figure == "accuracy":
+        low, _ = clopper_pearson(round(attack.accuracy * rows), rows, confidence)
+    else:
+        # Which class is the rarer one does not matter to the interval.
+        rarer = max(1, round((1 - prior.accuracy) * rows))
+        low, _ = auc_interval(attack.auc, rarer, rows - rarer, confidence)
+    return low > value_of(prior, figure)
 
 
 def _nothing_shown(
@@ -236,13 +274,21 @@ def _interval(low: float, high: float) -> str:
 # --- a rehearsal ------------------------------------------------------------------------------
 
 
-def foresee(guess: LabelGuess, labels: LabelTable, kind: str = "coin labels") -> tuple[Level, str]:
+def foresee(
+    guess: LabelGuess,
+    labels: LabelTable,
+    kind: str = "coin labels",
+    *,
+    promised: bool = True,
+) -> tuple[Level, str]:
     """What a guess at coin labels shows, of the rows that it speaks about; and in words.
 
     Args:
         guess: An attack's guess in a rehearsal.
         labels: The coins, or other labels at even odds.
         kind: What to call them.
+        promised: Whether the ledger bounds what is told. Where it does, a little more than chance
+            is what it allows, and a risk; where nothing is promised, it is a leak, as in an audit.
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
@@ -258,7 +304,7 @@ def foresee(guess: LabelGuess, labels: LabelTable, kind: str = "coin labels") ->
     if sure:
         words += f", {sure} called certain and {sure_right} of those right"
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
-    if certain or low > _LEAK_SHARE:
+    if certain or low > (_LEAK_SHARE if promised else 0.5):
         return LEAKS, words
     # Few rows proven are few labels lost, however little coins can show of it.
     proven = sure > 0 and sure_right == sure
@@ -307,7 +353,10 @@ class Weighed:
         """What they come to, in a few words."""
         if self.status is Status.LEAK:
             whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
-            part = "The messages tell Alice about the labels"
+            best = self.verdict.attack
+            model = best is not None and best.name == ModelOnlyControl.name
+            source = "model that Alice receives tells her" if model else "messages tell Alice"
+            part = f"The {source} about the labels"
             return "Alice can tell every label" if whole else part
         if self.status is Status.CERTAIN:
             return "Some runs show a leak" if self.leaking else "Some labels may be given away"
@@ -360,8 +409,8 @@ def conclude(audit: AuditResult) -> Conclusion:
     # A run whose labels were shuffled is its own canary; it is not shown twice.
     canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
     conclusion = _conclude_attacks(
-        weigh_runs([one.findings for one in audit.runs]),
-        weigh_runs(canaries) if canaries else None,
+        weigh_runs([one.findings for one in audit.runs], shuffled=shuffled),
+        weigh_runs(canaries, shuffled=True) if canaries else None,
         _strongest(audit),
         permuted=shuffled,
         check=any(one.shuffle_truth for one in audit.runs),
@@ -377,7 +426,7 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
     refuted_by = 0 if proof is not None and proof.violated else None
     conclusion = _conclude_attacks(
         weigh_runs([audit.findings]),
-        None if audit.canary is None else weigh_runs([audit.canary]),
+        None if audit.canary is None else weigh_runs([audit.canary], shuffled=True),
         (proof, refuted_by),
         permuted=False,
         check=audit.shuffle_truth,
@@ -533,11 +582,16 @@ def _conclude_attacks(
     return Conclusion(gravest.status, gravest.headline, *rest)
 
 
-def weigh_runs(parts: Sequence[Findings]) -> Weighed:
-    """Weighs the findings of one run, or the mean of several."""
+def weigh_runs(parts: Sequence[Findings], *, shuffled: bool = False) -> Weighed:
+    """Weighs the findings of one run, or the mean of several.
+
+    Args:
+        parts: Those of each run.
+        shuffled: Whether their labels were shuffled before training.
+    """
     mean = mean_findings(parts)
-    verdict = weigh(mean.controls, mean.attacks)
-    alone = [weigh(part.controls, part.attacks).status for part in parts]
+    verdict = weigh(mean.controls, mean.attacks, shuffled=shuffled)
+    alone = [weigh(part.controls, part.attacks, shuffled=shuffled).status for part in parts]
     leaking = alone.count(Status.LEAK)
     gravest = min([verdict.status, *alone], key=GRAVEST_FIRST.index)
     enough = verdict.status is Status.LEAK or 2 * leaking >= len(alone)

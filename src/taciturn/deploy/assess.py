@@ -1,22 +1,28 @@
 """What Bob makes of a training that has ended: figures, what the partner adds, whether it arrived.
 
-All of it depends on labels. So it is computed when the last word has been said and the way to the
+And whether all answers of the training fit one table. All of it depends on labels, or is for his
+eyes only. So it is computed when the last word has been said and the way to the
 peer is closed: nothing that the peer can see, not even a time, depends on it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.deploy.tables import PartyTables
+from taciturn.mapped import MEMORY, Scratch, forget
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
+from taciturn.numerics.symmetry import OpenedPasses
+from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.state import IN_TEXT, Shelf
+from taciturn.protocol.state import IN_TEXT, Load, Shelf, bits_of, integers_of
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import PartyRun
 from taciturn.results.serialise import read, record_of
@@ -31,6 +37,7 @@ class Ended:
         run: What this side has so far.
         train_scores: Those of the training rows, where Bob has them and has yet to assess them.
         held_out_scores: Likewise of held-out rows.
+        opened: The exact scores of all passes with what was asked, where Bob has yet to test them.
         session: The name that its model's file has.
         assessed: Whether nothing is left to do.
     """
@@ -40,12 +47,16 @@ class Ended:
     held_out_scores: FloatArray | None = field(default=None, repr=False)
     session: str = ""
     assessed: bool = True
+    opened: OpenedPasses | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, run: PartyRun, result: PartyResult, session: str) -> Ended:
         """The end of a program; at Alice there is nothing to assess."""
         bobs = run.identity.role == "bob"
-        return cls(run, result.train_scores, result.held_out_scores, session, assessed=not bobs)
+        trained = result.trained
+        opened = trained.opened if isinstance(trained, BobTrained) else None
+        scores = result.train_scores, result.held_out_scores
+        return cls(run, *scores, session, assessed=not bobs, opened=opened)
 
     def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
         """The record.
@@ -59,11 +70,18 @@ class Ended:
             for name, values in scores.items()
         }
         rest = {"session": self.session, "assessed": self.assessed}
-        return json.dumps({"run": record_of(self.run), **kept, **rest}).encode()
+        opened = None if self.opened is None else _kept(self.opened, shelf)
+        record = {"run": record_of(self.run), **kept, **rest, "opened": opened}
+        return json.dumps(record).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> Ended:
+    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT, scratch: Scratch = MEMORY) -> Ended:
         """Reads the record back.
+
+        Args:
+            data: The record.
+            shelf: Where long arrays are kept.
+            scratch: Where those of all passes go.
 
         Raises:
             StateError: A long array is not there, or not what it was.
@@ -74,7 +92,38 @@ class Ended:
             for kept in (values["train"], values["held_out"])
         )
         run, session = read(PartyRun, values["run"]), values.get("session", "")
-        return cls(run, train, held_out, session, values["assessed"])
+        # A record of an earlier version has none.
+        kept = values.get("opened")
+        opened = None if kept is None else _restored(kept, shelf, scratch)
+        return cls(run, train, held_out, session, values["assessed"], opened)
+
+
+def _kept(opened: OpenedPasses, shelf: Shelf) -> dict[str, Any]:
+    """The passes for a record; a checkpoint has put the arrays there under the same names."""
+    scores = [bits_of(values) for values in opened.scores]
+    return {
+        **{
+            kind: [shelf.put(f"{kind}-{number}", values) for number, values in enumerate(arrays)]
+            for kind, arrays in (("direction", opened.directions), ("opened", scores))
+        },
+        "bits": [opened.direction_bits, opened.modulus_bits],
+    }
+
+
+def _restored(kept: dict[str, Any], shelf: Shelf, scratch: Scratch) -> OpenedPasses:
+    loads = [[shelf.get(one) for one in kept[kind]] for kind in ("direction", "opened")]
+    directions, scores = (_filled(one, scratch) for one in loads)
+    return OpenedPasses(tuple(directions), tuple(integers_of(scores)), *kept["bits"])
+
+
+def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
+    """Arrays of one length, one below the other."""
+    first = loads[0]()
+    values: FloatArray = scratch.unnamed((len(loads), len(first)), np.float64)
+    for number, load in enumerate(loads):
+        values[number] = load() if number else first
+        forget(values)
+    return values
 
 
 def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:
@@ -90,6 +139,8 @@ def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> P
     from taciturn.protocol.bob.alone import AloneModel
 
     labels, run = tables.labels, ended.run
+    if ended.opened is not None:
+        run = replace(run, symmetry=ended.opened.symmetry())
     if labels is None:
         return run
     shift = terms.log_odds_shift

@@ -100,7 +100,7 @@ LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
-    "told_quality",
+    *("told_quality", "symmetry"),
 )
 # With what a side ends that finds another one set up otherwise, or not keeping to the protocol.
 _MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
@@ -416,6 +416,9 @@ class Trainer(Side):
                 keep_scores(Path(run.model), session, self.tables, *scores, self.log)
         if run.diverged:
             self.log("warning", about="the training diverged: the model is worthless")
+        if run.symmetry is not None and not run.symmetry.passed:
+            # On this side alone: Alice must not learn what became of an answer that she altered.
+            self.log("warning", about="the scores of the passes do not come from one table")
         return run
 
     def threshold_of(
@@ -653,7 +656,7 @@ class Party(Trainer):
         return _Training.of(self, meeting, kept, record, account)
 
     def _ended(self, record: bytes, kept: Kept) -> Ended:
-        return Ended.of_bytes(record, kept.shelf)
+        return Ended.of_bytes(record, kept.shelf, kept.scratch)
 
     def _record(self, ended: Ended, kept: Kept) -> bytes:
         return ended.to_bytes(kept.shelf)

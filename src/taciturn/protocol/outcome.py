@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from taciturn.arrays import FloatArray, IntArray
+from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.circle import ALONE, Circle, Company
 from taciturn.protocol.scales import Scales
@@ -73,7 +74,10 @@ class BobTrained(Trained):
             have wrapped. It depends on labels: only he may know.
         redraws: How many draws of hidden batches he threw away for being too short, counted from
             where the program was started.
+        opened: What he asked and was answered in all passes, in exact integers; he tests it when
+            the last word has been said. None where nothing is exact.
     """
 
     suspected_wraps: int = 0
     redraws: int = 0
+    opened: OpenedPasses | None = field(default=None, repr=False, compare=False)

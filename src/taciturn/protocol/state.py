@@ -11,7 +11,7 @@ import base64
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -76,6 +76,24 @@ class Shelved(Sequence[FloatArray]):
         return self._loads[index]()
 
 
+def bits_of(values: IntArray) -> FloatArray:
+    """Integers of 64 bits in the type that a shelf keeps: their bits, since not all are floats.
+
+    >>> integers_of(bits_of(np.array([2**58 + 1, -3]))).tolist()
+    [288230376151711745, -3]
+    """
+    return values.view(np.float64)
+
+
+def integers_of(bits: FloatArray) -> IntArray:
+    """The integers whose bits these are."""
+    return bits.view(np.int64)
+
+
+def _bits(load: Load) -> Callable[[], Any]:
+    return lambda: integers_of(load())
+
+
 @dataclass(frozen=True, slots=True)
 class SearchState:
     """Bob's search between two passes: what he asked, what it did, and where he stands.
@@ -86,16 +104,23 @@ class SearchState:
         held_out: What each pass did to Alice's part of the scores of the held-out rows, where he
             looks at them; else none.
         position: Where his solver stands.
+        opened: The scores of each pass as exact integers, where they are tested in the end.
     """
 
     directions: Sequence[FloatArray] = ()
     scores: Sequence[FloatArray] = ()
     held_out: Sequence[FloatArray] = ()
     position: FloatArray = field(default_factory=lambda: np.empty(0))
+    opened: Sequence[IntArray] = ()
 
     def to_json(self, passes: int, shelf: Shelf) -> dict[str, Any]:
         """The state for a file, after so many passes."""
-        kinds = {"direction": self.directions, "scores": self.scores, "held-out": self.held_out}
+        kinds = {
+            "direction": self.directions,
+            "scores": self.scores,
+            "held-out": self.held_out,
+            "opened": [bits_of(values) for values in self.opened],
+        }
         kept = {
             # The last array is that of the last pass.
             kind: [
@@ -118,6 +143,11 @@ class SearchState:
             shelved("scores"),
             shelved("held-out"),
             _floats(values["position"]),
+            # A checkpoint of an earlier version has none.
+            cast(
+                "Sequence[IntArray]",
+                Shelved([_bits(shelf.get(kept)) for kept in values.get("opened", ())]),
+            ),
         )
 
 

@@ -34,7 +34,10 @@ from taciturn.results.saved import DemoResult
 
 SHUFFLED = "Labels shuffled before training"
 ABOVE = "▲"
-ABOVE_WORDS = f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control"
+ABOVE_WORDS = (
+    f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control; with "
+    "shuffled labels that of an interval which holds for all attacks together"
+)
 
 
 def audit_blocks(audit: AuditResult) -> list[Block]:
@@ -152,7 +155,7 @@ def several(audit: AuditResult) -> str:
 
 
 def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = False) -> Table:
-    """Attacks below the controls.
+    """Attacks below the controls that count.
 
     Args:
         findings: What was found.
@@ -165,7 +168,7 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
     dashes = [NONE] * 4
     controls: list[list[Words]] = [
         [Span(f"{one.name} (control)", "muted"), share(one.accuracy), NONE, share(one.auc), *dashes]
-        for one in findings.controls
+        for one in verdict.controls
     ]
     attacks: list[list[Words]] = [
         [
@@ -242,7 +245,7 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
-    chance = share(max(control.accuracy for control in canaries[0].controls))
+    chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
     note = (
         "Told: labels that the best attack gets right. Shuffled: labels shuffled before training, "
         f"so that only the messages tell them; without messages {chance}."

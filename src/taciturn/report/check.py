@@ -21,7 +21,7 @@ from taciturn.results.check import (
 
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
-    LEAKS: "This configuration leaks: the rehearsal recovered labels.",
+    LEAKS: "This configuration leaks: the rehearsal recovered labels beyond chance.",
     AT_RISK: "This configuration is at risk: the rehearsal told more than coins would.",
     CLEAR: "No attack of ours told anything. That is not a proof of safety.",
 }

@@ -142,7 +142,10 @@ def _let_cells_show_figures() -> None:
 
 
 def _attacks(findings: Findings) -> list[dict[str, Any]]:
-    parts = (("control", findings.controls), ("attack", findings.attacks))
+    # With shuffled labels the model is listed among the attacks, and stands once.
+    judged = {one.name for one in findings.attacks}
+    controls = [one for one in findings.controls if one.name not in judged]
+    parts = (("control", controls), ("attack", findings.attacks))
     return [{"kind": kind, **record_of(score)} for kind, scores in parts for score in scores]
 
 

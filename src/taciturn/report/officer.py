@@ -28,23 +28,24 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
     """
     verdict = weighed.verdict
     by = verdict.figure
-    known = _controls(weighed.findings.controls, by)
+    known = _controls(verdict.controls, by)
     lead = "Of"
     if shuffled:
-        lead = "With labels shuffled before training, which only messages can tell: of"
+        lead = "With labels shuffled before training, which only the protocol can tell: of"
     if verdict.attack is None:
         return (
             f"{lead} 100 people, no attack of ours can name any from what Alice received; without "
             f"any message, {known}."
         )
-    right = _of_hundred(value_of(verdict.attack, by))
+    right, name = _of_hundred(value_of(verdict.attack, by)), verdict.attack.name
+    attack = _KNOWN.get(name, f"the attack {name}")
     if by == "AUC":
         return (
-            f"{lead} 100 pairs of a person labelled 1 and one labelled 0, the attack "
-            f"{verdict.attack.name} puts {right} in the right order; {known}."
+            f"{lead} 100 pairs of a person labelled 1 and one labelled 0, {attack} "
+            f"puts {right} in the right order; {known}."
         )
     return (
-        f"{lead} 100 people, the attack {verdict.attack.name} names the labels of {right} rightly; "
+        f"{lead} 100 people, {attack} names the labels of {right} rightly; "
         f"without any message, {known}."
     )
 

@@ -157,7 +157,7 @@ def permits(total: float) -> str:
 
 _CANARY = (
     "A canary run: the columns say nothing about its labels, so whatever is told beyond the "
-    "controls is the protocol's own leak."
+    "prior, by the messages or by the model, is the protocol's own leak."
 )
 _RUN = (
     "A good model tells much by itself. Only what lies beyond the controls comes from the messages."
@@ -188,7 +188,7 @@ def cards(
 
 def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
     verdict = weighed.verdict
-    known = weighed.findings.controls
+    known = verdict.controls
     auc = verdict.figure == "AUC"
     beside = {one.name: share(one.auc if auc else one.accuracy) for one in known}
     if verdict.attack is None:
@@ -238,7 +238,9 @@ def attacks_section(
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
         "How well each attack tells the labels. The controls know no message: prior always guesses "
-        "the commoner label, model-only asks the model that Alice ends up with."
+        "the commoner label, model-only asks the model that Alice ends up with. With shuffled "
+        "labels model-only is an attack: no column knows them, so the model learnt them through "
+        "the protocol."
     )
     title = f"Attacks that were skipped: {len(skipped)}"
     folded = b.Details(title, (reasons if skipped else none,))
@@ -254,7 +256,9 @@ _RANKED = (
 
 def _drawn(name: str, title: str, weighed: Weighed) -> b.Figure:
     findings, by = weighed.findings, weighed.verdict.ranked_by
-    controls = "; ".join(f"{one.name} {share(value_of(one, by))}" for one in findings.controls)
+    controls = "; ".join(
+        f"{one.name} {share(value_of(one, by))}" for one in weighed.verdict.controls
+    )
     attacks = "; ".join(
         f"{one.name} {share(value_of(one, by))}, 95 % interval {interval(*interval_of(one, by))}"
         for one in findings.attacks
@@ -446,7 +450,8 @@ MEANINGS = {
     "canary run": "The same training on labels shuffled beforehand. Columns cannot tell such "
     "labels; only the protocol can.",
     "prior": "Always guessing the commoner label.",
-    "model-only": "Guessing with the model that Alice has in the end, and no message.",
+    "model-only": "Guessing with the model that Alice has in the end, and no message: a control on "
+    "real labels, an attack on shuffled ones.",
     "called certain": "The share of labels that an attack says it has solved; beside it, how many "
     "of those are right.",
     "AUC": "How often a row labelled 1 ranks above a row labelled 0; 50 % is chance.",
@@ -495,8 +500,8 @@ def _runs(audit: AuditResult) -> list[b.Block]:
     rows = [
         (
             str(run.training.seed),
-            _line(run.canary),
-            _line(run.findings),
+            _line(run.canary, shuffled=True),
+            _line(run.findings, shuffled=run.training.permute_labels),
             share(run.training.test.accuracy),
             run.findings.verdict,
         )
@@ -507,10 +512,10 @@ def _runs(audit: AuditResult) -> list[b.Block]:
     return [b.Details("Run by run", (listed,))]
 
 
-def _line(findings: Findings | None) -> str:
+def _line(findings: Findings | None, *, shuffled: bool) -> str:
     if findings is None:
         return NONE
-    verdict = weigh(findings.controls, findings.attacks)
+    verdict = weigh(findings.controls, findings.attacks, shuffled=shuffled)
     best = verdict.attack
     name = "no attack" if best is None else f"{best.name} {share(verdict.value)}"
     figure = "AUC; " if verdict.figure == "AUC" else ""

@@ -21,7 +21,14 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.training import label_epsilon, own_metrics
 from taciturn.report.words import data_size, figure, share
-from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
+from taciturn.report.worth import (
+    arrived,
+    base_rate,
+    divergence,
+    ends,
+    partner_adds,
+    symmetry_blocks,
+)
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Disclosure, Outlook
@@ -65,6 +72,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
             *_worth(result),
             *_importance(result),
             *_wraps(result),
+            *symmetry_blocks(result.symmetry),
             *_ledger(result),
         ]
         return [title, Facts(facts | _run(result)), *rest]

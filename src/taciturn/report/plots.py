@@ -106,7 +106,7 @@ def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
         findings: What a run showed.
         verdict: What it comes to.
     """
-    controls, attacks, by = findings.controls, findings.attacks, verdict.ranked_by
+    controls, attacks, by = verdict.controls, findings.attacks, verdict.ranked_by
     names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
     names += [] if attacks else ["no attack applies"]
     lows = [interval_of(one, by)[0] for one in attacks]

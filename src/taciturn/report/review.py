@@ -49,7 +49,7 @@ _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
 _ANSWERS: dict[Level, Words] = {
     LEAKS: (
         Span("Labels leak.", "bad"),
-        " Alice will be able to compute labels: the rehearsal recovered some.",
+        " Alice will be able to recover labels: the rehearsal recovered some, beyond chance.",
     ),
     AT_RISK: (
         Span("Labels are at risk.", "warning"),

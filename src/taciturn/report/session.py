@@ -56,6 +56,7 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
     blocks: list[b.Block] = [
         b.Paragraph(_subject(recording), "strong"),
         b.Facts(_facts(audit)),
+        *(b.Paragraph(f"note: {note}", "warning") for note in audit.notes or ()),
     ]
     if audit.seat == "bob":
         return [*blocks, *_column_blocks(audit), _summary(conclude_columns_of(audit), _ASK_ALICE)]
@@ -113,7 +114,7 @@ def _judged(audit: SessionAudit, conclusion: Conclusion) -> list[b.Section]:
     sections: list[b.Section] = []
     if conclusion.canary is not None:
         runs.insert(0, ("canary", shared.SHUFFLED, conclusion.canary))
-        known, by = conclusion.canary.findings.controls, conclusion.canary.verdict.ranked_by
+        known, by = conclusion.canary.verdict.controls, conclusion.canary.verdict.ranked_by
         sections = epochs_section(audit.over_epochs, known, by)
     extra: list[b.Block] = []
     if ledger is not None:
@@ -252,6 +253,7 @@ def _details(audit: SessionAudit) -> b.Section:
         if value is not None
     }
     blocks = (
+        *((b.Heading("Notes"), b.Bullets(audit.notes)) if audit.notes else ()),
         b.Heading("Command"),
         b.Command(audit.command) if audit.command else none,
         b.Details("The agreement", (b.Facts(agreed),)),

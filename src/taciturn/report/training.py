@@ -7,9 +7,17 @@ from collections.abc import Sequence
 
 from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.report.blocks import Block, Facts, Paragraph, Table, Words, table
 from taciturn.report.words import data_size, figure, percent, share
-from taciturn.report.worth import arrived, base_rate, divergence, ends, partner_adds
+from taciturn.report.worth import (
+    arrived,
+    base_rate,
+    divergence,
+    ends,
+    partner_adds,
+    symmetry_blocks,
+)
 from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
@@ -44,8 +52,15 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
         metrics_table(runs),
         *divergence(runs.means.diverged),
         Facts(worth_facts(runs) | training_facts(runs)),
+        *symmetry_blocks(_symmetry(runs)),
         *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
     ]
+
+
+def _symmetry(runs: Runs[R]) -> Symmetry | None:
+    """What Bob's test of the scores came to; of several runs the worst."""
+    tests = [run.symmetry for run in runs.trainings if run.symmetry is not None]
+    return max(tests, key=lambda one: one.largest, default=None)
 
 
 def forecast(estimate: Estimate) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.report.blocks import NO_BREAK, Block, Paragraph
 from taciturn.report.words import figure, interval, percent, share
 
@@ -14,7 +15,25 @@ DIVERGED = (
     "The training diverged: its loss is beyond that of no model at all, and the model is "
     "worthless. Scale or clip the columns, lower the learning rate, or use newton."
 )
+_SYMMETRIC = (
+    "Symmetry check passed: the scores of all passes come from one table, to the last unit."
+)
+_ASYMMETRIC = (
+    "The symmetry check failed: the scores of the passes do not come from one table (largest "
+    "difference: {largest:,} units). Alice answered differently for some rows or in some passes, "
+    "or a computation on her side was wrong. Do not use this model. Keep the outcome from Alice: "
+    "it depends on labels, so to tell her is a release. docs/deviating.md says what you may do."
+)
 _SHARES = ("accuracy", "auc", "pr_auc", "ks")
+
+
+def symmetry_blocks(symmetry: Symmetry | None) -> list[Block]:
+    """What Bob's test of the scores came to, in one paragraph; nothing where he has none."""
+    if symmetry is None:
+        return []
+    if symmetry.passed:
+        return [Paragraph(_SYMMETRIC, "muted")]
+    return [Paragraph(_ASYMMETRIC.format(largest=symmetry.largest), "warning")]
 
 
 def ends(part: Mapping[str, float | None], key: str) -> str:

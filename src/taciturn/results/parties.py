@@ -7,6 +7,7 @@ from typing import Literal
 
 from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import ToldQuality
@@ -89,6 +90,7 @@ class PartyRun(Result):
     """One side's part in a training; metrics, ledger and all that is optional are Bob's.
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
+    ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
     ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
     nobody knows it, and ``converged_reason`` says why, to both sides; ``last_change`` is by how
@@ -103,6 +105,7 @@ class PartyRun(Result):
     stopped: str | None
     metrics: PartyMetrics
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
+    symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
     bob_alone: Metrics | None = field(default=None, metadata=OMITTED)

@@ -108,7 +108,8 @@ class SessionAudit(Result):
     Without a ``judgement`` there are guesses and no ``findings``: whoever has no labels cannot say
     how right a guess is. ``canary`` and what goes with it need both sides' tables. At Bob's seat
     there are ``estimates`` of Alice's columns in place of guesses, and ``bob_seat`` in place of
-    findings, where her columns judged.
+    findings, where her columns judged. ``notes`` say why an attack that a reader may look for does
+    not apply.
     """
 
     seat: Literal["alice", "bob"]
@@ -125,6 +126,7 @@ class SessionAudit(Result):
     distinguisher: Distinguisher | None = field(default=None, metadata=OMITTED)
     estimates: tuple[Estimated, ...] | None = field(default=None, metadata=OMITTED)
     bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)
+    notes: tuple[str, ...] | None = field(default=None, metadata=OMITTED)
     audited: str | None = field(default=None, metadata=OMITTED)
     version: str | None = field(default=None, metadata=OMITTED)
     command: str | None = field(default=None, metadata=OMITTED)

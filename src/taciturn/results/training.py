@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.statement import Statement
 from taciturn.results.serialise import OMITTED, Result
 
@@ -112,6 +113,7 @@ class TrainingRun(Result):
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
+    ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are divided.
     Records of earlier versions lack what has a default.
     """
@@ -167,6 +169,7 @@ class TrainingRun(Result):
     converged_reason: str | None = None
     diverged: bool = False
     last_change: float | None = None
+    symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
 
     @property
     def training(self) -> TrainingRun:

@@ -14,6 +14,7 @@ from taciturn.errors import DivergenceError
 from taciturn.faces import Hint
 from taciturn.numerics.convergence import Arrival
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.privacy.statement import ExposedColumns, Statement
@@ -61,6 +62,7 @@ class Measured:
     bytes_to_bob: int
     ledger: Statement
     ledger_notes: tuple[str, ...] = ()
+    symmetry: Symmetry | None = None
 
 
 def training_run(
@@ -111,6 +113,7 @@ def training_run(
         converged_reason=measured.arrival.reason,
         diverged=bool(measured.arrival.diverged),
         last_change=measured.arrival.last_change,
+        symmetry=measured.symmetry,
         optimum=measured.comparison.optimum,
         max_weight_difference=measured.comparison.max_weight_difference,
         weight_bound=measured.comparison.weight_bound,

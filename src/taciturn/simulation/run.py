@@ -169,6 +169,7 @@ class _Run:
             bytes_to_bob=meter.sent["alice"],
             ledger=ledger.statement(),
             ledger_notes=ledger.notes(),
+            symmetry=None if bob.opened is None else bob.opened.symmetry(),
         )
         result = training_run(self.settings, terms, data, measured)
         return Outcome(result, terms, data, hers, his, tuple(batches.rows))

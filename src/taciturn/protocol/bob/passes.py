@@ -26,6 +26,7 @@ from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import DirectionScored
@@ -46,11 +47,13 @@ class Measured:
         train: Of the training rows.
         held_out: Of the held-out rows, where they are looked at after each pass.
         suspected_wraps: How many of the former lay near the end of their range.
+        exact: The former as integers, where Alice's program rounds none of them.
     """
 
     train: FloatArray = field(repr=False)
     held_out: FloatArray = field(default_factory=lambda: _NO_SCORES, repr=False)
     suspected_wraps: int = 0
+    exact: IntArray | None = field(default=None, repr=False)
 
 
 Measure: TypeAlias = Callable[[int, IntArray], Program[Measured]]
@@ -102,11 +105,13 @@ class Searched:
         weights: Bob's own.
         combination: The numbers of the rows whose product is Alice's part, on their grid.
         suspected_wraps: How many scores may have wrapped.
+        opened: What he asked and was answered in all passes, where that can be tested.
     """
 
     weights: FloatArray = field(repr=False)
     combination: IntArray = field(repr=False)
     suspected_wraps: int
+    opened: OpenedPasses | None = field(default=None, repr=False)
 
 
 def search(
@@ -126,12 +131,14 @@ def search(
         unwhitened: Where several Alices do not whiten, what the square of a weight costs.
     """
     solver, passes = _solver(inputs, state, unwhitened), inputs.terms.agreement.epochs
-    looks = _Looks.of(inputs, state)
+    looks, opened = _Looks.of(inputs, state), _Opened.of(inputs, state)
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
     for number in range(state.iteration, passes + 1):
         at = state.at(number, solver.weights, losses, suspected_wraps=suspected_wraps)
-        done = SearchState(*solver.arrays, looks.arrays(number), solver.position)
+        done = SearchState(
+            *solver.arrays, looks.arrays(number), solver.position, opened.arrays(number)
+        )
         yield from emit(Boundary(replace(at, search=done)))
         coins = inputs.entropy.fork(f"rounding {number}")
         if number == passes:
@@ -146,6 +153,7 @@ def search(
         solver.add(numbers, measured.train, last=number == passes - 1)
         del numbers
         looks.note(number, measured.held_out)
+        opened.note(number, measured.exact)
         del measured
         yield from emit(Progress(number + 1, passes, scores=solver.scores()))
         metrics = looks.metrics(number, solver)
@@ -153,7 +161,12 @@ def search(
             losses = np.append(losses, metrics.loss)
             yield from emit(HeldOutSeen(number, metrics))
     combination, weights = solver.conclude()
-    return Searched(weights, scales.directions(combination, coins, scratch), suspected_wraps)
+    return Searched(
+        weights,
+        scales.directions(combination, coins, scratch),
+        suspected_wraps,
+        opened.passes(solver, scales),
+    )
 
 
 def _solver(
@@ -175,6 +188,55 @@ def _solver(
     if state.search is not None:
         solver.resume(state.search.directions, state.search.scores, state.search.position)
     return solver
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """The scores of all passes as integers, which Bob tests once the training is over.
+
+    They are kept and not tested on the way: what he finds must change nothing that Alice sees.
+
+    Args:
+        scores: Passes by rows; None where there is nothing to test.
+    """
+
+    scores: IntArray | None
+
+    @classmethod
+    def of(cls, inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
+        """The scores so far."""
+        agreed, search = inputs.terms.agreement, state.search
+        known = () if search is None else search.opened
+        # Scores that travel in clear are rounded for it, so that they are no exact product. A
+        # descent to a told model keeps its newest direction alone. One pass has no other to be
+        # compared with, and a checkpoint of an earlier version has no integers.
+        exact = inputs.mechanism.shares_weights and agreed.reveal_epsilon is None
+        if not exact or agreed.epochs == 1 or len(known) < state.iteration:
+            return cls(None)
+        size = agreed.epochs, inputs.features.rows
+        opened = cls(inputs.scratch.unnamed(size, np.int64))
+        for number, scores in enumerate(known):
+            opened.note(number, scores)
+        return opened
+
+    def arrays(self, passes: int) -> tuple[IntArray, ...]:
+        """What a state keeps of them."""
+        return () if self.scores is None else tuple(self.scores[:passes])
+
+    def note(self, number: int, scores: IntArray | None) -> None:
+        """Takes those of a pass."""
+        if self.scores is not None and scores is not None:
+            self.scores[number] = scores
+            forget(self.scores)
+
+    def passes(self, solver: Solver, scales: Scales) -> OpenedPasses | None:
+        """All of them, with what was asked."""
+        if self.scores is None:
+            return None
+        directions, _ = solver.arrays
+        return OpenedPasses(
+            directions, tuple(self.scores), scales.residue_bits, scales.modulus_bits
+        )
 
 
 @dataclass(frozen=True, slots=True)
