@@ -40,6 +40,7 @@ def share(**changes: Any) -> ModelShare:
         metrics={"train": {"auc": 0.5}},
         ledger={"label_epsilon_total": float("inf")},
         notes=("a note",),
+        noise_key="ef" * 32,
     )
     return replace(default, **changes)
 
@@ -159,7 +160,7 @@ def test_something_else(path):
         refused(path, "not a model of taciturn")
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, "2", None, True, 2.0])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, "3", None, True, 3.0])
 def test_another_version(path, version):
     refused(altered(path, version=version), "of version")
 

@@ -50,12 +50,6 @@ def test_l2_and_an_intercept_are_those_of_centralised_training():
     require_centralised(result, weights=5e-4)
 
 
-def test_dither_moves_weights_and_hardly_the_accuracy():
-    result = record(dataset="breast-cancer", dither=0.05)
-    assert 1e-4 < result["max_weight_difference"] < 0.05
-    assert abs(result["test"]["accuracy"] - result["centralised"]["accuracy"]) < 0.02
-
-
 def test_a_scheme_that_hides_nothing_is_noted():
     assert any("clear hides nothing" in note for note in record(dataset="breast-cancer")["notes"])
     hidden = record(dataset="breast-cancer", scheme="bfv", epochs=1, batch_size=200)
