@@ -50,7 +50,7 @@ IDS = ["ann", "bea"]
 def drawn(
     key: bytes = NOISE_KEY, weights: Any = WEIGHTS, ids: Any = IDS, rows: Any = ROWS
 ) -> list[int]:
-    return ScoreNoise(key, weights).draw(ids, rows, UNIT).tolist()
+    return list(ScoreNoise(key, weights).draw(ids, rows, UNIT))
 
 
 # --- what it depends on --------------------------------------------------------------------------
@@ -213,6 +213,7 @@ def test_a_held_out_score_is_that_of_a_later_prediction(name, solver):
         ),
     )
     assert hers.noise_key == noise_key(ALICE)
+    assert his.held_out_scores is not None
     # In another order and alone, with other keys.
     for rows in (np.arange(9)[::-1], np.array([4])):
         scores = predicted(hers, his, terms, new.alice.take(rows), new.bob.take(rows))

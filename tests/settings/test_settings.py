@@ -64,7 +64,7 @@ def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
         assert raised.value.where == "run.toml"
         assert "mutual" in raised.value.hint
     with pytest.raises(ConfigError, match="was removed"):
-        taciturn.train(dataset="breast-cancer", dither=0.1)
+        taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
 
 
 def test_a_key_like_no_other_gets_the_list():
