@@ -188,13 +188,13 @@ def by_level(target: Target, scores: IntArray, slack: float) -> tuple[FloatArray
     standard = (levels - offset) / scale
     products = encode(target.own, FeatureTable.of(standard)) @ target.weights
     likely = np.square(standard).sum(axis=1)
-    found, fitting = np.zeros((len(scores), columns)), 0
+    rows, fitting = np.zeros((len(scores), columns)), 0
     for at, score in enumerate(scores.tolist()):
         fits = np.flatnonzero(np.abs(products - score) * target.unit <= slack)
         fitting += len(fits)
         if len(fits):
-            found[at] = standard[fits[likely[fits].argmin()]]
-    return found, fitting / len(scores)
+            rows[at] = standard[fits[likely[fits].argmin()]]
+    return rows, fitting / len(scores)
 
 
 def _line(target: Target) -> tuple[FloatArray, FloatArray]:
@@ -215,8 +215,8 @@ def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
     """What is recovered without a score, from an exact one and a noisy one; and rows that fit."""
     nothing = recovered(target, np.zeros_like(target.standard))
     if not integers:
-        found = by_lattice(target, target.exact), by_mean(target, target.noisy)
-        return nothing, *(recovered(target, one) for one in found)
+        estimates = by_lattice(target, target.exact), by_mean(target, target.noisy)
+        return nothing, *(recovered(target, one) for one in estimates)
     exact, _ = by_level(target, target.exact, 0.0)
     noisy, fitting = by_level(target, target.noisy, 2.0**-NOISE_BITS)
     return nothing, recovered(target, exact), recovered(target, noisy), fitting
@@ -227,11 +227,11 @@ def main() -> None:
     print("| columns at Alice | no score | exact score | with noise |")
     print("|---|---|---|---|")
     for integers, columns in itertools.product((False, True), (1, 2, 3)):
-        found = [
+        models = [
             figures(Target.of(columns, seed, integers=integers), integers=integers)
             for seed in range(MODELS)
         ]
-        means = np.mean(found, axis=0)
+        means = np.mean(models, axis=0)
         cells = " | ".join(f"{share:.1%}" for share in means[:3])
         fitting = f" ({means[3]:.2f} rows fit)" if integers else ""
         print(f"| {columns} {'integer' if integers else 'continuous'} | {cells}{fitting} |")
