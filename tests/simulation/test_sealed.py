@@ -11,6 +11,7 @@ from taciturn.api import audit, check, estimate, train
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.protocol.observations import Signal
+from taciturn.results.saved import of_record
 from taciturn.view.alice_view import AliceView
 
 
@@ -143,3 +144,10 @@ def test_the_large_datasets_equal_centralised_training(
     options = {} if rate is None else {"learning_rate": rate}
     result = record(dataset=dataset, alice_columns=columns, data_dir=folder, **options)
     require_centralised(result, weights, accuracy=3e-4)
+
+
+def test_a_record_with_the_removed_dither_is_read():
+    now = record(dataset="breast-cancer", epochs=1)
+    assert "dither" not in now["sealed"]
+    before = {**now, "sealed": {**now["sealed"], "dither": 0.0}}
+    assert of_record(before).to_dict() == of_record(now).to_dict()
