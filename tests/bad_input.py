@@ -269,6 +269,7 @@ def share(role: Role = "alice", **changes: Any) -> bytes:
         session="ab" * 16,
         rows=48,
         data_digest="cd" * 32,
+        noise_key="ef" * 32 if role == "alice" else "",
     )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -602,6 +603,7 @@ CASES = (
     Case("a test part of everything", f"{NAMED} --test-fraction 1.5"),
     Case("a word for a number", f"{NAMED} --epochs three"),
     Case("an unknown option", f"{NAMED} --epoch 3"),
+    Case("an option that was removed", f"{NAMED} --dither 0.1"),
     Case("an unknown command", "trane"),
     Case("a training that diverges", f"{NAMED} --scheme clear --learning-rate 1e308 --json"),
     own(
@@ -614,6 +616,7 @@ CASES = (
         f"{NAMED} --scheme clear --feature-bits 30 --residue-bits 40",
     ),
     toml("an unknown key in a settings file", 'mechanism = "none"\nepoch = 3\n'),
+    toml("a removed key in a settings file", 'mechanism = "sealed"\ndither = 0.1\n'),
     toml("a settings file that is not TOML", "mechanism = \n"),
     toml("a table in a settings file", '[train]\nmechanism = "none"\n'),
     toml("a wrong type in a settings file", 'mechanism = "none"\nepochs = "three"\n'),
@@ -977,7 +980,7 @@ CASES = (
         "a model of a later version",
         "model show m.json",
         "m.json",
-        lambda: share().replace(b'"version": 2', b'"version": 9', 1),
+        lambda: share().replace(b'"version": 3', b'"version": 9', 1),
     ),
     Case(
         "a port for the live page that is in use",

@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from scipy.optimize import minimize
 
-from taciturn.api import train
 from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
@@ -27,7 +26,6 @@ from taciturn.crypto.bfv.parameters import DEGREE
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import PublicHalf
 from taciturn.data.split import VerticalData
-from taciturn.engine.exposure import bits_per_score
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -174,32 +172,16 @@ class Notebook:
 
 @dataclass(frozen=True)
 class Packing:
-    """Several features in one score: weights that are powers of two.
-
-    With dither one feature is moved to the top of the range, where the noise is smallest against
-    it.
-    """
+    """Several features in one score, as many as fit: weights that are powers of two."""
 
     scales: Scales
     width: int
     per_score: int
-    shift: int
 
     @classmethod
-    def side_by_side(cls, scales: Scales, magnitude_bits: int) -> Packing:
-        """Without dither: as many as fit."""
+    def of(cls, scales: Scales, magnitude_bits: int) -> Packing:
         width = scales.feature_bits + magnitude_bits + 1
-        return cls(scales, width, max(1, scales.modulus_bits // width), 0)
-
-    @classmethod
-    def of(cls, terms: Terms, rows: int, magnitude_bits: int) -> Packing:
-        scales = Scales.of(terms.agreement, rows, magnitude_bits)
-        width = scales.feature_bits + magnitude_bits + 1
-        dithered = bool(terms.agreement.dither)
-        room = bits_per_score(scales, terms.agreement.dither or 0.0)
-        per_score = max(1, int(room // width))
-        shift = scales.modulus_bits - per_score * width - 1 if dithered else 0
-        return cls(scales, width, per_score, shift)
+        return cls(scales, width, max(1, scales.modulus_bits // width))
 
     def group(self, epoch: int, columns: int) -> list[int]:
         """The columns that an epoch reads."""
@@ -209,12 +191,12 @@ class Packing:
 
     def vector(self, group: list[int], columns: int) -> IntArray:
         chosen = np.zeros(columns, dtype=np.int64)
-        chosen[group] = [1 << (self.shift + place * self.width) for place in range(len(group))]
+        chosen[group] = [1 << (place * self.width) for place in range(len(group))]
         return chosen
 
     def read(self, scores: IntArray, group: list[int]) -> FloatArray:
         """The features, one column of the result each, the lowest digits first."""
-        left, half, digits = scores >> self.shift, 1 << (self.width - 1), []
+        left, half, digits = scores, 1 << (self.width - 1), []
         for _ in group:
             digit = ((left + half) & ((1 << self.width) - 1)) - half
             digits.append(digit * 2.0**-self.scales.feature_bits)
@@ -312,7 +294,7 @@ def _asking_bob(
     turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
     state, keys = yield from _open(inputs, turns, state)
     plan, share, coins = terms.plan(state.seed, features.rows), state.share, inputs.entropy
-    posing = asking(Packing.of(terms, features.rows, state.magnitude_bits), state.columns)
+    posing = asking(Packing.of(scales, state.magnitude_bits), state.columns)
     for batch, following in plan.with_next(0):
         if batch.iteration and not turns.ahead:
             vector = turns.ring.centred(share + posing.vector(batch))
@@ -346,7 +328,7 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     keys = Keys(terms, ring, state.seed)
     yield from keys.offer(inputs.entropy)
     ask = _Questions(inputs, keys, scales, partners, shape)
-    packing = Packing.side_by_side(scales, bits)
+    packing = Packing.of(scales, bits)
     everyone, nothing = np.arange(rows), np.zeros(rows, dtype=np.int64)
     for number in range(terms.agreement.epochs):
         share = yield from ask.masked_sum(number, nothing)
@@ -904,13 +886,11 @@ class Scored:
     columns: int
 
     @classmethod
-    def of(cls, dither: float, seed: int = 11) -> Scored:
+    def of(cls, seed: int = 11) -> Scored:
         """40 rows of three columns, 60 epochs."""
         rows, columns, epochs, rate = 40, 3, 60, 1.0
         tables = Tables.make(rows=rows, alice=columns, seed=seed)
-        agreed = agreement(
-            mechanism="sealed", batch_size=rows, epochs=epochs, learning_rate=rate, dither=dither
-        )
+        agreed = agreement(mechanism="sealed", batch_size=rows, epochs=epochs, learning_rate=rate)
         ended = talk(tables, agreed)
         scores = np.empty((epochs, rows))
         for at, step in enumerate(ended.seen(Progress)):
@@ -934,14 +914,13 @@ def gram_of_differences(bob: Scored) -> FloatArray:
     return _within(products, moves, bob.columns)
 
 
-def gram_of_sums(bob: Scored, dither: float) -> FloatArray:
-    """``z_t = step G (r_0 + … + r_(t-1))``: sums grow with t, and each score's dither counts once.
+def gram_of_sums(bob: Scored) -> FloatArray:
+    """``z_t = step G (r_0 + … + r_(t-1))``: sums grow with t, and each score's error counts once.
 
-    ``G = A A^T`` with as many columns as Alice has, the likeliest for noise of this variance and
-    columns of variance 1, given all scores at once. Two starts; the better fit is kept.
+    ``G = A A^T`` with as many columns as Alice has, by least squares over all scores at once. Two
+    starts; the better fit is kept.
     """
     sums, products = np.cumsum(bob.residues[:-1], axis=0).T, bob.scores[1:].T / bob.step
-    noise = (dither / bob.step) ** 2 / 3
     shape = len(sums), bob.columns
 
     def misfit(flat: FloatArray) -> tuple[float, FloatArray]:
@@ -949,10 +928,9 @@ def gram_of_sums(bob: Scored, dither: float) -> FloatArray:
         gram = a @ a.T
         left = gram @ sums - products
         slope = left @ sums.T
-        value = float(np.square(left).sum() + noise * np.square(a).sum()) / 2
-        return value, ((slope + slope.T + noise * np.eye(len(sums))) @ a).ravel()
+        return float(np.square(left).sum()) / 2, ((slope + slope.T) @ a).ravel()
 
-    starts = (_symmetric(products, sums, noise / bob.columns), _within(products, sums, bob.columns))
+    starts = (_symmetric(products, sums), _within(products, sums, bob.columns))
     fits = [
         minimize(
             misfit,
@@ -968,11 +946,11 @@ def gram_of_sums(bob: Scored, dither: float) -> FloatArray:
     return gram
 
 
-def _symmetric(products: FloatArray, moves: FloatArray, ridge: float) -> FloatArray:
-    """The symmetric G of least squares with a ridge: a closed form in the axes of the moves."""
+def _symmetric(products: FloatArray, moves: FloatArray) -> FloatArray:
+    """The symmetric G of least squares: a closed form in the axes of the moves."""
     sizes, axes = np.linalg.eigh(moves @ moves.T)
     sides = axes.T @ products @ moves.T @ axes
-    inner = (sides + sides.T) / (np.add.outer(sizes, sizes) + 2 * ridge + 1e-9 * sizes[-1])
+    inner = (sides + sides.T) / (np.add.outer(sizes, sizes) + 1e-9 * sizes[-1])
     gram: FloatArray = axes @ inner @ axes.T
     return gram
 
@@ -1064,25 +1042,6 @@ def with_half_of_its_own(program: Program[R]) -> Program[R]:
         return result
 
 
-def dither_table() -> list[str]:
-    """What dither costs the model, and what it leaves Bob; the table of ``docs/sealed.md``."""
-    lines = []
-    for dither in (0.0, 0.01, 0.1, 0.5, 1.0):
-        options: dict[str, Any] = {"mechanism": "sealed", "scheme": "clear", "seed": 1}
-        result = train(dataset="breast-cancer", dither=dither, **options).to_dict()
-        honest = [Scored.of(dither, seed) for seed in (11, 12, 13)]
-        errors = [bob.error(gram_of_sums(bob, dither)) for bob in honest]
-        setup = Setup.of(mechanism="sealed", dither=dither, epochs=20)
-        notes = read_by(packing_bob, setup)
-        shares = " | ".join(f"{notes.recovered(setup.columns, at):.1%}" for at in (5, 9, 19))
-        lines.append(
-            f"| {dither:g} | {result['max_weight_difference']:.4f} | "
-            f"{result['test']['accuracy']:.2%} | {result['test']['auc']:.2%} | "
-            f"{np.mean(errors):.1%} | {shares} |"
-        )
-    return lines
-
-
 def bob_table() -> list[str]:
     """What a deviating Bob reads of fifteen columns of breast-cancer, by epoch."""
     lines = []
@@ -1136,8 +1095,6 @@ def symmetry_table() -> list[str]:
 
 
 def main() -> None:
-    print("dither: weights, accuracy, AUC, error of X X^T, recovered by epoch 6, 10, 20")
-    print(*dither_table(), sep="\n")
     print("a deviating Bob: recovered by epoch 1, 3, 5, 6, 15, 16")
     print(*bob_table(), sep="\n")
     print("the same of the census' 81 columns: recovered by epoch 1 to 8")

@@ -242,7 +242,6 @@ def test_help_shows_every_option_of_the_protection(name, monkeypatch, capsys):
         "--l-rr",
         "--bob-update",
         "--reveal",
-        "--dither",
         "--fresh-keys",
         "--budget",
         "--delta",

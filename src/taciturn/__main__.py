@@ -25,9 +25,10 @@ from typer.exceptions import TyperException
 
 from taciturn.cli.app import app
 from taciturn.cli.console import console
-from taciturn.errors import TaciturnError
+from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.faces import COMMAND_LINE
+from taciturn.settings.removed import refuse_removed
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -63,6 +64,11 @@ def run(arguments: list[str]) -> int:
     except TyperException as problem:
         if not problem.format_message():  # the command alone: its help has been shown
             return USAGE
+        try:
+            # Only the parser's error for an unknown option has its name.
+            refuse_removed(getattr(problem, "option_name", ""))
+        except ConfigError as removed:
+            return _complain(removed.diagnostics(COMMAND_LINE), removed.exit_code)
         return _complain(_misused(problem), USAGE)
     except typer.Exit as asked:
         return asked.exit_code

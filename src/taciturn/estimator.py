@@ -90,7 +90,6 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         reveal_epsilon: `sealed` with `newton`: the weights are revealed with noise, at this price
             in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
-        dither: `sealed`: noise up to this size that Alice adds to her scores (default: 0).
         fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
         score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
@@ -166,7 +165,6 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         reveal: bool | None = None,
         reveal_epsilon: float | None = None,
         reveal_delta: float | None = None,
-        dither: float | None = None,
         fresh_keys: bool | None = None,
         reveal_bob: bool | None = None,
         score_range: float | None = None,
@@ -206,7 +204,6 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.reveal = reveal
         self.reveal_epsilon = reveal_epsilon
         self.reveal_delta = reveal_delta
-        self.dither = dither
         self.fresh_keys = fresh_keys
         self.reveal_bob = reveal_bob
         self.score_range = score_range

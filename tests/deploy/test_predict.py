@@ -173,14 +173,14 @@ def expected(folder: Path) -> tuple[dict[str, float], float]:
     hers = pl.read_csv(folder / "new-alice.csv").sort("id")
     his = pl.read_csv(folder / "new-bob.csv").sort("id")
     scores = whole.scores(hers, his)
-    # From shares her features are rounded; from weights the score that she sends.
+    # From shares her features are rounded; from weights the score that she sends. Either has noise.
     slack = 2.0 ** -(alice.agreement["residue_bits"] + 1)
     if alice.sealed:
         grid = 2.0 ** -alice.scales["feature_bits"]
         # Bob's likewise where his weights are shared too.
         rounded = [whole.alices[0].weights] + [whole.bob.weights] * bool(alice.bob_share)
         slack = 0.5 * grid * sum(float(np.abs(weights).sum()) for weights in rounded)
-    slack += 1e-9
+    slack += 2.0**-12 + 1e-9
     return dict(zip(hers["id"].to_list(), scores.tolist(), strict=True)), slack
 
 
@@ -344,7 +344,7 @@ def test_the_threshold_and_the_held_out_scores_are_those_of_the_model(tmp_path):
         for role in ROLES
     )
     scores = whole_model(alice, bob).scores(hers, his.drop("sick"))
-    assert np.abs(held_out["score"].to_numpy() - scores).max() < 2.0**-19
+    assert np.abs(held_out["score"].to_numpy() - scores).max() < 2.0**-12 + 2.0**-19
     assert held_out["label"].to_list() == his["sick"].to_list()
     best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy())
     stored = bob.metrics["threshold"]

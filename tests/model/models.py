@@ -32,6 +32,7 @@ def share_of(
         session="ab" * 16,
         rows=100,
         data_digest="cd" * 32,
+        noise_key="ef" * 32 if role == "alice" else "",
     )
     return replace(share, **changes)
 

@@ -20,7 +20,10 @@ from taciturn.data.own import DEFAULTS
 from taciturn.data.prepare import NumericRule, Preparation, fit
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
+from taciturn.model.card import card
+from taciturn.model.onnx import own_to_onnx
 from taciturn.model.share import ModelShare
+from taciturn.model.whole import own_part
 from taciturn.version import __version__
 
 FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})
@@ -40,6 +43,7 @@ def share(**changes: Any) -> ModelShare:
         metrics={"train": {"auc": 0.5}},
         ledger={"label_epsilon_total": float("inf")},
         notes=("a note",),
+        noise_key="ef" * 32,
     )
     return replace(default, **changes)
 
@@ -159,7 +163,7 @@ def test_something_else(path):
         refused(path, "not a model of taciturn")
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, "2", None, True, 2.0])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, "3", None, True, 3.0])
 def test_another_version(path, version):
     refused(altered(path, version=version), "of version")
 
@@ -184,6 +188,24 @@ def test_a_part_that_is_missing_wrong_or_too_many(path, changes):
 @pytest.mark.parametrize("weights", [[], [0.5], [0.1] * 9, [[0.1], [0.2], [0.3], [0.4]]])
 def test_weights_of_another_length(path, weights):
     refused(altered(path, weights=weights), "do not fit its columns")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"noise_key": ""}, {"noise_key": "ef" * 31}, {"noise_key": "EF" * 32}, {"role": "bob"}],
+    ids=str,
+)
+def test_alice_alone_has_a_key_of_the_noise_on_scores(path, changes):
+    refused(altered(path, **changes), "key of the noise")
+
+
+def test_the_key_of_the_noise_is_neither_shown_nor_exported(path):
+    key = share().noise_key
+    assert key not in repr(share())
+    assert key not in json.dumps(card(share()).to_dict())
+    assert key.encode() not in own_to_onnx(own_part(share()))
+    share().save(path)
+    assert ModelShare.load(path).noise_key == key
 
 
 def test_where_it_comes_from_is_in_it(path):

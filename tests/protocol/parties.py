@@ -41,6 +41,9 @@ E = TypeVar("E", bound=Event)
 
 ALICE = KeyedEntropy.from_seed(101)
 BOB = KeyedEntropy.from_seed(203)
+NOISE_KEY = bytes(range(32))
+NOISE = 2.0**-12
+"""The largest noise on a score that Bob sees after training."""
 CLEAR = ClearScheme()
 
 

@@ -253,7 +253,6 @@ GIVEN: dict[str, Any] = {
     "reveal": True,
     "reveal_epsilon": 1.0,
     "reveal_delta": 1e-6,
-    "dither": 0.5,
     "fresh_keys": True,
 }
 USED: dict[str, set[str]] = {
@@ -261,7 +260,7 @@ USED: dict[str, set[str]] = {
     "add": {"epsilon", "noise", "bob_update"},
     "mult": {"epsilon", "noise", "bob_update", "variant", "b1", "b2"},
     "hybrid": {"epsilon", "subset_size", "l_rr"},
-    "sealed": {"reveal", "reveal_epsilon", "reveal_delta", "dither", "fresh_keys"},
+    "sealed": {"reveal", "reveal_epsilon", "reveal_delta", "fresh_keys"},
 }
 
 
@@ -313,7 +312,6 @@ def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
     [
         ({"reveal": None}, "reveal_epsilon", "the model is not told"),
         ({"solver": "sgd"}, "reveal_epsilon", "sgd has no reveal-epsilon"),
-        ({"dither": 0.5}, "dither", "do not go together"),
         ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta", "is not given"),
         (
             {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},

@@ -132,7 +132,6 @@ CHANGES = {
     "reveal": True,
     "reveal_epsilon": 1.0,
     "reveal_delta": 1e-6,
-    "dither": 0.5,
     "fresh_keys": True,
     "reveal_bob": True,
     "score_range": 64.0,

@@ -10,13 +10,14 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.alice import predict as alice
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.bob import predict as bob
 from taciturn.protocol.codec import decode
 from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
 from taciturn.protocol.messages import Hello, Message, PartialScores
 from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
 from taciturn.rng import KeyedEntropy
-from tests.protocol.parties import ByHand, Tables, agreement, alice_program
+from tests.protocol.parties import NOISE, NOISE_KEY, ByHand, Tables, agreement, alice_program
 
 TABLES = Tables.make(rows=11, alice=3, bob=2, intercept=True)
 GRID = FixedPoint(bits=20)
@@ -24,17 +25,22 @@ W_ALICE, W_BOB = np.array([0.5, -2.0, 1.0]), np.array([3.0, 0.25, -1.0])
 
 
 def test_scores_are_the_product_of_all_columns_and_weights():
-    _, scores = run_pair(alice.predict(TABLES.alice, W_ALICE, GRID), bob.predict(TABLES.bob, W_BOB))
+    _, scores = run_pair(
+        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob.predict(TABLES.bob, W_BOB)
+    )
     expected = TABLES.joined @ np.concatenate([W_ALICE, W_BOB])
-    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=2.0**-21)
+    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
 
 
 def test_a_bob_without_columns_gets_alices_scores():
     none = FeatureTable.of(np.empty((11, 0)))
-    _, scores = run_pair(alice.predict(TABLES.alice, W_ALICE, GRID), bob.predict(none, np.empty(0)))
+    _, scores = run_pair(
+        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob.predict(none, np.empty(0))
+    )
     exact = TABLES.alice.values @ W_ALICE
-    assert scores.tolist() == (np.rint(exact * 2.0**20) * 2.0**-20).tolist()
-    assert scores.tolist() != exact.tolist()
+    noise = ScoreNoise(NOISE_KEY, W_ALICE).draw(TABLES.alice.ids, TABLES.alice.values, 2.0**-20)
+    assert noise.any()
+    assert scores.tolist() == ((np.rint(exact * 2.0**20) + noise) * 2.0**-20).tolist()
 
 
 @pytest.mark.parametrize("rows", [CHUNK_ROWS, CHUNK_ROWS + 1, 2 * CHUNK_ROWS + 5])
@@ -51,7 +57,7 @@ def test_many_rows_go_in_chunks(rows):
             sizes.append(len(message.scores))
 
     nothing, scores = run_pair(
-        alice.predict(hers, np.array([2.0]), GRID),
+        alice.predict(hers, np.array([2.0]), NOISE_KEY, GRID),
         bob.predict(his, np.array([-1.0, 0.5])),
         tap=listen,
     )
@@ -60,13 +66,13 @@ def test_many_rows_go_in_chunks(rows):
     assert sizes[:-1] == [CHUNK_ROWS] * (len(sizes) - 1)
     assert 0 < sizes[-1] <= CHUNK_ROWS
     expected = 2.0 * hers.values[:, 0] - his.values[:, 0] + 0.5 * his.values[:, 1]
-    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=2.0**-21)
+    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
 
 
 def test_only_bob_learns_anything():
     heard: list[Message] = []
     nothing, _ = run_pair(
-        alice.predict(TABLES.alice, W_ALICE, GRID),
+        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID),
         bob.predict(TABLES.bob, W_BOB),
         tap=lambda sender, frame: heard.append(decode(frame)) if sender == "bob" else None,
     )
@@ -101,7 +107,7 @@ def test_bob_refuses_another_chunk():
 def test_other_rows_are_refused():
     other = TABLES.alice.take(np.arange(11)[::-1])
     with pytest.raises(AgreementError, match="order"):
-        run_pair(alice.predict(other, W_ALICE, GRID), bob.predict(TABLES.bob, W_BOB))
+        run_pair(alice.predict(other, W_ALICE, NOISE_KEY, GRID), bob.predict(TABLES.bob, W_BOB))
 
 
 def test_a_training_alice_does_not_get_predictions_from_a_predicting_bob():

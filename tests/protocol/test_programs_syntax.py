@@ -98,6 +98,7 @@ def test_alices_files_hold_at_least_one_program_each(path):
         "inputs.py",
         "prepared.py",
         "registry.py",
+        "score_noise.py",
         "whitened.py",
     ) or programs(parse(path))
 

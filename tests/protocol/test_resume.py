@@ -21,6 +21,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICES
+from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
@@ -141,7 +142,9 @@ def test_bob_learns_how_good_the_model_is_after_each_epoch(changes):
     theirs, ours = held_out()
     assert [event.iteration for event in seen] == [4, 9, 14]
     grid = FixedPoint(agreement().residue_bits)
-    hers = at_scale(theirs.values @ alice.weights, grid)
+    noise = ScoreNoise.of_pass(noise_key(ALICE), 14)
+    drawn = noise.reals(theirs.ids, theirs.values, grid)
+    hers = at_scale(theirs.values @ alice.weights + drawn, grid)
     scores = hers + ours.features.values @ bob.weights
     assert seen[-1].metrics.loss == evaluate(scores, ours.labels.values).loss
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.row_products import row_products, row_transforms
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.serve import Asked, Responder, RevealedAnswers
 from taciturn.protocol.bob.serve import Requester, RevealedQuestions
 from taciturn.protocol.circle import ZeroSum
@@ -28,6 +29,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.serving import MOST_ASKED, Verdict, read_ids, write_ids
 from taciturn.protocol.steps import ONLY, Send
 from taciturn.rng import KeyedEntropy
+from tests.protocol.parties import NOISE_KEY
 
 GRID = FixedPoint(20)
 
@@ -49,7 +51,7 @@ def finish(program: Generator[Any, Any, Any], *received: Message) -> tuple[list[
 
 def responder(*, several: bool = False) -> Responder:
     masks = ZeroSum((KeyedEntropy.from_seed(1),)) if several else ZeroSum()
-    return Responder(RevealedAnswers(np.array([1.0, -2.0]), GRID), masks)
+    return Responder(RevealedAnswers(np.array([1.0, -2.0]), NOISE_KEY, GRID), masks)
 
 
 def requester() -> Requester:
@@ -90,7 +92,8 @@ def test_a_round_of_alice():
     assert due.tolist() == [0, 2]
     sent, _ = finish(side.give(asked, due, np.array([[1.0, 0.0], [0.0, 1.0]])))
     assert isinstance(sent[0], PartialScores)
-    assert sent[0].scores.tolist() == [1.0, -2.0]
+    noise = ScoreNoise(NOISE_KEY, np.array([1.0, -2.0])).reals(["a", "c"], np.eye(2), GRID)
+    assert sent[0].scores.tolist() == (np.array([1.0, -2.0]) + noise).tolist()
 
 
 def test_alice_refuses_a_round_out_of_turn():

@@ -56,6 +56,8 @@ from tests.protocol.parties import (
     ALICE,
     BOB,
     CLEAR,
+    NOISE,
+    NOISE_KEY,
     Tables,
     Talk,
     agreement,
@@ -355,7 +357,7 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     terms = Terms(agreed, scheme)
     hers, his = pair(session.alice), pair(session.bob)
     nothing, scored = run_pair(
-        alice_predict.predict(tables.alice, *hers, terms, ALICE.fork("new")),
+        alice_predict.predict(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
         bob_predict.predict(tables.bob, *his, terms, BOB.fork("new")),
         tap=lambda sender, frame: frames.append((sender, frame)),
     )
@@ -364,7 +366,7 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     rounded = np.hstack(
         [grid.decode(grid.rounded(side.values)) for side in (tables.alice, tables.bob)]
     )
-    assert scored.scores == pytest.approx(rounded @ weights(session), abs=1e-9)
+    assert scored.scores == pytest.approx(rounded @ weights(session), abs=NOISE + 1e-9)
     assert scored.suspected_wraps == 0
 
 

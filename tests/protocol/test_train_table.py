@@ -49,7 +49,7 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOBS
 from taciturn.protocol.codec import decode, encode, field_codecs, kind_of
-from taciturn.protocol.events import Advance, Boundary, Event, HeldOutSeen, PartDone, Progress
+from taciturn.protocol.events import Advance, Boundary, Event, HeldOutSeen, PartDone
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -77,7 +77,7 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
 from taciturn.view.recall import RecallScheme
-from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, same
+from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, ByHand, Tables, agreement, same
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
 ROWS, PASSES = 40, 6
@@ -394,14 +394,6 @@ def test_a_pass_of_several_parts_tells_how_far_it_is(mechanism):
     assert shown[-1] == 2
 
 
-def test_dither_moves_scores_by_no_more_than_its_size_and_the_model_hardly():
-    plain, dithered = (session(newton(dither=dither)) for dither in (None, 0.05))
-    first = [run.seen(Progress)[0].scores for run in (plain, dithered)]
-    assert 0 < np.abs(first[0] - first[1]).max()
-    assert dithered.weights.tolist() != plain.weights.tolist()
-    assert dithered.gap < 0.01
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_paid_pass_is_charged_and_nothing_else(mechanism):
     stated = session(newton(mechanism)).ledger.statement()
@@ -566,11 +558,13 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
     assert hers.whitening is not None
     rows = whitened_rows(new.alice, hers.whitening)
     _, scored = run_pair(
-        alice_predict.predict(rows, hers.values, terms, hers.scales, ALICE, hers.magnitude_bits),
+        alice_predict.predict(
+            rows, hers.values, terms, hers.scales, NOISE_KEY, ALICE, hers.magnitude_bits
+        ),
         bob_predict.predict(new.bob, run.bob.weights, his.values, terms, his.scales, BOB),
     )
     expected = new.joined @ run.weights
-    assert np.abs(scored.scores - expected).max() < 2.0**-9
+    assert np.abs(scored.scores - expected).max() < NOISE + 2.0**-9
 
 
 # --- what Alice receives --------------------------------------------------------------------------
@@ -598,7 +592,6 @@ def readable(message: Message) -> bytes:
 CHANGES: dict[str, dict[str, Any]] = {
     "plain": {},
     "fresh keys": {"fresh_keys": True},
-    "dither": {"dither": 0.1},
     "held out": {"evaluate": "epoch"},
 }
 
@@ -696,7 +689,7 @@ def test_alices_answers_are_as_long_as_the_table_says():
 
 GOING_ON: dict[str, tuple[str, Scheme, dict[str, Any]]] = {
     "none": ("none", CLEAR, {}),
-    "sealed": ("sealed", CLEAR, {"dither": 0.1}),
+    "sealed": ("sealed", CLEAR, {}),
     "flipped": ("label-rr over sealed", CLEAR, {}),
     "fresh keys": ("sealed", CLEAR, {"fresh_keys": True}),
     "revealed": ("sealed", CLEAR, {"reveal": True}),

@@ -52,7 +52,7 @@ from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
-from tests.protocol.parties import ALICE, BOB, CLEAR, Tables, Talk, same, talk
+from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, Talk, same, talk
 from tests.protocol.test_train_mutual import (
     OPENING,
     complement,
@@ -305,11 +305,11 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     session, terms = talk(tables, agreed, scheme), Terms(agreed, scheme)
     hers, his = pair(session.alice), pair(session.bob)
     nothing, scored = run_pair(
-        alice_predict.predict(tables.alice, *hers, terms, ALICE.fork("new")),
+        alice_predict.predict(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
         bob_predict.predict(tables.bob, *his, terms, BOB.fork("new")),
     )
     assert nothing is None
-    assert scored.scores == pytest.approx(tables.joined @ weights(session), abs=1e-3)
+    assert scored.scores == pytest.approx(tables.joined @ weights(session), abs=NOISE + 1e-3)
     assert np.abs(scored.scores).max() > 0.1
     assert scored.suspected_wraps == 0
 

@@ -102,7 +102,7 @@ def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(me
     text = f"{SETTINGS[name].help} {SETTINGS[name].detail}"
     assert f"`{mechanism}`" in text
     default = MECHANISMS[mechanism].defaults.get(name)
-    if default not in (None, False) or name == "dither":
+    if default not in (None, False):
         words = (
             f"(default: {plain_value(default)})",
             f"`{mechanism}` defaults to {plain_value(default)}",

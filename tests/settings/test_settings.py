@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+import taciturn
 from taciturn.errors import ConfigError
 from taciturn.settings.agreement import Agreement, differences
+from taciturn.settings.removed import REMOVED
 from taciturn.settings.schema import (
     DATASET_DEFAULTS,
     DEFAULT_PASSES,
@@ -21,6 +23,7 @@ from taciturn.settings.schema import (
     Settings,
     settings_file,
 )
+from taciturn.settings.study import Study
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 
@@ -51,6 +54,17 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
     with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
         Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
     assert f"did you mean {near}?" in raised.value.hint
+
+
+@pytest.mark.parametrize(("kind", "value"), [(Settings, 0.1), (Study, [0.1, 0.2])])
+def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
+    for key in REMOVED:
+        with pytest.raises(ConfigError, match="was removed") as raised:
+            kind.of({key.replace("_", "-"): value}, face=settings_file(Path("run.toml")))
+        assert raised.value.where == "run.toml"
+        assert "mutual" in raised.value.hint
+    with pytest.raises(ConfigError, match="was removed"):
+        taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
 
 
 def test_a_key_like_no_other_gets_the_list():
@@ -451,7 +465,7 @@ def test_the_text_of_an_agreement_is_pinned():
     """Two versions of the program compare it byte by byte."""
     assert AGREED.canonical() == (
         '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"class_weight":null,'
-        '"decay":0.0,"dither":null,'
+        '"decay":0.0,'
         '"epochs":2,"epsilon":null,"evaluate":"end","feature_bits":16,"fresh_keys":null,'
         '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
         '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'

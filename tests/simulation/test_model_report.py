@@ -30,7 +30,7 @@ def test_errors_are_those_of_the_joined_table(result):
     names = [("alice", name) for name in data.alice_train.columns]
     names += [("bob", name) for name in data.bob_train.columns]
     known = {(one.side, one.column): one.error for one in report.coefficients}
-    assert [known[name] for name in names] == pytest.approx(errors.tolist(), rel=1e-5)
+    assert [known[name] for name in names] == pytest.approx(errors.tolist(), rel=2.0**-12)
     assert report.errors == "exact"
     held_out = report.judged[-1]
     assert held_out.metrics == result.runs.first.test

@@ -11,6 +11,7 @@ from taciturn.api import audit, check, estimate, train
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.protocol.observations import Signal
+from taciturn.results.saved import of_record
 from taciturn.view.alice_view import AliceView
 
 
@@ -48,12 +49,6 @@ def test_bfv_gives_the_clear_scheme_s_model():
 def test_l2_and_an_intercept_are_those_of_centralised_training():
     result = record(dataset="breast-cancer", l2=0.01, intercept=True, alice_columns="half")
     require_centralised(result, weights=5e-4)
-
-
-def test_dither_moves_weights_and_hardly_the_accuracy():
-    result = record(dataset="breast-cancer", dither=0.05)
-    assert 1e-4 < result["max_weight_difference"] < 0.05
-    assert abs(result["test"]["accuracy"] - result["centralised"]["accuracy"]) < 0.02
 
 
 def test_a_scheme_that_hides_nothing_is_noted():
@@ -149,3 +144,10 @@ def test_the_large_datasets_equal_centralised_training(
     options = {} if rate is None else {"learning_rate": rate}
     result = record(dataset=dataset, alice_columns=columns, data_dir=folder, **options)
     require_centralised(result, weights, accuracy=3e-4)
+
+
+def test_a_record_with_the_removed_dither_is_read():
+    now = record(dataset="breast-cancer", epochs=1)
+    assert "dither" not in now["sealed"]
+    before = {**now, "sealed": {**now["sealed"], "dither": 0.0}}
+    assert of_record(before).to_dict() == of_record(now).to_dict()

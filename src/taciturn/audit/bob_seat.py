@@ -22,10 +22,7 @@ from taciturn.audit.separation import separate
 from taciturn.column_attacks.base import ColumnAttack, KnownRows
 from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
-from taciturn.engine.pair import run_pair
 from taciturn.errors import TranscriptError, counted
-from taciturn.protocol.alice import predict as alice_predict
-from taciturn.protocol.bob import predict as bob_predict
 from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
 from taciturn.results.looks import Separation
 from taciturn.results.skipped import Skipped
@@ -33,7 +30,7 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import simulate
+from taciturn.simulation.run import joint_scores, simulate
 from taciturn.simulation.source import Source
 from taciturn.view.bob_view import BobView
 
@@ -139,13 +136,15 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
 def _predicted(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     """The scores of all training rows in a joint prediction, and Bob's part of them."""
     data, weights = outcome.data, outcome.bob_weights
+    scores = joint_scores(
+        data.alice_train,
+        data.bob_train,
+        outcome.alice_weights,
+        weights,
+        outcome.terms.score_grid,
+        outcome.noise_keys,
+    )
     with np.errstate(over="ignore", invalid="ignore"):
-        _, scores = run_pair(
-            alice_predict.predict(
-                data.alice_train, outcome.alice_weights, outcome.terms.score_grid
-            ),
-            bob_predict.predict(data.bob_train, weights),
-        )
         his: FloatArray = data.bob_train.values @ weights
     return scores, his
 

@@ -162,7 +162,6 @@ def _conversation(agreed: Agreement) -> dict[str, object]:
         return {"reveal_bob": False, **({"l2": 0.0} if agreed.solver == "newton" else {})}
     return {
         "mechanism": "sealed",
-        "dither": agreed.dither or 0.0,
         "fresh_keys": bool(agreed.fresh_keys),
     }
 

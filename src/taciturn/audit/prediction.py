@@ -34,16 +34,16 @@ def _shared(agreed: Agreement) -> bool:
 def _bobs(agreed: Agreement) -> str:
     if mechanism(agreed).shares_scores:
         return (
-            "one number per row and model: the whole score. He knows his own columns, and their "
-            "weights only where Alice reveals them (reveal-bob)"
+            "one number per row and model: the whole score, with noise of 2^-12 that Alice adds. "
+            "He knows his own columns, and their weights only where Alice reveals them (reveal-bob)"
         )
-    dither = f", to within a dither of {agreed.dither:g}" if agreed.dither else ""
-    part, columns = "Alice's part of the score", "her columns"
+    part, columns, adds = "Alice's part of the score", "her columns", "she adds"
     if agreed.alices > 1:
         part, columns = "the sum of all Alices' parts of the score", "all of their columns"
+        adds = "each of them adds"
     return (
-        f"one number per row and model: {part}, a linear function of {columns}{dither} (he knows "
-        "his own part and takes it off)"
+        f"one number per row and model: {part}, a linear function of {columns} with noise of "
+        f"2^-12 that {adds} (he knows his own part and takes it off)"
     )
 
 
@@ -56,11 +56,6 @@ def _alices(agreed: Agreement) -> str:
 
 
 def _repeated(agreed: Agreement, columns: int) -> str:
-    same = (
-        "averages the dither away"
-        if agreed.dither
-        else "gives the same number again, up to rounding"
-    )
     known = (
         "where he knows the weights of one model, he has her one column"
         if columns == 1
@@ -74,7 +69,7 @@ def _repeated(agreed: Agreement, columns: int) -> str:
         else ""
     )
     return (
-        f"asking again with one model {same}; each further model of the same rows gives Bob one "
-        f"more combination, and {known}{cheating}. Alice decides how often she "
-        "answers, or sets a limit: scores-per-row"
+        "asking again with one model gives the same number with the same noise; each further model "
+        f"of the same rows gives Bob one more combination, and {known}{cheating}. Alice decides "
+        "how often she answers, or sets a limit: scores-per-row"
     )

@@ -19,7 +19,7 @@ import numpy as np
 
 from taciturn.column_attacks.base import ColumnAttack, ColumnEstimate, KnownRows
 from taciturn.column_attacks.linear import Prior
-from taciturn.column_attacks.scores import noise_of
+from taciturn.column_attacks.scores import LEAST_NOISE
 from taciturn.protocol.bob.observations import BobSignal
 from taciturn.view.bob_view import BobView
 
@@ -39,11 +39,11 @@ class PredictionAttack(ColumnAttack):
         own = view.features.values if view.predicts_whole else np.empty((len(scores), 0))
         inputs = np.column_stack([known.values, own[known.rows]])
         products = inputs @ inputs.T
-        ridge = noise_of(view) + 1e-9 * float(np.trace(products)) / known.count
+        ridge = LEAST_NOISE + 1e-9 * float(np.trace(products)) / known.count
         solved = np.linalg.solve(products + ridge * np.eye(known.count), scores[known.rows])
         weights, his = np.split(inputs.T @ solved, [view.columns])
         scores = scores - own @ his
         spread = prior.covariance @ weights
-        size = float(weights @ spread) + noise_of(view)
+        size = float(weights @ spread) + LEAST_NOISE
         values = prior.mean + np.outer((scores - prior.mean @ weights) / size, spread)
         return ColumnEstimate(values, remark="one equation for each row")

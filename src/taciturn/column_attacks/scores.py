@@ -10,19 +10,11 @@ from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.view.bob_view import BobView
 
 LEAST_NOISE = 1e-6
-"""The variance that a score is taken to have beside what is known of it: fixed-point rounding."""
+"""The variance of a score's error that an attack assumes: fixed-point rounding, and the noise that
+each Alice adds to scores opened after training (2e-8)."""
 
 # Integers up to two to this are float64's.
 _MOST_BITS = 53
-
-
-def noise_of(view: BobView) -> float:
-    """The variance of a score's error: rounding, and the dither where it was agreed on.
-
-    Each of several Alices adds her own.
-    """
-    dither = view.agreement.dither or 0.0
-    return LEAST_NOISE + view.agreement.alices * dither**2 / 3.0
 
 
 def table_scores(view: BobView) -> FloatArray:
@@ -80,7 +72,7 @@ class Batches:
             size = len(event.rows)
             rows[number, :size], there[number, :size] = event.rows, True
             scores[number, :size] = event.scores / shrunk
-            noise[number] = noise_of(view) / shrunk**2
+            noise[number] = LEAST_NOISE / shrunk**2
             # A penalty that takes everything off in one step leaves nothing to divide by.
             shrunk = max(shrunk * event.shrink, 1e-12)
             steps[number, :size] = event.step / shrunk

@@ -166,16 +166,27 @@ class Question:
             masks = circle.masks.fork("prediction")
         yield from emit(ScoresDue(table.ids))
         if not used.model.sealed:
-            yield from predict.predict(table, used.model.weights, self.terms.score_grid, masks)
+            yield from predict.predict(
+                table, used.model.weights, used.noise_key, self.terms.score_grid, masks
+            )
             return
         share = used.alice_share
         if self.terms.mechanism.shares_scores:
             theirs = used.bob_share
-            yield from predict_mutual.predict(table, share, theirs, self.terms, entropy)
+            yield from predict_mutual.predict(
+                table, share, theirs, used.noise_key, self.terms, entropy
+            )
             return
         table = whitened_rows(table, share.whitening)
         yield from predict_sealed.predict(
-            table, share.values, self.terms, share.scales, entropy, share.magnitude_bits, masks
+            table,
+            share.values,
+            self.terms,
+            share.scales,
+            used.noise_key,
+            entropy,
+            share.magnitude_bits,
+            masks,
         )
 
     def _bob(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:

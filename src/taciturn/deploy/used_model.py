@@ -105,6 +105,11 @@ class UsedModel:
             raise FileError(problem.message, where=str(path)) from None
 
     @property
+    def noise_key(self) -> bytes:
+        """Alice's key of the noise on her scores; none at Bob."""
+        return bytes.fromhex(self.model.noise_key)
+
+    @property
     def alice_share(self) -> WeightShare:
         """This side's share of Alice's weights."""
         values, bits = np.array(self.model.share, dtype=np.int64), self.model.magnitude_bits

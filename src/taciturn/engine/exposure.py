@@ -16,7 +16,6 @@ which it takes: two values need one bit, not a feature's.
 
 - Weights that are shared: a score is an integer modulo ``2^k``. A column of few values takes the
   bits of their number, and one more where it was rounded at random; any other those of its range.
-  Dither of s leaves ``k - log2(2 s 2^score_bits + 1)`` bits, and covers the random rounding.
 - Gradients that are returned: a score is a real of 53 bits, of columns that are not rounded. Those
   of few values take the bits of their number, and one other fits below them.
 
@@ -196,8 +195,7 @@ class _Room:
                 max(others, math.ceil(sum(few) / _REAL_BITS), 1),
             )
         scales = _scales(terms, rows, table)
-        dither = terms.agreement.dither or 0.0
-        bits, room = _shared_bits(values, scales, bool(dither)), bits_per_score(scales, dither)
+        bits, room = _shared_bits(values, scales), scales.modulus_bits
         alone = sum(column > room for column in bits)
         beside = [column for column in bits if column <= room]
         return cls(max(1, _fitting(beside, room)), max(1, alone + math.ceil(sum(beside) / room)))
@@ -237,7 +235,7 @@ def _level_bits(column: FloatArray) -> float | None:
     return math.log2(max(levels, 2)) if levels <= 2 or levels**2 <= len(column) else None
 
 
-def _shared_bits(values: FloatArray, scales: Scales, dithered: bool) -> list[float]:
+def _shared_bits(values: FloatArray, scales: Scales) -> list[float]:
     """The bits that each column takes of a score from shared weights."""
     unit, bits = 2.0**scales.feature_bits, []
     for column in values.T:
@@ -246,7 +244,7 @@ def _shared_bits(values: FloatArray, scales: Scales, dithered: bool) -> list[flo
             bits.append(math.log2(float(np.ptp(column)) * unit + 2))
         else:
             # A value between two points of the grid is rounded up or down at random.
-            rounded = not dithered and bool((column * unit % 1.0).any())
+            rounded = bool((column * unit % 1.0).any())
             bits.append(levels + rounded)
     return bits
 
@@ -254,17 +252,6 @@ def _shared_bits(values: FloatArray, scales: Scales, dithered: bool) -> list[flo
 def _fitting(bits: list[float], room: float) -> int:
     """How many of them fit, those that take least first."""
     return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
-
-
-def bits_per_score(scales: Scales, dither: float) -> float:
-    """How many bits of a score from shared weights the dither leaves.
-
-    >>> import numpy as np
-    >>> scales = Scales(modulus_bits=50, feature_bits=10, residue_bits=21, decay=np.ones(1))
-    >>> bits_per_score(scales, 0.0), round(bits_per_score(scales, 1.0), 3)
-    (50.0, 8.0)
-    """
-    return scales.modulus_bits - math.log2(2 * scales.dither_steps(dither) + 1)
 
 
 def _unseen(opened: OpenedScores) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,13 @@ from taciturn.results.serialise import read
 from taciturn.version import FORMER_NAME, __version__
 
 FORMAT = "taciturn-model"
-VERSION = 2
+VERSION = 3
 _FORMER_FORMAT = f"{FORMER_NAME}-model"
 _MOST_SHARE = 1 << 62
+_NOISE_KEY = "[0-9a-f]{64}"
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
 _TEXTS, _RECORDS = (
-    ("session", "data_digest", "taciturn", "name"),
+    ("session", "data_digest", "taciturn", "name", "noise_key"),
     ("agreement", "metrics", "ledger", "scales", "parties", "study"),
 )
 
@@ -63,6 +65,8 @@ class ModelShare:
         magnitude_bits: No value of the training table exceeded two to this; both sides know it.
         whitening: The coordinates of this side's own weights, where they are shared, as
             ``Whitening.to_numbers`` gives them; none where they are those of its columns.
+        noise_key: At Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever has
+            it takes the noise off the scores that Bob has.
         name: Which of several Alices this one is.
         parties: All Alices by name, where there are several, each with the number of her columns:
             Bob's share holds those of their weights one after the other.
@@ -88,6 +92,7 @@ class ModelShare:
     scales: dict[str, Any] = field(default_factory=dict)
     magnitude_bits: int = 0
     whitening: tuple[float, ...] = field(default=(), repr=False)
+    noise_key: str = field(default="", repr=False)
     name: str = ""
     parties: dict[str, int] = field(default_factory=dict)
     study: dict[str, Any] = field(default_factory=dict)
@@ -228,11 +233,13 @@ def _parsed(path: Path) -> dict[str, Any]:
             hint="name the file that taciturn party wrote ([output] model)",
         )
     version = record.get("version")
+    # Version 2 has no key of the noise on scores. Drawing one here would need a write to the file,
+    # and two processes that do so at once would give one row two noises.
     if type(version) is not int or version != VERSION:
         raise FileError(
             f"the model is of version {str(version)[:20]}; this program reads {VERSION}",
             where=str(path),
-            hint="read it with the version of taciturn that wrote it",
+            hint="train again, or read it with the version of taciturn that wrote it",
         )
     _require_digest(record, path)
     del record["format"], record["version"]
@@ -273,6 +280,8 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("a value in the model file has the wrong type", where=str(path))
     if share.columns not in (expected, (*expected, INTERCEPT)):
         raise FileError("the model's columns are not those of its preparation", where=str(path))
+    if not re.fullmatch(_NOISE_KEY if share.role == "alice" else "", share.noise_key):
+        raise FileError("the model's key of the noise on scores is not one", where=str(path))
     own = share.share if share.role == "alice" else share.bob_share
     away = share.sealed and len(own) == len(share.columns) and not len(share.weights)
     if share.weights.shape != (len(share.columns),) and not away:

@@ -153,7 +153,7 @@ def taken(asked: Protection) -> Taken:
     """The settings that a mechanism takes; one that runs over another takes that one's too.
 
     >>> taken(Protection(mechanism="label-rr", over="sealed")).names
-    ('epsilon', 'over', 'reveal', 'reveal_epsilon', 'reveal_delta', 'dither', 'fresh_keys')
+    ('epsilon', 'over', 'reveal', 'reveal_epsilon', 'reveal_delta', 'fresh_keys')
 
     Raises:
         ConfigError: There is no mechanism of that name.

@@ -44,7 +44,6 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
         "reveal": False,
         "reveal_epsilon": None,
         "reveal_delta": None,
-        "dither": 0.0,
         "fresh_keys": False,
     }
 )
@@ -171,13 +170,6 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
             "over whole tables only",
             setting="reveal_epsilon",
             hint=Hint("use {solver}, or leave {reveal_epsilon} out", solver="newton"),
-        )
-    if agreed.dither:
-        raise ConfigError(
-            "reveal-epsilon and dither do not go together: scores that are moved may wrap, and no "
-            "bound on what a label can move would hold",
-            setting="dither",
-            hint=Hint("leave {dither} or {reveal_epsilon} out"),
         )
     return NoisyModel(agreed.reveal_epsilon, given(agreed, "reveal_delta"))
 

@@ -40,12 +40,16 @@ HELD_OUT_TERMS = '{"purpose":"held out"}'
 
 @dataclass(frozen=True, slots=True)
 class PartyResult:
-    """What a party has at the end; scores are Bob's alone, and both know what he told of them."""
+    """What a party has at the end; scores are Bob's alone, and both know what he told of them.
+
+    ``noise_key`` is Alice's, and is kept with her model.
+    """
 
     trained: Trained
     train_scores: FloatArray | None = field(default=None, repr=False)
     held_out_scores: FloatArray | None = field(default=None, repr=False)
     quality: ToldQuality | None = None
+    noise_key: bytes = field(default=b"", repr=False)
 
 
 def dry_run(

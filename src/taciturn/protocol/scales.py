@@ -345,14 +345,13 @@ class Scales:
         """The products of features up to 2^magnitude_bits, in sums of ``terms`` of them."""
         return Wrapping.of(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
 
-    def dither_steps(self, dither: float) -> int:
-        """The most that dither of this size adds to a score, as an integer."""
-        return round(min(dither * 2.0**self.score_bits, 2.0 ** (self.modulus_bits - 2)))
+    def score_unit(self, iteration: int) -> float:
+        """The step of the grid of scores, in log-odds, with the weights of this iteration."""
+        return float(self.decay[iteration]) * 2.0**-self.score_bits
 
     def scores(self, products: IntArray, iteration: int) -> FloatArray:
         """What decrypted products mean, with the weights of this iteration."""
-        factor = float(self.decay[iteration]) * 2.0**-self.score_bits
-        return np.multiply(products, factor, dtype=np.float64)
+        return np.multiply(products, self.score_unit(iteration), dtype=np.float64)
 
     def doubtful(self, products: IntArray) -> BoolArray:
         """Which of them lie in the outer half of the range, so that they may have wrapped."""

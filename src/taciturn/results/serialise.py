@@ -104,6 +104,8 @@ def read(kind: type[T], record: object, place: str = "") -> T:
         record: What ``json.loads`` gave.
         place: Where the record lies in a larger one, for the error.
 
+    Keys that only earlier versions wrote (``removed_keys`` of the dataclass) are left out.
+
     Raises:
         DataError: The record is not of that kind; says which part.
 
@@ -113,7 +115,8 @@ def read(kind: type[T], record: object, place: str = "") -> T:
     """
     if not isinstance(record, Mapping):
         raise refusal(place, "is not an object")
-    if unknown := [name for name in record if name not in _keys(kind)]:  # type: ignore[arg-type]
+    known = _keys(kind) | {*getattr(kind, "removed_keys", ())}  # type: ignore[arg-type]
+    if unknown := [name for name in record if name not in known]:
         raise refusal(place, f"has a part that is not known: {unknown[0]}")
     return _read_fields(kind, record, place)
 

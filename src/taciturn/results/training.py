@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.symmetry import Symmetry
@@ -79,13 +80,14 @@ class SharedWeights:
     ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
     """
 
+    removed_keys: ClassVar[tuple[str, ...]] = ("dither",)
+
     modulus_bits: int
     feature_bits: int
     residue_bits: int
     score_bound: float
     suspected_wraps: int
     reveal: bool
-    dither: float
     fresh_keys: bool
     model_release: ReleasedModel | None
     shared_scores: SharedScores | None

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from taciturn.errors import ConfigError, nearest_setting, shown_by
 from taciturn.faces import Face, hyphenated
+from taciturn.settings.removed import refuse_removed
 
 PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.
@@ -81,7 +82,7 @@ def named(
         face: Where it was given.
 
     Raises:
-        ConfigError: A key is unknown, or given in both spellings.
+        ConfigError: A key is unknown, removed, or given in both spellings.
 
     >>> named({"batch-size": 16}, ["batch_size"])
     {'batch_size': 16}
@@ -91,6 +92,7 @@ def named(
         for key, value in values.items():
             name = key.replace("-", "_")
             if name not in known:
+                refuse_removed(key, face)
                 raise ConfigError(
                     f"unknown setting {key}",
                     where="" if face is None else face.source,

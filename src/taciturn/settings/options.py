@@ -44,7 +44,6 @@ class SettingsOptions(TypedDict, total=False):
     reveal: bool | None
     reveal_epsilon: float | None
     reveal_delta: float | None
-    dither: float | None
     fresh_keys: bool | None
     reveal_bob: bool | None
     score_range: float | None

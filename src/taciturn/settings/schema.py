@@ -182,13 +182,6 @@ class Protection(Checked):
             example=1e-6,
         ),
     ] = None
-    dither: Annotated[
-        NonNegative | None,
-        _protection(
-            "`sealed`: noise up to this size that Alice adds to her scores (default: 0).",
-            example=0.5,
-        ),
-    ] = None
     fresh_keys: Annotated[
         bool | None,
         _protection("`sealed`, `mutual`: a new key for each encrypted vector.", example=True),

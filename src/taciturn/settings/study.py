@@ -143,10 +143,6 @@ class Study(Checked):
     b2: Annotated[
         Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: upper clips to try.")
     ] = None
-    dither: Annotated[
-        Annotated[tuple[NonNegative, ...], _Listed] | None,
-        _study("`sealed`: sizes of the noise in Alice's scores to try."),
-    ] = None
     score_range: Annotated[
         Annotated[tuple[Annotated[float, Field(ge=4, le=256)], ...], _Listed] | None,
         _study("`mutual`: ranges of scores to try."),

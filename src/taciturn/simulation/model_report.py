@@ -116,9 +116,9 @@ def simulated_report(
 
 
 def _scores(outcome: Outcome, hers: FeatureTable, his: FeatureTable) -> FloatArray:
-    weights = (outcome.alice_weights, outcome.bob_weights)
+    weights, grid = (outcome.alice_weights, outcome.bob_weights), outcome.terms.score_grid
     # What is no number becomes one: a model that diverged is worth what its figures say.
-    return np.nan_to_num(joint_scores(hers, his, *weights, outcome.terms.score_grid))
+    return np.nan_to_num(joint_scores(hers, his, *weights, grid, outcome.noise_keys))
 
 
 def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray) -> Part:

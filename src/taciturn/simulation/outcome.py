@@ -28,13 +28,17 @@ from taciturn.simulation.reference import Comparison
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: its result, both tables, both parties' weights, and what was said."""
+    """One run: its result, both tables, both parties' weights, and what was said.
+
+    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
+    """
 
     result: TrainingRun
     terms: Terms
     data: VerticalData = field(repr=False)
     alice_weights: FloatArray = field(repr=False)
     bob_weights: FloatArray = field(repr=False)
+    noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
     batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)
 

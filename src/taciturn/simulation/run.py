@@ -34,6 +34,7 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.alice.score_noise import noise_key
 from taciturn.protocol.bob import predict as bob_predict
 from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
@@ -140,8 +141,9 @@ class _Run:
         own = np.concatenate([alice.weights for alice in alices.values()])
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
+        noise = self._noise_keys()
         train, test = (
-            joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid)
+            joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid, noise)
             for alice_rows, bob_rows in (
                 (data.alice_train, data.bob_train),
                 (data.alice_test, data.bob_test),
@@ -172,7 +174,11 @@ class _Run:
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
         )
         result = training_run(self.settings, terms, data, measured)
-        return Outcome(result, terms, data, hers, his, tuple(batches.rows))
+        return Outcome(result, terms, data, hers, his, noise, tuple(batches.rows))
+
+    def _noise_keys(self) -> tuple[tuple[slice, bytes], ...]:
+        alices = self.data.alices or ((ONLY, slice(0, len(self.data.alice_train.columns))),)
+        return tuple((place, noise_key(self.coins.of_alice(name))) for name, place in alices)
 
     def _converse(
         self, taps: list[LinkTap], observe: _Batches
@@ -311,14 +317,28 @@ def joint_scores(
     alice_weights: FloatArray,
     bob_weights: FloatArray,
     grid: FixedPoint,
+    noise_keys: Sequence[tuple[slice, bytes]],
 ) -> FloatArray:
-    """Scores rows by joint prediction, as two parties would.
+    """Scores rows by joint prediction, as the parties would, noise included.
 
-    So with several Alices too: their masks cancel, and leave what each of them rounds.
+    So with several Alices too: their masks cancel, and leave what each of them rounds and adds.
+
+    Args:
+        alice: The columns of all Alices.
+        bob: Bob's columns.
+        alice_weights: Theirs.
+        bob_weights: His.
+        grid: The public scale of scores.
+        noise_keys: Of each Alice, where her columns stand, and her key.
     """
+    total = np.zeros(alice.rows)
     with np.errstate(over="ignore", invalid="ignore"):
-        _, scores = run_pair(
-            alice_predict.predict(alice, alice_weights, grid),
-            bob_predict.predict(bob, bob_weights),
-        )
-    return scores
+        for place, key in noise_keys:
+            hers = alice.select(alice.columns[place])
+            _, scores = run_pair(
+                alice_predict.predict(hers, alice_weights[place], key, grid),
+                bob_predict.predict(bob, bob_weights),
+            )
+            total += scores
+            bob, bob_weights = bob.select(()), np.empty(0)
+    return total

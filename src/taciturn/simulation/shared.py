@@ -91,7 +91,6 @@ class Shared:
             score_bound=scales.score_bound,
             suspected_wraps=self.suspected_wraps,
             reveal=bool(agreed.reveal),
-            dither=agreed.dither or 0.0,
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _figures(release),
             shared_scores=None if self.of_bob is None else self._sigmoid(terms, bob.rows),

@@ -142,12 +142,14 @@ class StandingModel:
             masks = circle.masks.fork("serving")
         answers: Answers
         if not used.model.sealed:
-            answers = RevealedAnswers(used.model.weights, used.terms.score_grid)
+            answers = RevealedAnswers(used.model.weights, used.noise_key, used.terms.score_grid)
         elif self._shares_all:
             shares = used.alice_share, used.bob_share
-            answers = SharedAnswers(*shares, used.terms, self.size, entropy)
+            answers = SharedAnswers(*shares, used.noise_key, used.terms, self.size, entropy)
         else:
-            answers = SealedAnswers(used.alice_share, used.terms, self.size, entropy)
+            answers = SealedAnswers(
+                used.alice_share, used.noise_key, used.terms, self.size, entropy
+            )
         yield from answers.open(hello)
         return Responder(answers, masks)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import EpochVerdict
 from taciturn.protocol.scores import epoch_message
@@ -14,7 +15,7 @@ from taciturn.protocol.steps import Program, receive, require_turn, send
 def report(
     inputs: AliceInputs, weights: FloatArray, iteration: int, masks: ZeroSum = NO_MASKS
 ) -> Program[bool]:
-    """Sends her scores at the end of an epoch, where that is agreed; True where Bob stops.
+    """Sends her noisy scores at the end of an epoch, where that is agreed; True where Bob stops.
 
     Raises:
         RemoteProtocolError: The verdict is not one.
@@ -22,8 +23,10 @@ def report(
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False
-    scores, own = held_out.values @ weights, masks.fork(f"held out {iteration}")
-    yield from send(epoch_message(iteration, scores, inputs.terms.score_grid, own))
+    grid, own = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
+    noise = ScoreNoise.of_pass(inputs.noise_key, iteration)
+    scores = held_out.values @ weights + noise.reals(held_out.ids, held_out.values, grid)
+    yield from send(epoch_message(iteration, scores, grid, own))
     if inputs.terms.agreement.patience is None:
         return False
     verdict = yield from receive(EpochVerdict)

@@ -8,6 +8,7 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
 from taciturn.mapped import MEMORY, Scratch
+from taciturn.protocol.alice.score_noise import noise_key
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -36,6 +37,11 @@ class AliceInputs:
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
     identity: Identity | None = None
+
+    @property
+    def noise_key(self) -> bytes:
+        """The key of the noise on scores that Bob sees beside those that he trains with."""
+        return noise_key(self.entropy)
 
     @property
     def scored_each_epoch(self) -> FeatureTable | None:

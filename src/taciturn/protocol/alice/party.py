@@ -25,24 +25,25 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
     trained = yield from TRAININGS[terms.conversation](inputs)
-    masks = masks_of(trained.circle, terms.agreement.parties)
+    masks, key = masks_of(trained.circle, terms.agreement.parties), inputs.noise_key
     if trained.share is None:
         grid, weights = terms.score_grid, trained.weights
-        yield from predict.predict(inputs.features, weights, grid, masks.fork("training rows"))
+        yield from predict.predict(inputs.features, weights, key, grid, masks.fork("training rows"))
         if held_out is not None:
-            yield from predict.predict(held_out, weights, grid, masks.fork("held-out rows"))
+            yield from predict.predict(held_out, weights, key, grid, masks.fork("held-out rows"))
     elif trained.bob_share is not None and held_out is not None:
         hers, his = trained.share, trained.bob_share
         coins = inputs.entropy.fork("held out")
-        yield from predict_mutual.predict(held_out, hers, his, terms, coins)
+        yield from predict_mutual.predict(held_out, hers, his, key, terms, coins)
     elif held_out is not None:
         # Training rows are not scored: each score from shares costs an encrypted product.
         share, coins = trained.share, inputs.entropy.fork("held out")
         rows = whitened_rows(held_out, share.whitening)
         yield from predict_sealed.predict(
-            rows, share.values, terms, share.scales, coins, masks=masks.fork("held-out rows")
+            rows, share.values, terms, share.scales, key, coins, masks=masks.fork("held-out rows")
         )
-    return PartyResult(trained, quality=(yield from hear(inputs, trained.iterations)))
+    quality = yield from hear(inputs, trained.iterations)
+    return PartyResult(trained, quality=quality, noise_key=key)
 
 
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:

@@ -6,6 +6,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.row_products import row_products
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -15,18 +16,25 @@ from taciturn.protocol.steps import Program, emit, send
 
 
 def predict(
-    features: FeatureTable, weights: FloatArray, grid: FixedPoint, masks: ZeroSum = NO_MASKS
+    features: FeatureTable,
+    weights: FloatArray,
+    noise_key: bytes,
+    grid: FixedPoint,
+    masks: ZeroSum = NO_MASKS,
 ) -> Program[None]:
-    """Sends ``X_A w_A`` for every row, chunk by chunk, at its public scale.
+    """Sends ``X_A w_A`` and noise for every row, chunk by chunk, at its public scale.
 
     Args:
         features: Her columns of the rows.
         weights: Hers.
+        noise_key: Hers.
         grid: The public scale.
         masks: Those of one of several Alices, for this prediction alone.
     """
     yield from shake_hands(greeting("alice", PREDICTION_TERMS, features))
+    noise = ScoreNoise(noise_key, weights)
     for number, rows in chunks(features.rows):
-        scores = row_products(features.values[rows], weights)
+        values, ids = features.values[rows], features.ids.series[rows].to_list()
+        scores = row_products(values, weights) + noise.reals(ids, values, grid)
         yield from send(scores_message(number, scores, grid, masks.fork(str(number))))
         yield from emit(RowsScored(rows.stop, features.rows))

@@ -12,14 +12,18 @@
                                                 <-   SharedProduct       <X_B u_B + zeta>
                                                 <-   SharedVector        <v_A>
       SharedProduct        <X_A (u_A + v_A)     ->   takes zeta off, and adds X_B v_B
-                            + X_B u_B + zeta>
+                            + X_B u_B + zeta + e>
 
-Bob ends with whole scores: he has neither her part of one nor his own.
+Bob ends with whole scores and the noise e (``score_noise``): he has neither her part of one nor
+his own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
@@ -27,6 +31,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
@@ -41,7 +46,12 @@ from taciturn.rng import Entropy
 
 
 def predict(
-    features: FeatureTable, own: WeightShare, bobs: WeightShare, terms: Terms, entropy: Entropy
+    features: FeatureTable,
+    own: WeightShare,
+    bobs: WeightShare,
+    noise_key: bytes,
+    terms: Terms,
+    entropy: Entropy,
 ) -> Program[None]:
     """Answers for every row, some at a time.
 
@@ -49,6 +59,7 @@ def predict(
         features: Her columns of the rows to score.
         own: Her share of her weights; says the size to state for smaller values too.
         bobs: Her share of Bob's.
+        noise_key: Hers.
         terms: The agreement of the training.
         entropy: Her coins.
 
@@ -64,9 +75,10 @@ def predict(
             f"the peer's table has {hello.columns} columns, and {len(bobs.values)} weights are "
             "shared"
         )
-    answers = yield from MutualAnswers.open(own, bobs, terms, entropy, size, hello)
+    answers = yield from MutualAnswers.open(own, bobs, noise_key, terms, entropy, size, hello)
     for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
-        yield from answers.answer(number, features.values[rows])
+        ids = features.ids.series[rows].to_list()
+        yield from answers.answer(number, ids, features.values[rows])
         yield from emit(RowsScored(rows.stop, features.rows))
 
 
@@ -77,6 +89,7 @@ class MutualAnswers:
     Args:
         own: Her share of her weights.
         bobs: Her share of Bob's.
+        noise: That of her scores.
         ring: That of products with her columns.
         theirs: Bob's key.
         hers: Her own; None where he has no columns.
@@ -85,6 +98,7 @@ class MutualAnswers:
 
     own: WeightShare
     bobs: WeightShare
+    noise: ScoreNoise
     ring: Wrapping
     theirs: PeerKeys[PublicKey]
     hers: OwnKeys[SecretKey] | None
@@ -95,6 +109,7 @@ class MutualAnswers:
         cls,
         own: WeightShare,
         bobs: WeightShare,
+        noise_key: bytes,
         terms: Terms,
         entropy: Entropy,
         size: int,
@@ -105,6 +120,7 @@ class MutualAnswers:
         Args:
             own: Her share of her weights.
             bobs: Her share of Bob's.
+            noise_key: Hers.
             terms: The agreement of the training.
             entropy: Her coins.
             size: No value of hers exceeds two to this.
@@ -118,14 +134,18 @@ class MutualAnswers:
         if hello.columns:
             other = scales.ring(hello.magnitude_bits, hello.columns)
             hers = own_keys(terms, other, key_seed(seed, "alice"))
-        return cls(own, bobs, ring, theirs, hers, entropy)
+        noise = ScoreNoise(noise_key, own.values, bobs.values)
+        return cls(own, bobs, noise, ring, theirs, hers, entropy)
 
-    def answer(self, number: int, values: FloatArray) -> Program[None]:
+    def answer(self, number: int, ids: Sequence[str], values: FloatArray) -> Program[None]:
         """Answers for these rows, which nobody has asked for under this number before."""
-        whole = self.own.scales.feature_grid.nearest(values)
+        scales = self.own.scales
+        whole = scales.feature_grid.nearest(values)
+        noise = self.noise.draw(ids, whole.astype(np.int64), scales.score_unit(-1))
         coins = self.entropy.fork(f"scores {number}")
         masked = yield from _ask_masked(self.hers, self.bobs.values, len(whole), number, coins)
-        mask = self.ring.centred(self.ring.product(whole, self.own.values) + masked)
+        # Within the mask: no plaintext that Bob decrypts is without it.
+        mask = self.ring.centred(self.ring.product(whole, self.own.values) + masked + noise)
         matrix = Matrix((yield from self.theirs.receive()), whole, mask)
         yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
 

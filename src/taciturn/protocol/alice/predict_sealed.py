@@ -8,16 +8,19 @@
                                                 <-   KeyOffer
       for each chunk of rows:
                                                 <-   SealedWeights       <v>
-      SealedScores         <X_A v + X_A u>      ->
+      SealedScores         <X_A v + X_A u + e>  ->   e: the noise (``score_noise``)
 """
 
 from __future__ import annotations
 
-from taciturn.arrays import FloatArray, IntArray
+import numpy as np
+
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
@@ -36,6 +39,7 @@ def predict(
     share: IntArray,
     terms: Terms,
     scales: Scales,
+    noise_key: bytes,
     entropy: Entropy,
     least_bits: int = 0,
     masks: ZeroSum = NO_MASKS,
@@ -47,25 +51,28 @@ def predict(
         share: Her share of her weights.
         terms: The agreement of the training.
         scales: Its scales.
+        noise_key: Hers.
         entropy: Her coins.
         least_bits: The size to state for smaller values too. Bob hears the size of the largest
             value; the training's, which he knows, tells him nothing of a few rows.
         masks: Those of one of several Alices, for this prediction alone.
     """
     size = max(least_bits, magnitude_bits(features.largest))
-    dither = terms.agreement.dither or 0.0
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
     keys = Keys(terms, scales.ring(size, len(share)), (yield from agree_seed(entropy)))
     if terms.scheme.whole_tables:
         _require_hidden(terms, keys.ring, features)
+    noise, unit = ScoreNoise(noise_key, share), scales.score_unit(-1)
     for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
         values, hidden = features.values[rows], masks.fork(str(number))
+        whole = scales.feature_grid.rounded(values)
+        drawn = noise.draw(features.ids.series[rows].to_list(), whole, unit)
         if terms.scheme.whole_tables:
             coins = entropy.fork(f"scores {number}")
-            yield from _answer_table(keys, scales, values, share, number, coins, dither, hidden)
+            yield from _answer_table(keys, whole, share, number, coins, hidden, drawn)
         else:
-            whole = scales.feature_grid.nearest(values)
-            yield from answer_scores(keys, scales, whole, share, number, entropy, dither, hidden)
+            reals = whole.astype(np.float64)
+            yield from answer_scores(keys, reals, share, number, entropy, hidden, drawn)
         yield from emit(RowsScored(rows.stop, features.rows))
 
 
@@ -82,19 +89,16 @@ def _require_hidden(terms: Terms, ring: Wrapping, features: FeatureTable) -> Non
 
 def _answer_table(
     keys: Keys,
-    scales: Scales,
-    values: FloatArray,
+    whole: IntArray,
     share: IntArray,
     number: int,
     coins: Entropy,
-    dither: float,
     masks: ZeroSum,
+    noise: IntArray,
 ) -> Program[None]:
     # One product is all that a piece is for: nothing of it is kept.
-    prepared = Prepared(scales.feature_grid.rounded(values), memory=0)
+    prepared = Prepared(whole, memory=0)
     try:
-        yield from answer_table_scores(
-            keys, scales, prepared, share, Turn(number), coins, dither, masks
-        )
+        yield from answer_table_scores(keys, prepared, share, Turn(number), coins, masks, noise)
     finally:
         prepared.close()

@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, PublicKey, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
@@ -25,7 +23,6 @@ from taciturn.protocol.messages import (
     SealedWeights,
 )
 from taciturn.protocol.prepared import Prepared
-from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.turn import Turn
@@ -79,24 +76,23 @@ def answer_sum(
 
 def answer_scores(
     keys: Keys,
-    scales: Scales,
     rows: FloatArray,
     share: IntArray,
     number: int,
     entropy: Entropy,
-    dither: float = 0.0,
     masks: ZeroSum = NO_MASKS,
+    noise: IntArray | None = None,
 ) -> Program[None]:
     """Alice's part of the scores of some rows, whole numbers at the features' scale.
 
-    What Bob decrypts is ``X_A (u + v)`` modulo t and nothing else of X_A: the answer is
-    re-randomised, and holds only the coefficients or slots of these rows. Of several Alices it is
-    that under ``masks``, which are for this call alone.
+    What Bob decrypts is ``X_A (u + v)``, plus ``noise`` except in training, modulo t, and nothing
+    else of X_A: the answer is re-randomised, and holds only the coefficients or slots of these
+    rows. Of several Alices it is that under ``masks``, which are for this call alone.
     """
     key = yield from keys.receive()
     coins = entropy.fork(f"scores {number}")
     matrix = key.prepare(rows)
-    own = own_scores(keys.ring, scales, rows, share, coins, dither, masks)
+    own = own_scores(keys.ring, rows, share, masks, noise)
     mask = key.mask_of(own, coins.fork("multiples"))
     key.stock(matrix, mask, coins)
     weights = yield from _weights(number, len(share))
@@ -105,18 +101,17 @@ def answer_scores(
 
 def answer_table_scores(
     keys: Keys,
-    scales: Scales,
     prepared: Prepared,
     share: IntArray,
     turn: Turn,
     coins: Entropy,
-    dither: float = 0.0,
     masks: ZeroSum = NO_MASKS,
+    noise: IntArray | None = None,
 ) -> Program[None]:
     """The same of all rows of a table, part by part; ``coins`` and ``masks`` are for them alone."""
     key = yield from keys.receive()
     table = prepared.under(key)
-    own = own_scores(keys.ring, scales, prepared.whole, share, coins, dither, masks)
+    own = own_scores(keys.ring, prepared.whole, share, masks, noise)
     weights = yield from _weights(turn.number, len(share))
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
@@ -139,18 +134,15 @@ def _weights(number: int, columns: int) -> Program[EncryptedVector]:
 
 def own_scores(
     ring: Wrapping,
-    scales: Scales,
     rows: IntArray | FloatArray,
     share: IntArray,
-    entropy: Entropy,
-    dither: float,
     masks: ZeroSum = NO_MASKS,
+    noise: IntArray | None = None,
 ) -> IntArray:
-    """What Alice's own share adds to the scores of some rows, dither and masks included."""
+    """What Alice's own share adds to the scores of some rows, noise and masks included."""
     own = ring.product(rows, share)
-    steps = scales.dither_steps(dither)
-    if steps:
-        own = ring.centred(own + _drawn(steps, len(rows), entropy))
+    if noise is not None:
+        own = ring.centred(own + noise)
     return ring.centred(masks.over(own)) if masks else own
 
 
@@ -166,9 +158,3 @@ def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
             f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
         )
     return ring.centred(share + theirs)
-
-
-def _drawn(steps: int, count: int, entropy: Entropy) -> IntArray:
-    """Uniform integers of up to ``steps``, on either side of zero."""
-    drawn = entropy.fork("dither").integers(2 * steps + 1, count)
-    return drawn.astype(np.int64) - steps

@@ -19,6 +19,7 @@ from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.row_products import row_products
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.predict_mutual import MutualAnswers
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, own_scores
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import (
@@ -52,11 +53,14 @@ class Answers(Protocol):
         """Makes ready, after the greetings."""
         ...
 
-    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+    def give(
+        self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
+    ) -> Program[None]:
         """Gives the scores of some rows.
 
         Args:
             number: The round.
+            ids: The rows that are due.
             values: Her columns of the rows that are due, prepared and, where weights are, whitened.
             asked: How many rows Bob asked for.
             masks: Those of one of several Alices, for this list alone.
@@ -70,19 +74,24 @@ class RevealedAnswers:
 
     Args:
         weights: Hers.
+        noise_key: Hers.
         grid: The public scale of scores.
     """
 
     weights: FloatArray = field(repr=False)
+    noise_key: bytes = field(repr=False)
     grid: FixedPoint
 
     def open(self, hello: Hello) -> Program[None]:
         """Nothing is to be made ready."""
         yield from ()
 
-    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
-        """Sends ``X_A w_A``."""
-        scores = row_products(values, self.weights)
+    def give(
+        self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
+    ) -> Program[None]:
+        """Sends ``X_A w_A`` and noise."""
+        noise = ScoreNoise(self.noise_key, self.weights)
+        scores = row_products(values, self.weights) + noise.reals(ids, values, self.grid)
         yield from send(scores_message(number, scores, self.grid, masks))
 
 
@@ -91,12 +100,16 @@ class SealedAnswers:
 
     Args:
         share: Hers.
+        noise_key: Hers.
         terms: The agreement of the training.
         size: No value of a row exceeds two to this.
         entropy: Her coins.
     """
 
-    def __init__(self, share: WeightShare, terms: Terms, size: int, entropy: Entropy) -> None:
+    def __init__(
+        self, share: WeightShare, noise_key: bytes, terms: Terms, size: int, entropy: Entropy
+    ) -> None:
+        self._noise = ScoreNoise(noise_key, share.values)
         self._share, self._terms, self._size, self._entropy = share, terms, size, entropy
         self._ring = share.scales.ring(size, len(share.values))
         self._keys: Keys | None = None
@@ -108,22 +121,27 @@ class SealedAnswers:
         seed = yield from agree_seed(self._entropy)
         self._keys = Keys(self._terms, self._ring, seed)
 
-    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
-        """Sends ``<X_A v + X_A u>``, filled up with noise to the size of the round."""
+    def give(
+        self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
+    ) -> Program[None]:
+        """Sends ``<X_A v + X_A u + e>``, filled up with random entries to the size of the round."""
         tables, scales = self._terms.scheme.whole_tables, self._share.scales
         block = block_of(asked) if tables else 0
         key, vector = yield from self._vector(block, number)
         coins = self._entropy.fork(f"scores {number}")
+        whole = scales.feature_grid.rounded(values)
+        noise = self._noise.draw(ids, whole, scales.score_unit(-1))
         if not tables:
-            whole = scales.feature_grid.nearest(values)
-            own = self._own(whole, coins, masks)
-            matrix, mask = key.prepare(whole), key.mask_of(own, coins.fork("multiples"))
+            reals = whole.astype(np.float64)
+            own = own_scores(self._ring, reals, self._share.values, masks, noise)
+            matrix, mask = key.prepare(reals), key.mask_of(own, coins.fork("multiples"))
             answer = key.masked_product(matrix, vector, mask, coins)
             yield from send(SealedScores(number, answer))
             return
         rounded: IntArray = np.zeros((block, values.shape[1]), dtype=np.int64)
-        rounded[: len(values)] = scales.feature_grid.rounded(values)
-        own = self._own(rounded, coins, masks)
+        rounded[: len(values)] = whole
+        noise = np.pad(noise, (0, block - len(values)))
+        own = own_scores(self._ring, rounded, self._share.values, masks, noise)
         # A vector of Bob's choice brings the rows into the entries of others, also of those that
         # only fill up: these say nothing.
         own[len(values) :] = self._ring.draw(block - len(values), coins.fork("padding"))
@@ -134,11 +152,6 @@ class SealedAnswers:
                 yield from send(SealedScores(number, product))
         finally:
             table.close()
-
-    def _own(self, whole: IntArray | FloatArray, coins: Entropy, masks: ZeroSum) -> IntArray:
-        dither = self._terms.agreement.dither or 0.0
-        share, scales = self._share.values, self._share.scales
-        return own_scores(self._ring, scales, whole, share, coins, dither, masks)
 
     def _vector(self, block: int, number: int) -> Program[tuple[PublicKey, EncryptedVector]]:
         """Bob's share of her weights under his key: kept, or on its way."""
@@ -180,15 +193,23 @@ class SharedAnswers:
     Args:
         own: Her share of her weights.
         bobs: Her share of Bob's.
+        noise_key: Hers.
         terms: The agreement of the training.
         size: No value of a row exceeds two to this.
         entropy: Her coins.
     """
 
     def __init__(
-        self, own: WeightShare, bobs: WeightShare, terms: Terms, size: int, entropy: Entropy
+        self,
+        own: WeightShare,
+        bobs: WeightShare,
+        noise_key: bytes,
+        terms: Terms,
+        size: int,
+        entropy: Entropy,
     ) -> None:
         self._own, self._bobs, self._terms, self._size = own, bobs, terms, size
+        self._noise_key = noise_key
         self._entropy = entropy
         self._answers: MutualAnswers | None = None
 
@@ -204,14 +225,16 @@ class SharedAnswers:
                 "weights are shared"
             )
         self._answers = yield from MutualAnswers.open(
-            self._own, self._bobs, self._terms, self._entropy, self._size, hello
+            self._own, self._bobs, self._noise_key, self._terms, self._entropy, self._size, hello
         )
 
-    def give(self, number: int, values: FloatArray, asked: int, masks: ZeroSum) -> Program[None]:
+    def give(
+        self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
+    ) -> Program[None]:
         """Answers for these rows."""
         if self._answers is None:
             raise RemoteProtocolError("the peer asks before keys are agreed on")
-        yield from self._answers.answer(number, values)
+        yield from self._answers.answer(number, ids, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,4 +298,4 @@ class Responder:
         """Gives the scores of the rows that are due, of which there is one at least."""
         ids = [asked.ids[place] for place in due.tolist()]
         masks = self.masks.fork(list_name(asked.number, ids)) if self.masks else NO_MASKS
-        yield from self.answers.give(asked.number, values, len(asked.ids), masks)
+        yield from self.answers.give(asked.number, ids, values, len(asked.ids), masks)

@@ -28,7 +28,7 @@ exchanged for them; Bob never says what he saw.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, answer_scores, own_scores, revealed_share
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.circle import ZeroSum, masks_of
@@ -78,7 +79,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         taken = features.values.take(batch.rows, axis=0)
         return scales.rounded(taken, entropy.fork(f"rounding {batch.iteration}"))
 
-    share, dither, rows = state.share, terms.agreement.dither or 0.0, None
+    share, rows = state.share, None
     for batch, following in plan.with_next(state.iteration):
         number = batch.iteration
         yield from emit(Boundary(state.at(number, state.weights, share=share)))
@@ -87,21 +88,19 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         own = _NO_SCORES
         if turns.ahead and following is not None:
             # Kept for the next iteration, which would round the same rows again.
-            after, coins = rounded(following), entropy.fork(f"scores {number + 1}")
-            hidden = masks.fork(f"scores {number + 1}")
-            own = own_scores(turns.ring, scales, after, share, coins, dither, hidden)
+            after, hidden = rounded(following), masks.fork(f"scores {number + 1}")
+            own = own_scores(turns.ring, after, share, hidden)
             matrix = turns.matrix(rows, after)
         # In the first iteration all scores are zero, and Bob does not ask.
         elif number and not turns.ahead:
             hidden = masks.fork(f"scores {number}")
-            yield from answer_scores(keys, scales, rows, share, number, entropy, dither, hidden)
+            yield from answer_scores(keys, rows, share, number, entropy, hidden)
         given = yield from _answer_step(keys, matrix, own, number, entropy)
         share, rows = turns.ring.centred(share - given), after
         if held_out is not None and plan.ends_epoch(batch):
             held = f"held out {number}"
-            yield from _score_held_out(
-                keys, scales, held_out, share, size, entropy.fork(held), dither, masks.fork(held)
-            )
+            table = _HeldOut(held_out, scales, size, inputs.noise_key)
+            yield from table.answer(keys, share, number, entropy.fork(held), masks.fork(held))
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
         weights = scales.weights((yield from revealed_share(turns.ring, share)))
@@ -150,19 +149,27 @@ def _answer_step(
     return taken
 
 
-def _score_held_out(
-    keys: Keys,
-    scales: Scales,
-    held_out: FeatureTable,
-    share: IntArray,
-    size: int,
-    entropy: Entropy,
-    dither: float,
-    masks: ZeroSum,
-) -> Program[None]:
-    """The scores of held-out rows; values beyond the range that the key is for are cut to it."""
-    bound = 2.0**size
-    for number, rows in chunks(held_out.rows, SEALED_CHUNK_ROWS):
-        whole = scales.feature_grid.nearest(np.clip(held_out.values[rows], -bound, bound))
-        hidden = masks.fork(str(number))
-        yield from answer_scores(keys, scales, whole, share, number, entropy, dither, hidden)
+@dataclass(frozen=True, slots=True, repr=False)
+class _HeldOut:
+    """Held-out rows after an epoch; values beyond the range that the key is for are cut to it."""
+
+    features: FeatureTable
+    scales: Scales
+    size: int
+    noise_key: bytes
+
+    def answer(
+        self, keys: Keys, share: IntArray, iteration: int, entropy: Entropy, masks: ZeroSum
+    ) -> Program[None]:
+        """The scores with the weights after this iteration, and noise."""
+        features, scales, bound = self.features, self.scales, 2.0**self.size
+        unit, noise = (
+            scales.score_unit(iteration + 1),
+            ScoreNoise.of_pass(self.noise_key, iteration),
+        )
+        for number, rows in chunks(features.rows, SEALED_CHUNK_ROWS):
+            whole = scales.feature_grid.nearest(np.clip(features.values[rows], -bound, bound))
+            ids = features.ids.series[rows].to_list()
+            drawn = noise.draw(ids, whole.astype(np.int64), unit)
+            hidden = masks.fork(str(number))
+            yield from answer_scores(keys, whole, share, number, entropy, hidden, drawn)

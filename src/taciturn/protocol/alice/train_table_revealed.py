@@ -30,6 +30,7 @@ from taciturn.crypto.base import PublicKey, TableSize
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet_with_table
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, answer_sum
 from taciturn.protocol.alice.whitened import WhitenedTable
 from taciturn.protocol.circle import masks_of
@@ -87,7 +88,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 for part, scores in _scores(terms, table, table.whole, product, widest):
                     own = masks.fork(f"scores {number} {part}")
                     yield from send(scores_message(number, scores, grid, own))
-                for part, scores in _scores(terms, table, others, product, widest):
+                if held_out is None or others is None:
+                    continue
+                noise = ScoreNoise.of_pass(inputs.noise_key, number)
+                drawn = noise.reals(held_out.ids, others, grid)
+                for part, scores in _scores(terms, table, others, product, widest, drawn):
                     own = masks.fork(f"held out {number} {part}")
                     yield from send(epoch_message(number, scores, grid, own))
     finally:
@@ -122,13 +127,13 @@ def _unmasked_sum(
 def _scores(
     terms: Terms,
     table: WhitenedTable,
-    whole: IntArray | None,
+    whole: IntArray,
     product: IntArray,
     widest: int,
+    noise: FloatArray | None = None,
 ) -> Iterator[tuple[int, FloatArray]]:
-    """What a direction does to the scores of some rows, in numbered parts; nothing of no rows."""
-    if whole is None:
-        return
+    """What a direction does to the scores of some rows, in numbered parts; plus noise, if any."""
     for number, part in enumerate(terms.scheme.row_parts(TableSize(len(whole), widest))):
         exact = table.ring.product(whole[part], product)
-        yield number, table.scales.scores(exact, 0)
+        scores = table.scales.scores(exact, 0)
+        yield number, scores if noise is None else scores + noise[part]

@@ -32,6 +32,7 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet_with_table, with_seed
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import (
     Keys,
     answer_sum,
@@ -105,7 +106,7 @@ class _Passes:
         self._inputs, self._table, self._keys, self._masks = inputs, table, keys, masks
         self._passes = inputs.terms.agreement.epochs
         self._rows = Prepared(table.whole, inputs.table_memory)
-        # By the name of their coins: the rows whose scores Bob asks for.
+        # By the name of their entropy: the rows whose scores Bob asks for.
         self._scored = {"scores": self._rows}
         if inputs.scored_each_epoch is not None:
             others = table.others(inputs.scored_each_epoch, inputs.scratch)
@@ -122,14 +123,21 @@ class _Passes:
 
     def answer_scores(self, number: int, share: IntArray) -> Program[None]:
         """The scores of all rows from both shares, and those of held-out rows."""
-        dither = self._inputs.terms.agreement.dither or 0.0
         for name, prepared in self._scored.items():
             coins = self._inputs.entropy.fork(f"{name} {number}")
             turn = Turn(number, self._passes if name == "scores" else None)
             masks = self._masks.fork(f"{name} {number}")
-            yield from answer_table_scores(
-                self._keys, self._table.scales, prepared, share, turn, coins, dither, masks
-            )
+            noise = self._noise(number) if name == "held out" else None
+            yield from answer_table_scores(self._keys, prepared, share, turn, coins, masks, noise)
+
+    def _noise(self, number: int) -> IntArray | None:
+        """That of the held-out rows' scores in a pass."""
+        held_out = self._inputs.scored_each_epoch
+        if held_out is None:
+            return None
+        noise = ScoreNoise.of_pass(self._inputs.noise_key, number)
+        unit = self._table.scales.score_unit(0)
+        return noise.draw(held_out.ids, self._scored["held out"].whole, unit)
 
     def close(self) -> None:
         """Frees what was prepared."""

@@ -1,0 +1,38 @@
+"""Settings of earlier versions: why each is gone, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from taciturn.errors import ConfigError
+from taciturn.faces import Face, Hint
+
+REMOVED: Mapping[str, tuple[str, Hint]] = MappingProxyType(
+    {
+        "dither": (
+            "noise on training scores costs the optimum and does not hide Alice's columns",
+            Hint(
+                "leave it out, or use {mechanism}, which opens no training score",
+                mechanism="mutual",
+            ),
+        ),
+    }
+)
+
+
+def refuse_removed(key: str, face: Face | None = None) -> None:
+    """Refuses the name of a removed setting; returns for any other name.
+
+    Args:
+        key: The name as it was given: a key, an option or a keyword argument.
+        face: Where it was given.
+
+    Raises:
+        ConfigError: The setting was removed; says why, and what to use instead.
+    """
+    known = REMOVED.get(key.lstrip("-").replace("-", "_"))
+    if known is not None:
+        reason, hint = known
+        where = "" if face is None else face.source
+        raise ConfigError(f"setting {key} was removed: {reason}", where=where, hint=hint)
