@@ -28,6 +28,7 @@ from taciturn.results.check import LEAKS
 from taciturn.results.runs import AuditResult
 from taciturn.results.saved import of_record
 from taciturn.rng import KeyedEntropy
+from taciturn_paper.exposure import Exposed, numeric_table
 from tests.column_attacks.runs import newton, sgd
 from tests.protocol.parties import Tables, agreement
 from tests.protocol.stars import Star, converse
@@ -196,6 +197,14 @@ def test_bob_tells_all_columns_from_the_sum_of_passes():
     assert best["anchored"].recovered > 0.99
     assert best["gram"].recovered > 0.99
     assert one.view.widths == (2, 2)
+
+
+def test_bob_reconstructs_the_joined_columns():
+    """With no known row, and not knowing whose a column is."""
+    run = Exposed.of(numeric_table(10), parties=2)
+    lattice = next(run.scores(run.view))
+    assert run.view.widths == (5, 5)
+    assert lattice.recovered > 0.95
 
 
 @pytest.mark.parametrize("made", [sgd, newton], ids=["batches", "passes"])

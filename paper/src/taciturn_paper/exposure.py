@@ -51,13 +51,26 @@ class Exposed:
 
     @classmethod
     def of(
-        cls, frame: pl.DataFrame, mechanism: str = "sealed", passes: int | None = None
+        cls,
+        frame: pl.DataFrame,
+        mechanism: str = "sealed",
+        passes: int | None = None,
+        parties: int = 1,
     ) -> Exposed:
         """Trains on a table whose columns of Bob's begin with ``own``."""
         hers = [name for name in frame.columns if not name.startswith("own") and name != "label"]
-        options = {"mechanism": mechanism, "scheme": "clear", "seed": SEED, "passes": passes}
+        share = -(-len(hers) // parties)
+        parts = (hers[begin : begin + share] for begin in range(0, len(hers), share))
         settings = Settings.of(
-            {"label": "label", "alice_columns": ",".join(hers), **options}
+            {
+                "label": "label",
+                "alice_columns": ";".join(map(",".join, parts)),
+                "mechanism": mechanism,
+                "scheme": "clear",
+                "seed": SEED,
+                "passes": passes,
+                "parties": parties,
+            }
         ).resolved()
         outcome = simulate(settings, load_raw(settings, frame), keep=True)
         view = bob_view(outcome, Coins.for_seed(SEED))
