@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import resource
 import shutil
 import socket
 import threading
@@ -21,7 +22,7 @@ from taciturn.serve import server
 from taciturn_paper.serving import resident
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
-from tests.serve.services import Running, furnish, started
+from tests.serve.services import Running, Side, furnish, started
 from tests.waiting import HANG, wait_until
 
 # Far more than a connection that was refused may still send, and far less than a flood.
@@ -237,18 +238,45 @@ def test_a_thousand_callers_that_do_not_read_neither_fill_the_memory_nor_the_ser
     """None has a token. Each sends 256 KiB of requests, and reads nothing."""
     running = furnish(folder)
     flood = (b"GET /openapi.json HTTP/1.1\r\nHost: it\r\n\r\n" * 8000)[: 256 << 10]
-    with started(running), ExitStack() as held:
+    with few_files(), started(running), ExitStack() as held:
         before = memory(running)
         for _ in range(1040):
             link = held.enter_context(closing(connect(running.port)))
             link.settimeout(0.0)
             with suppress(BlockingIOError, ConnectionError):
                 link.send(flood)
+        assert open_files(running) > server.MOST_OPEN
         # They are still there, and the service is too.
         wait_until(lambda: healthy(running))
         grown = memory(running) - before
         print(f"1,040 callers that do not read: {before:.0f} MiB, and {grown:.0f} MiB more")
         assert grown < GROWTH
+
+
+@contextmanager
+def few_files() -> Iterator[None]:
+    """Processes that are started may have as many open files as is usual; this one as before."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    start = Side.start
+
+    def started_with_few(side: Side) -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, before[0]), before[1]))
+        try:
+            start(side)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Side, "start", started_with_few)
+        yield
+
+
+def open_files(running: Running) -> int:
+    """How many Bob's process may have."""
+    assert running.bob.process is not None
+    text = Path(f"/proc/{running.bob.process.pid}/limits").read_text(encoding="ascii")
+    (soft,) = re.findall(r"Max open files +(\d+)", text)
+    return int(soft)
 
 
 def memory(running: Running) -> float:

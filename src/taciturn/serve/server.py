@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 import ssl
@@ -32,6 +33,8 @@ IDLE_SECONDS = 15
 # Connections at a time. Beyond them requests are refused as busy, and beyond the second number
 # connections are closed unheard.
 MOST_CONNECTIONS, MOST_OPEN = 1024, 1280
+# Files that the process needs beside them: its own, and those of the link.
+OTHER_FILES = 256
 # What the head of a request may take, and how long.
 MOST_HEAD_BYTES, HEAD_SECONDS = 64 << 10, 10.0
 # How long an answer may wait for a caller that does not read.
@@ -356,6 +359,7 @@ def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
 def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | None) -> None:
     """Serves until the process is told to end; then requests under way are answered first."""
     server = _Server(settings_of(app, context))
+    _allow_files(MOST_OPEN + OTHER_FILES)
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -368,6 +372,13 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
     asyncio.run(serve())
     if app.failure is not None:
         raise app.failure
+
+
+def _allow_files(number: int) -> None:
+    """Raises the limit of open files as far as the system lets it: 1,024 are usual, and too few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
 def _end(server: uvicorn.Server, app: ScoringApp) -> None:
