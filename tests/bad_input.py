@@ -25,6 +25,7 @@ from taciturn.__main__ import run
 from taciturn.api import audit_session, train
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.deploy.templates import Trial, template
+from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.model.scores_file import KeptScores
 from taciturn.model.share import ModelShare
@@ -351,6 +352,8 @@ def serve(title: str, settings: str, extra: str = "", role: Role = "bob") -> Cas
         scoring("id,age,balance\np1,31,2\n", role)()
         Path("callers.toml").write_text('[callers.crm]\ntoken-sha256 = "abc"\n')
         Path("words.db").write_text("no database")
+        if "certs/" in settings:
+            make_certificates(Path("certs"), ["alice", "bob"])
         if role == "alice":
             Path("alice.model.json").write_bytes(Path("bob.model.json").read_bytes())
         text = template(role, Trial("add"))
@@ -887,6 +890,10 @@ CASES = (
     serve("callers' certificates without one's own", 'callers-ca = "ca.pem"'),
     serve("a certificate without its key", 'tls-certificate = "service.pem"'),
     serve("a certificate that is not there", 'tls-certificate = "a.pem"\ntls-key = "a.key"'),
+    serve(
+        "the authority of the link as that of callers",
+        'tls-certificate = "certs/bob.pem"\ntls-key = "certs/bob.key"\ncallers-ca = "certs/ca.pem"',
+    ),
     serve("a limit of no rows", "rows-per-day = 0"),
     serve("a table beside a file", 'table = "customers"'),
     serve("a caller whose name is none", 'tokens = "c.toml"', '--new-token "the CRM"'),

@@ -24,6 +24,7 @@ import pytest
 import taciturn
 from taciturn import errors
 from taciturn.arrays import IndexArray
+from taciturn.cli.console import BEAT_SECONDS
 from taciturn.data.ids import RowIds
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
@@ -427,6 +428,18 @@ def test_the_unit_goes_on_after_what_may_pass_and_only_then():
     lasting = {int(code) for code in service["RestartPreventExitStatus"].split()}
     passing = {1, 34, 40, 41, 43, 45, 74}
     assert lasting == {2, *exit_codes()} - passing
+
+
+def test_the_unit_ends_a_party_that_stands_and_none_that_waits():
+    service = unit()["Service"]
+    # What the party says must be heard, and its account may use such a socket.
+    assert service["NotifyAccess"] == "main"
+    assert "AF_UNIX" in service["RestrictAddressFamilies"]
+    hours, _, rest = service["WatchdogSec"].partition("h")
+    assert not rest
+    config = PartyConfig.read(EXAMPLE / "bob.toml")
+    waits = config.link.connect_seconds + config.link.answer_seconds + BEAT_SECONDS
+    assert 3600 * int(hours) > 2 * waits
 
 
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):

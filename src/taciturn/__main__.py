@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from contextlib import suppress
 from typing import NoReturn
 
 import typer
@@ -35,7 +36,13 @@ USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
 def main() -> None:
     """Runs the command line and exits."""
-    code = run(sys.argv[1:])
+    try:
+        code = run(sys.argv[1:])
+    except MemoryError:
+        # There is none for the message either. The process must end all the same.
+        code = BUG
+        with suppress(OSError):
+            os.write(2, b"error: out of memory\n")
     if "grpc" in sys.modules:
         _leave(code)
     sys.exit(code)
@@ -50,7 +57,7 @@ def _leave(code: int) -> NoReturn:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:
+    except (OSError, MemoryError):
         code = code or UNWRITABLE
     os._exit(code)
 

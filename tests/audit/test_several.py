@@ -204,7 +204,7 @@ def test_bob_reconstructs_the_joined_columns():
     run = Exposed.of(numeric_table(10), parties=2)
     lattice = next(run.scores(run.view))
     assert run.view.widths == (5, 5)
-    assert lattice.recovered > 0.95
+    assert lattice.recovered > 0.85
 
 
 @pytest.mark.parametrize("made", [sgd, newton], ids=["batches", "passes"])

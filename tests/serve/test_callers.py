@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.errors import ConfigError, FileError
 from taciturn.serve.callers import Callers, new_token
-from taciturn.serve.server import _name
+from taciturn.serve.server import _names
 
 
 def test_a_token_is_known_by_its_hash_alone(tmp_path):
@@ -38,23 +38,35 @@ def test_another_token_replaces_the_first_and_leaves_the_rest_of_the_file(tmp_pa
     caller = callers.by_token(second)
     assert caller is not None
     assert caller.rows_per_day == 5
-    named = callers.by_certificate("the CRM")
+    named = callers.by_certificate(("the CRM",))
     assert named is not None
     assert named.rows_per_day == 7
 
 
 def test_a_certificate_is_enough_without_a_file_and_must_be_listed_in_one(tmp_path):
-    caller = Callers().by_certificate("crm")
+    caller = Callers().by_certificate(("crm",))
     assert caller is not None
     assert caller.name == "crm"
     new_token(tmp_path / "callers.toml", "erp")
-    assert Callers.read(tmp_path / "callers.toml").by_certificate("crm") is None
+    assert Callers.read(tmp_path / "callers.toml").by_certificate(("crm",)) is None
+
+
+def test_a_certificate_in_a_peers_name_is_no_callers():
+    callers = Callers(peers=frozenset({"alice"}))
+    assert callers.by_certificate(("alice",)) is None
+    # Whichever of its names it is.
+    assert callers.by_certificate(("crm", "alice")) is None
+    assert callers.by_certificate(("crm",)) is not None
 
 
 def test_a_certificate_without_a_dns_name_has_none():
-    assert _name({}) == ""
-    assert _name({"subjectAltName": (("email", "a@b.example"),)}) == ""
-    assert _name({"subjectAltName": (("DNS", "CRM.example"), ("DNS", "b"))}) == "crm.example"
+    assert _names({}) == ()
+    assert _names({"subjectAltName": (("email", "a@b.example"),)}) == ()
+    assert _names({"subjectAltName": (("DNS", "CRM.example"), ("DNS", "b"))}) == (
+        "crm.example",
+        "b",
+    )
+    assert Callers().by_certificate(()) is None
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,26 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport.certs import (
+    certify,
+    make_certificates,
+    make_issuer,
+    pem,
+    self_signed,
+    subject_of,
+)
+from taciturn.errors import CertificateError
+from taciturn.serve.server import tls_context
+from tests.deploy.serving.stands import serve_settings
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
 from tests.serve.services import Running, furnish, started
@@ -319,38 +332,87 @@ def test_a_partner_that_is_away_is_named_and_a_stop_answers_what_is_under_way(fo
     assert "Traceback" not in running.bob.said() + running.alice.said()
 
 
+def asked(running: Running, name: str | None) -> tuple[int, str]:
+    """The status and the name of the refusal of a caller with a certificate of this name."""
+    folder = running.bob.folder / "callers"
+    context = ssl.create_default_context(cafile=str(folder / "ca.pem"))
+    context.check_hostname = False
+    if name is not None:
+        context.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+    link = http.client.HTTPSConnection("127.0.0.1", running.port, context=context, timeout=HANG)
+    body = json.dumps({"id": "p0121"})
+    link.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
+    answer = link.getresponse()
+    text = answer.read().decode()
+    link.close()
+    return answer.status, json.loads(text).get("error", {}).get("code", "")
+
+
+CALLERS = {
+    "tls-certificate": "callers/service.pem",
+    "tls-key": "callers/service.key",
+    "callers-ca": "callers/ca.pem",
+}
+
+
+@pytest.mark.slow  # two starts
+def test_a_certificate_in_the_peers_name_gets_no_score(folder):
+    """Of the callers' own authority, and without a file of callers: whoever has one may ask."""
+    make_certificates(folder / "callers", ["service", "crm", "alice"])
+    running = furnish(folder, bob=CALLERS)
+    path = folder / "bob.toml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('tokens = "callers.toml"', ""), encoding="utf-8")
+    for side in (running.alice, running.bob):
+        side.start()
+    try:
+        wait_until(lambda: "serving" in running.bob.said())
+        assert asked(running, "crm") == (200, "")
+        assert asked(running, "alice") == (403, "not-allowed")
+    finally:
+        running.alice.stop()
+        running.bob.stop()
+
+
+@pytest.mark.parametrize("callers", ["the link's", "one above the link's", "the link's, renewed"])
+def test_the_authority_of_the_link_is_not_that_of_callers(folder, callers):
+    """Every peer has a certificate of it; the peer's would get scores, which tell labels."""
+    furnish(folder)
+    make_certificates(folder / "callers", ["service", "crm"])
+    config = serve_settings(folder, "bob", **CALLERS)
+    assert tls_context(config) is not None
+    start, end = datetime.now(UTC) - timedelta(hours=1), datetime.now(UTC) + timedelta(hours=1)
+    link, others = folder / "certs" / "ca.pem", folder / "callers" / "ca.pem"
+    key = load_pem_private_key((folder / "certs" / "ca.key").read_bytes(), None)
+    assert isinstance(key, EllipticCurvePrivateKey)
+    if callers == "the link's":
+        authority = link.read_bytes()
+    elif callers == "one above the link's":
+        above = make_issuer("above", start, end)
+        under = certify(above, "link", key.public_key(), start, end)
+        link.write_bytes(pem(under))
+        authority = pem(above.certificate)
+    else:
+        authority = pem(self_signed(subject_of("another name"), key, start, end))
+    # Beside others that are in order, too.
+    others.write_bytes(others.read_bytes() + authority)
+    with pytest.raises(CertificateError):
+        tls_context(config)
+
+
 @pytest.mark.slow  # two starts
 def test_callers_with_certificates_are_known_by_their_names(folder):
     make_certificates(folder / "callers", ["service", "crm", "erp"])
-    settings = {
-        "tls-certificate": "callers/service.pem",
-        "tls-key": "callers/service.key",
-        "callers-ca": "callers/ca.pem",
-    }
-    running = furnish(folder, bob=settings)
-
-    def ask(name: str | None) -> tuple[int, str]:
-        context = ssl.create_default_context(cafile=str(folder / "callers" / "ca.pem"))
-        context.check_hostname = False
-        if name is not None:
-            files = folder / "callers" / f"{name}.pem", folder / "callers" / f"{name}.key"
-            context.load_cert_chain(*files)
-        link = http.client.HTTPSConnection("127.0.0.1", running.port, context=context, timeout=HANG)
-        body = json.dumps({"id": "p0121"})
-        link.request("POST", "/v1/score", body, {"Content-Type": "application/json"})
-        answer = link.getresponse()
-        text = answer.read().decode()
-        link.close()
-        return answer.status, json.loads(text).get("error", {}).get("code", "")
+    running = furnish(folder, bob=CALLERS)
 
     for side in (running.alice, running.bob):
         side.start()
     try:
         wait_until(lambda: "serving" in running.bob.said())
-        assert ask("crm") == (200, "")
+        assert asked(running, "crm") == (200, "")
         # Of the authority, and not among the callers of the file.
-        assert ask("erp") == (403, "not-allowed")
-        assert ask(None) == (401, "not-authenticated")
+        assert asked(running, "erp") == (403, "not-allowed")
+        assert asked(running, None) == (401, "not-authenticated")
     finally:
         running.alice.stop()
         running.bob.stop()

@@ -48,6 +48,12 @@ def large() -> bytes:
     return b'{"ids": ["' + b"x" * (100 << 20)
 
 
+def columns_text(value: str) -> str:
+    """A row with this text as one of its values."""
+    values = ", ".join(f'"{name}": {value if name == COLUMNS[0] else 0.1}' for name in COLUMNS)
+    return f'{{"id": "p0121", "columns": {{{values}}}}}'
+
+
 WRONG: dict[str, Wrong | Callable[[], Wrong]] = {
     "no token": Wrong("not-authenticated", {"id": "p0121"}, headers={"Authorization": ""}),
     "a token that nobody has": Wrong("not-authenticated", {"id": "p0121"}, token="0" * 64),
@@ -66,6 +72,15 @@ WRONG: dict[str, Wrong | Callable[[], Wrong]] = {
     "a NaN among the columns": Wrong("not-json", '{"id": "p0121", "columns": {"a": NaN}}'),
     "Infinity": Wrong("not-json", '{"id": "p0121", "columns": {"a": Infinity}}'),
     "a thousand brackets": Wrong("not-json", "[" * 100_000),
+    "a body in UTF-16": Wrong("not-json", '{"id": "p0121"}'.encode("utf-16"), "UTF-8"),
+    "a body in Latin-1": Wrong("not-json", '{"id": "é0121"}'.encode("latin-1"), "UTF-8"),
+    "a key twice": Wrong("wrong-request", '{"id": "p0121", "id": "p0122"}', "a key is there twice"),
+    "a column twice": Wrong(
+        "wrong-request",
+        f'{{"id": "p0121", "columns": {{"{COLUMNS[0]}": 1, "{COLUMNS[0]}": 2}}}}',
+        "a key is there twice",
+    ),
+    "headers of 70 kB": Wrong("large-head", {"id": "p0121"}, headers={"X-A": "a" * 70_000}),
     "a list": Wrong("wrong-request", [1, 2]),
     "an unknown key": Wrong("wrong-request", {"id": "p0121", "label": 1}, "label: Extra inputs"),
     "an id that is a number": Wrong("wrong-request", {"id": 121}, "id: Input should be a valid"),
@@ -97,6 +112,9 @@ WRONG: dict[str, Wrong | Callable[[], Wrong]] = {
     "a word in a column of numbers": Wrong(
         "unfit-row", {"id": "p0121", "columns": {**ROW, COLUMNS[1]: "much"}}
     ),
+    "a number that is infinite once read": Wrong("unfit-row", columns_text("1e999")),
+    "a whole number of 4,000 digits": Wrong("unfit-row", columns_text("9" * 4000)),
+    "half of a character in a column": Wrong("unfit-row", columns_text('"\\ud800"')),
     "an id that Bob does not have": Wrong("unknown-id", {"id": "nobody"}, "this side has none"),
     "an id that Alice does not have": Wrong(
         "unknown-id", {"id": "nobody", "columns": ROW}, "the partner has none"

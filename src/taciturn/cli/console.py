@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
+from taciturn.cli.watchdog import Watchdog
 from taciturn.engine.pulse import Pulse
 from taciturn.errors import counted
 from taciturn.files import to_json
@@ -176,11 +177,12 @@ def progress_bar(name: str = "", board: Board | None = None) -> Iterator[Meter]:
 
 @contextmanager
 def _beating(meter: Meter) -> Iterator[Meter]:
-    """Says a line each minute until the end."""
-    ended = threading.Event()
+    """Says a line each minute until the end, and to a service manager that it works."""
+    ended, watchdog = threading.Event(), Watchdog()
 
     def beat() -> None:
         while not ended.wait(BEAT_SECONDS):
+            watchdog.look()
             # A reader of standard error that has gone is no reason to end the work.
             with suppress(OSError, ValueError):
                 meter.beat()

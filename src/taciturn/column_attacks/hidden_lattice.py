@@ -46,6 +46,7 @@ _LEAST_SOLVED = 0.5
 # Relations of the scores that are none of the table are longer, at least by this factor.
 _GAP = 2.0
 _SHORTENED_ROWS = 400
+_STEPS, _TINY = 200, 1e-9
 _SEED = 31
 
 
@@ -106,8 +107,10 @@ def _from_rows(
     values, solved = integer_rows(scores, weights, weight, tolerance=0 if exact else _OFF)
     if solved.mean() < _LEAST_SOLVED:
         return None
-    short = values @ _shortening(values[solved])
-    return HiddenTable(np.where(solved[:, None], short, 0), solved)
+    table = np.zeros_like(values)
+    short = (values[solved] @ _shortening(values[solved])).astype(np.float64)
+    table[solved] = np.rint(pairwise_reduced(short))
+    return HiddenTable(table, solved)
 
 
 def _weights(basis: IntegerMatrix, scores: IntArray, *, exact: bool) -> FloatArray | None:
@@ -161,3 +164,22 @@ def _shortening(values: IntArray) -> IntArray:
     change = np.linalg.lstsq(part.astype(np.float64), short.T, rcond=None)[0]
     whole: IntArray = np.rint(change).astype(np.int64)
     return whole
+
+
+def pairwise_reduced(columns: FloatArray) -> FloatArray:
+    """Columns less multiples of single others, as long as that takes variance off them.
+
+    LLL bounds how far its vectors are from the shortest; among few columns single steps get there.
+    """
+    columns = columns.copy()
+    for _ in range(_STEPS):
+        covariance = np.atleast_2d(np.cov(columns.T))
+        variances = np.diagonal(covariance)
+        steps = np.rint(covariance / np.maximum(variances, _TINY)[None, :])
+        np.fill_diagonal(steps, 0.0)
+        gains = 2.0 * steps * covariance - steps**2 * variances[None, :]
+        place, other = np.unravel_index(int(np.argmax(gains)), gains.shape)
+        if gains[place, other] <= _TINY:
+            break
+        columns[:, place] -= steps[place, other] * columns[:, other]
+    return columns

@@ -22,7 +22,7 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.column_attacks.base import Ambiguity, ColumnAttack, ColumnEstimate, KnownRows
-from taciturn.column_attacks.hidden_lattice import integer_rows
+from taciturn.column_attacks.hidden_lattice import integer_rows, pairwise_reduced
 from taciturn.column_attacks.lattice import whitened_table
 from taciturn.column_attacks.linear import whitened
 from taciturn.column_attacks.scores import table_scores
@@ -40,7 +40,7 @@ _NOISES = (1e-4, 1e-3, 1e-2, 4e-2, 1e-1)
 # Entries of a lattice are rounded to so many parts of their unit.
 _GRAIN = 16
 _ROWS_PER_COLUMN, _MORE_ROWS = 3, 12
-_ROUNDS, _STEPS = 6, 200
+_ROUNDS = 6
 # A row's scores may be off by so many times the noise, and all of them by one on average: integers
 # that are no columns explain the rows that they were found in, and the others less well.
 _OFF = 4.0
@@ -51,7 +51,6 @@ _NEAR, _NEAR_ROWS = 0.2, 0.97
 _SPAN_NOISE = 3e-4
 _TRIALS = 3
 _REDUCED_ROWS = 400
-_TINY = 1e-9
 _SEED = 32
 
 
@@ -182,29 +181,10 @@ def _reduced(values: IntArray, solved: BoolArray) -> FloatArray:
     change = reduce_rows(np.hstack([centred.T, beside]))[:, len(part) :].astype(np.float64).T
     columns = known @ change
     columns = columns[:, np.argsort(columns.std(axis=0), kind="stable")]
-    columns = _pairwise(columns[:, _independent(columns)])
+    columns = pairwise_reduced(columns[:, _independent(columns)])
     reduced = np.tile(columns.mean(axis=0), (len(values), 1))
     reduced[solved] = columns
     return reduced
-
-
-def _pairwise(columns: FloatArray) -> FloatArray:
-    """Columns less multiples of single others, as long as that takes variance off them.
-
-    LLL bounds how far its vectors are from the shortest; among few columns single steps get there.
-    """
-    columns = columns.copy()
-    for _ in range(_STEPS):
-        covariance = np.atleast_2d(np.cov(columns.T))
-        variances = np.diagonal(covariance)
-        steps = np.rint(covariance / np.maximum(variances, _TINY)[None, :])
-        np.fill_diagonal(steps, 0.0)
-        gains = 2.0 * steps * covariance - steps**2 * variances[None, :]
-        place, other = np.unravel_index(int(np.argmax(gains)), gains.shape)
-        if gains[place, other] <= _TINY:
-            break
-        columns[:, place] -= steps[place, other] * columns[:, other]
-    return columns
 
 
 def _independent(columns: FloatArray) -> list[int]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -33,8 +33,10 @@ MOST_BODY_BYTES = 8 << 20
 SMALL_BYTES = 64 << 10
 BODY_SECONDS = 20.0
 RETRY_SECONDS = 1
-CERTIFICATE_NAME = "taciturn.caller"
-"""Where a server leaves the name in the caller's certificate, in the state of the scope."""
+# Nobody gets it: the caller has gone. The number is nginx's.
+HUNG_UP = 499
+CERTIFICATE_NAMES = "taciturn.caller"
+"""Where a server leaves the DNS names in the caller's certificate, in the state of the scope."""
 
 Say = Callable[..., None]
 Handler = Callable[[Request], Awaitable[Response]]
@@ -53,6 +55,7 @@ class ScoringApp:
     def __init__(self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Say) -> None:
         self._scorer, self._callers, self._about, self._log = scorer, callers, about, log
         self.figures = ServiceFigures()
+        self._reading: set[asyncio.Timeout] = set()
         self._session = str(about["model"])
         paths: dict[str, tuple[str, Handler]] = {
             "/v1/score": ("POST", self._one),
@@ -81,8 +84,12 @@ class ScoringApp:
         return self._scorer.desk.failure
 
     def stop(self) -> None:
-        """No request is taken any more; those that nobody can answer are refused."""
+        """No request is taken any more; what is incomplete, or nobody can answer, is refused."""
         self._scorer.stopping = True
+        now = asyncio.get_running_loop().time() if self._reading else 0.0
+        for limit in self._reading:
+            if not limit.expired():
+                limit.reschedule(now)
         self._scorer.desk.refuse_all("the service is being stopped")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
@@ -93,14 +100,21 @@ class ScoringApp:
         """A handler whose requests are counted and logged, and whose refusals become answers."""
 
         async def handle(request: Request) -> Response:
-            start, number = time.perf_counter(), SystemEntropy().token(8).hex()
+            start, number = time.perf_counter(), _number()
             request.state.number = number
             try:
                 response = await handler(request)
             except Refusal as refusal:
-                response = _refused(refusal, number)
+                response = refused(refusal, number)
+            except ClientDisconnect:
+                response = Response(status_code=HUNG_UP)
+            except asyncio.CancelledError:
+                # The server ends, and has waited for as long as it will.
+                if not self._scorer.stopping:
+                    raise
+                response = refused(Refusal("stopping"), number)
             except Exception as problem:
-                response = _refused(Refusal("bug"), number)
+                response = refused(Refusal("bug"), number)
                 with suppress(OutputError):
                     self._log("a bug", number=number, kind=type(problem).__name__)
                 if os.environ.get("TACITURN_DEBUG"):
@@ -140,9 +154,9 @@ class ScoringApp:
         Raises:
             Refusal: Nobody who may.
         """
-        name = request.scope.get("state", {}).get(CERTIFICATE_NAME)
-        if name is not None:
-            caller = self._callers.by_certificate(str(name)) if name else None
+        names = request.scope.get("state", {}).get(CERTIFICATE_NAMES)
+        if names is not None:
+            caller = self._callers.by_certificate(names)
             if caller is None:
                 raise Refusal("not-allowed")
             return caller
@@ -153,7 +167,7 @@ class ScoringApp:
         return shown
 
     async def _one(self, request: Request) -> Response:
-        wanted = await _read(one_row, await _body(request))
+        wanted = await _read(one_row, await self._body(request))
         (answer,) = await self._scored(request, wanted)
         if "refused" in answer:
             code = answer["refused"]["code"]
@@ -164,9 +178,38 @@ class ScoringApp:
 
     async def _several(self, request: Request) -> Response:
         most = self._scorer.limits.request_rows
-        wanted = await _read(lambda body: several_rows(body, most), await _body(request))
+        wanted = await _read(lambda body: several_rows(body, most), await self._body(request))
         answers = await self._scored(request, wanted)
         return JSONResponse({"rows": answers, **self._stamp(request)})
+
+    async def _body(self, request: Request) -> bytes:
+        """The body of a request, of which no more is read than is allowed.
+
+        Raises:
+            Refusal: It is not JSON by its header, too large, too slow, or the service is stopped.
+        """
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refusal("wrong-type")
+        announced = request.headers.get("content-length", "0")
+        if not announced.isdecimal() or len(announced) > 12 or int(announced) > MOST_BODY_BYTES:
+            raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
+        if self._scorer.stopping:
+            raise Refusal("stopping")
+        parts, size, limit = [], 0, asyncio.timeout(BODY_SECONDS)
+        self._reading.add(limit)
+        try:
+            async with limit:
+                async for part in request.stream():
+                    size += len(part)
+                    if size > MOST_BODY_BYTES:
+                        raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
+                    parts.append(part)
+        except TimeoutError:
+            raise Refusal("stopping" if self._scorer.stopping else "slow-request") from None
+        finally:
+            self._reading.discard(limit)
+        return b"".join(parts)
 
     async def _scored(self, request: Request, wanted: Wanted) -> list[dict[str, Any]]:
         start = time.perf_counter()
@@ -211,11 +254,17 @@ class ScoringApp:
         status = getattr(problem, "status_code", 404)
         code = "wrong-method" if status == 405 else "not-found"
         self.figures.requests[status] += 1
-        return _refused(Refusal(code), SystemEntropy().token(8).hex())
+        return refused(Refusal(code))
 
 
-def _refused(refusal: Refusal, number: str) -> Response:
-    headers = {}
+def refused(refusal: Refusal, number: str | None = None) -> Response:
+    """The answer to a request that is refused.
+
+    Args:
+        refusal: Why.
+        number: The request's; None for a new one.
+    """
+    number, headers = number or _number(), {}
     if refusal.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if refusal.status == 503:
@@ -225,31 +274,10 @@ def _refused(refusal: Refusal, number: str) -> Response:
     )
 
 
+def _number() -> str:
+    return SystemEntropy().token(8).hex()
+
+
 async def _read(parse: Callable[[bytes], Wanted], body: bytes) -> Wanted:
     """The rows of a body; a large one is read in a thread, where it holds nobody up."""
     return parse(body) if len(body) < SMALL_BYTES else await asyncio.to_thread(parse, body)
-
-
-async def _body(request: Request) -> bytes:
-    """The body of a request, of which no more is read than is allowed.
-
-    Raises:
-        Refusal: It is not JSON by its header, too large, or too slow.
-    """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise Refusal("wrong-type")
-    announced = request.headers.get("content-length", "0")
-    if not announced.isdecimal() or len(announced) > 12 or int(announced) > MOST_BODY_BYTES:
-        raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                if size > MOST_BODY_BYTES:
-                    raise Refusal("too-large", f"{MOST_BODY_BYTES >> 20} MiB are the most")
-                parts.append(part)
-    except TimeoutError:
-        raise Refusal("slow-request") from None
-    return b"".join(parts)

@@ -17,7 +17,7 @@ import hmac
 import json
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -61,10 +61,12 @@ class Callers:
     Args:
         by_name: Those of the file; None where there is no file, and a certificate is enough.
         digests: The SHA-256 of each one's token.
+        peers: Names whose certificates are no caller's: the peers', whom scores tell labels.
     """
 
     by_name: Mapping[str, Caller] | None = None
     digests: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    peers: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, path: Path) -> Callers:
@@ -98,9 +100,14 @@ class Callers:
                 owner = name
         return None if owner is None or self.by_name is None else self.by_name[owner]
 
-    def by_certificate(self, name: str) -> Caller | None:
-        """Who has a certificate in this name; None where the file does not list it."""
-        return Caller(name) if self.by_name is None else self.by_name.get(name)
+    def by_certificate(self, names: Sequence[str]) -> Caller | None:
+        """Who has a certificate in these names, of which the first counts.
+
+        None where there is none, one is a peer's, or the file does not list the first.
+        """
+        if not names or not self.peers.isdisjoint(names):
+            return None
+        return Caller(names[0]) if self.by_name is None else self.by_name.get(names[0])
 
 
 def new_token(path: Path, name: str) -> str:

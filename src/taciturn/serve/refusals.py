@@ -29,7 +29,7 @@ REASONS: Mapping[str, Reason] = {
         401, "the request shows no token that is known", "send Authorization: Bearer TOKEN"
     ),
     "not-allowed": Reason(
-        403, "this certificate's name is not among the callers", "ask the service's owner"
+        403, "this certificate's name is not a caller's", "ask the service's owner"
     ),
     "not-found": Reason(404, "there is nothing at this path", "GET /openapi.json lists the paths"),
     "wrong-method": Reason(405, "the path does not take this method", "see /openapi.json"),
@@ -43,6 +43,8 @@ REASONS: Mapping[str, Reason] = {
         "the body is not JSON",
         "NaN and Infinity are none either: send null for what is missing",
     ),
+    "not-http": Reason(400, "this is not HTTP/1.1", "check the client and the port"),
+    "large-head": Reason(431, "the headers are too large", "send fewer, or shorter ones"),
     "wrong-request": Reason(
         422, "the request is not one that this path takes", "see /openapi.json"
     ),

@@ -61,17 +61,27 @@ class Wanted:
 
 
 def parsed(body: bytes) -> Any:  # noqa: ANN401 - JSON
-    """The JSON of a body; NaN and Infinity are none.
+    """The JSON of a body, in UTF-8; NaN and Infinity are none.
 
     Raises:
-        Refusal: It is none.
+        Refusal: It is none, or has a key twice, of which another reader may take the other.
     """
 
     def refuse(word: str) -> NoReturn:
         raise ValueError(word)
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = dict(pairs)
+        if len(keys) < len(pairs):
+            raise Refusal("wrong-request", "a key is there twice")
+        return keys
+
     try:
-        return json.loads(body, parse_constant=refuse)
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refusal("not-json", "it is not UTF-8") from None
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
     except (ValueError, RecursionError):
         raise Refusal("not-json") from None
 

@@ -4,89 +4,232 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import resource
 import signal
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.transport.address import check_address
+from taciturn.deploy.transport.tls import (
+    certificate_fingerprint,
+    is_vouched_for,
+    read_certificates,
+)
 from taciturn.errors import CertificateError, ConfigError
 from taciturn.faces import Hint
-from taciturn.serve.app import CERTIFICATE_NAME, ScoringApp
+from taciturn.serve.app import CERTIFICATE_NAMES, ScoringApp, refused
+from taciturn.serve.refusals import Refusal
 
 BACKLOG = 512
 GRACE_SECONDS = 15
 IDLE_SECONDS = 15
-# Connections at a time; beyond them the server itself says 503, in plain text.
-MOST_CONNECTIONS = 1024
-# What headers may take, and how long.
+# Connections at a time. Beyond them requests are refused as busy, and beyond the second number
+# connections are closed unheard.
+MOST_CONNECTIONS, MOST_OPEN = 1024, 1280
+# Files that the process needs beside them: its own, and those of the link.
+OTHER_FILES = 256
+# What the head of a request may take, and how long.
 MOST_HEAD_BYTES, HEAD_SECONDS = 64 << 10, 10.0
+# How long an answer may wait for a caller that does not read.
+ANSWER_SECONDS = 20.0
+# How long a connection that ends takes in, and how much, so that the answer is not lost: a socket
+# that is closed with bytes unread resets the connection.
+CLOSING_SECONDS, CLOSING_BYTES = 2.0, 1 << 20
+# What the operating system may hold for a connection, in each direction.
+SOCKET_BYTES = 256 << 10
 LOOK_SECONDS = 1.0
+ASGI: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class _Pipelined(Exception):
+    """Another request came before the first was answered."""
+
+
+class _Closable(asyncio.Transport):
+    """A transport as uvicorn sees it: its end is left to the protocol, which bounds it."""
+
+    def __init__(self, inner: asyncio.Transport, end: Callable[[], None]) -> None:
+        super().__init__()
+        self._inner, self._end, self._closing = inner, end, False
+
+    def write(self, data: Any) -> None:  # noqa: ANN401 - bytes of some kind
+        if not self._closing:
+            self._inner.write(data)
+
+    def close(self) -> None:
+        if not self._closing:
+            self._closing = True
+            self._end()
+
+    def is_closing(self) -> bool:
+        return self._closing or self._inner.is_closing()
 
 
 class _BoundedProtocol(HttpToolsProtocol):
-    """Knows the caller by its certificate, and lets nobody take long or much for the headers."""
+    """HTTP of which every part is bounded, for callers that mean no good.
 
-    _head: asyncio.TimerHandle | None = None
-    _head_bytes = 0
+    A head has a size and a time, an answer a time to be read, a request is answered before the next
+    one is read, and a connection ends in a bounded time. Who has an answer before its request is
+    complete may not go on sending it.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(*args, **kwargs)
+        self._application, self.app = self.app, self._answer
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        # How much of a head has come; None while there is none to come.
+        self._head_bytes: int | None = 0
+        self._pipelined = self._unread = False
+        self._closing_bytes: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._socket, self.transport = transport, _Closable(transport, self._close)
+        if len(self.connections) > MOST_OPEN:
+            transport.abort()
         certificate = transport.get_extra_info("peercert")
         if certificate:
-            self.app_state = {**self.app_state, CERTIFICATE_NAME: _name(certificate)}
-        self._begin_head()
+            self.app_state = {**self.app_state, CERTIFICATE_NAMES: _names(certificate)}
+        self._within("head", HEAD_SECONDS, self._slow)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._head is None:
+        if self._closing_bytes is not None:
+            self._closing_bytes += len(data)
+            if self._closing_bytes > CLOSING_BYTES:
+                self.flow.pause_reading()
             return
-        self._head_bytes += len(data)
-        if self._head_bytes > MOST_HEAD_BYTES:
-            self._leave()
+        if self._pipelined:
+            return
+        rest = b""
+        if self._head_bytes is not None:
+            if "head" not in self._timers:
+                self._within("head", HEAD_SECONDS, self._slow)
+            room = MOST_HEAD_BYTES - self._head_bytes
+            data, rest = data[:room], data[room:]
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if rest and self._head_bytes is not None:
+            self._refuse("large-head")
+        elif rest:
+            self.data_received(rest)
 
     def on_message_begin(self) -> None:
+        if self._under_way:
+            raise _Pipelined
         super().on_message_begin()
-        if self._head is None:
-            self._begin_head()
 
     def on_headers_complete(self) -> None:
-        self._end_head()
+        self._end_of("head")
+        self._head_bytes = None
         super().on_headers_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """What the parser does not take: the rest of a pipeline, or no HTTP."""
+        if not self._under_way or self.cycle.more_body:
+            self._refuse("not-http")
+            return
+        # The first is answered; the caller may send the others again.
+        self._pipelined, self.cycle.keep_alive = True, False
+        self.flow.pause_reading()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._head_bytes = 0
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._within("answer", ANSWER_SECONDS, self._socket.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_of("answer")
+
+    def shutdown(self) -> None:
+        super().shutdown()
+        if self.flow.write_paused:
+            self._within("answer", CLOSING_SECONDS, self._socket.abort)
+
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end_head()
+        for name in [*self._timers]:
+            self._end_of(name)
+        self._unset_keepalive_if_required()
+        # The transport is closed: there is nothing left to bound.
+        self.transport = self._socket
         super().connection_lost(exc)
 
-    def _begin_head(self) -> None:
-        self._head_bytes, self._head = 0, self.loop.call_later(HEAD_SECONDS, self._leave)
+    @property
+    def _under_way(self) -> bool:
+        """Whether a request is not answered yet."""
+        return self.cycle is not None and not self.cycle.response_complete
 
-    def _end_head(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        cycle, app = self.cycle, self._application
+        if len(self.connections) > MOST_CONNECTIONS:
+            app, cycle.keep_alive = refused(Refusal("busy")), False
 
-    def _leave(self) -> None:
-        self._end_head()
+        async def closing(message: Any) -> None:  # noqa: ANN401 - ASGI
+            if cycle.more_body:
+                cycle.keep_alive = False
+            await send(message)
+
+        await app(scope, receive, closing)
+
+    def _within(self, name: str, seconds: float, act: Callable[[], None]) -> None:
+        self._end_of(name)
+        self._timers[name] = self.loop.call_later(seconds, act)
+
+    def _end_of(self, name: str) -> None:
+        if timer := self._timers.pop(name, None):
+            timer.cancel()
+
+    def _slow(self) -> None:
+        if self._head_bytes:
+            self._refuse("slow-request")
+        else:
+            self.transport.close()
+
+    def _refuse(self, code: str) -> None:
+        """Answers what never becomes a request to the application."""
+        answer = refused(Refusal(code))
+        head = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
+        lines = b"".join(b"%b: %b\r\n" % pair for pair in head)
+        self.transport.write(STATUS_LINE[answer.status_code] + lines + b"\r\n" + answer.body)
+        self._unread = True
         self.transport.close()
 
+    def _close(self) -> None:
+        """Ends the connection; what was written goes out first, for a bounded time."""
+        waits = self._socket.get_write_buffer_size() > 0
+        for name in [*self._timers]:
+            self._end_of(name)
+        self._unset_keepalive_if_required()
+        seconds = ANSWER_SECONDS if waits else CLOSING_SECONDS
+        self._within("closing", seconds, self._socket.abort)
+        if not (self._unread or self._pipelined or (self.cycle and self.cycle.more_body)):
+            self._socket.close()
+            return
+        # The caller may still be sending: taken in and dropped until it ends, or the time does.
+        self._closing_bytes = 0
+        if self._socket.can_write_eof():
+            self._socket.write_eof()
+        self.flow.resume_reading()
 
-def _name(certificate: dict[str, Any]) -> str:
-    """The name of whom a certificate is for: the first of its DNS names.
 
-    Empty where there is none: such a certificate is nobody's.
+def _names(certificate: dict[str, Any]) -> tuple[str, ...]:
+    """The DNS names in a certificate; none where it is nobody's.
 
-    >>> _name({"subjectAltName": (("DNS", "CRM"),)})
-    'crm'
+    >>> _names({"subjectAltName": (("DNS", "CRM"),)})
+    ('crm',)
     """
-    names = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "DNS"]
-    return str(names[0]).lower() if names else ""
+    names = certificate.get("subjectAltName", ())
+    return tuple(str(value).lower() for kind, value in names if kind == "DNS")
 
 
 class _Server(uvicorn.Server):
@@ -121,6 +264,9 @@ def listening_socket(config: PartyConfig) -> socket.socket:
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Those of its connections, too.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
         taken.bind((host, int(port)))
         taken.listen(BACKLOG)
     except OSError as problem:
@@ -142,6 +288,8 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
     serve = config.serve
     if serve.tls_certificate is None or serve.tls_key is None:
         return None
+    if serve.callers_ca is not None:
+        _require_other_authority(config, config.path(serve.callers_ca))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     key = config.path(serve.tls_key)
@@ -162,6 +310,22 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
     return context
 
 
+def _require_other_authority(config: PartyConfig, path: Path) -> None:
+    """Insists that no certificate of the link is a caller's.
+
+    The peer's would get scores, and scores tell labels.
+    """
+    link, callers = read_certificates(config.path(config.link.ca)), read_certificates(path)
+    keys = {certificate_fingerprint(authority) for authority in callers}
+    for authority in link:
+        if certificate_fingerprint(authority) in keys or is_vouched_for([authority], callers):
+            raise CertificateError(
+                "the authority of callers is that of the link: the peer could ask for scores",
+                setting="callers_ca",
+                hint="make another authority for callers; taciturn certs does",
+            )
+
+
 def _require_private(key: Path) -> None:
     if key.stat().st_mode & 0o077:
         raise CertificateError(
@@ -171,8 +335,8 @@ def _require_private(key: Path) -> None:
         )
 
 
-def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | None) -> None:
-    """Serves until the process is told to end; then requests under way are answered first."""
+def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
+    """How the application is served: without a log, a lifespan or websockets, and with limits."""
     settings = uvicorn.Config(
         app,
         http=_BoundedProtocol,
@@ -182,13 +346,20 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
         server_header=False,
         proxy_headers=False,
         ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
+        # What callers do wrong is no matter for the log of the server.
+        log_level="error",
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     settings.load()
     settings.ssl = context
-    server = _Server(settings)
+    return settings
+
+
+def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | None) -> None:
+    """Serves until the process is told to end; then requests under way are answered first."""
+    server = _Server(settings_of(app, context))
+    _allow_files(MOST_OPEN + OTHER_FILES)
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -201,6 +372,13 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
     asyncio.run(serve())
     if app.failure is not None:
         raise app.failure
+
+
+def _allow_files(number: int) -> None:
+    """Raises the limit of open files as far as the system lets it: 1,024 are usual, and too few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < number:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
 def _end(server: uvicorn.Server, app: ScoringApp) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,7 +139,8 @@ def callers_of(config: PartyConfig) -> Callers:
                 tokens="bob.callers.toml",
             ),
         )
-    return Callers() if serve.tokens is None else Callers.read(config.path(serve.tokens))
+    callers = Callers() if serve.tokens is None else Callers.read(config.path(serve.tokens))
+    return replace(callers, peers=frozenset(map(str.lower, config.peers)))
 
 
 def _standing(config: PartyConfig, model: Path) -> StandingModel:

@@ -115,7 +115,8 @@ class Hub:
         """Ends the port, where no endpoint needs it any more."""
         with self._closing:
             if all(endpoint.closed for endpoint in self.endpoints.values()):
-                self._server.stop(0).wait()
+                # Not for good: without memory gRPC's own thread may be gone.
+                self._server.stop(0).wait(self._limits.drain)
                 self._threads.shutdown(wait=True)
 
     def refuse(
