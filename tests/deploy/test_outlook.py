@@ -174,7 +174,7 @@ def test_training_scores_are_opened_only_where_alice_says_so(folder, name):
     # Bob is told the kind of it and no figure of hers; nothing was begun or counted.
     assert isinstance(ends.bob, PeerStopped)
     assert ends.bob.code == AgreementError.exit_code
-    assert not (folder / "alice-state").exists()
+    assert not (folder / "alice-state" / "journal").exists()
     assert not (folder / "alice.scores.json").exists()
     # Without a meeting the line that is missing is said too.
     price = foreseen(folder, "alice")

@@ -203,7 +203,7 @@ def test_a_check_names_attacks_alike_together():
     # One row for both, so that what they share is said once.
     assert "exact-solve," in text
     assert text.count("least-squares") == 1
-    assert "This configuration leaks" in text
+    assert "Labels leak" in text
     assert "condition ∞" in " ".join(text.split())
     assert "epsilon is infinite" in text
 

@@ -21,10 +21,11 @@ from taciturn.results.check import (
 
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
-    LEAKS: "This configuration leaks: the rehearsal recovered labels beyond chance.",
-    AT_RISK: "This configuration is at risk: the rehearsal told more than coins would.",
-    CLEAR: "No attack of ours told anything. That is not a proof of safety.",
+    LEAKS: "Labels leak: the rehearsal recovered them beyond chance.",
+    AT_RISK: "Labels are at risk: the rehearsal told more than coins would.",
+    CLEAR: "Labels: no attack of ours recovered any. That is not a proof of safety.",
 }
+_EXPOSED = "Columns leak: an attack reconstructed columns of Alice's from what Bob receives."
 
 
 def check_blocks(result: CheckResult) -> list[Block]:
@@ -48,9 +49,17 @@ def check_blocks(result: CheckResult) -> list[Block]:
         *([] if result.bob_seat is None else rehearsal_blocks(result.bob_seat)),
         *([] if result.price is None else outlook_blocks(result.price)),
         *_predictions(result),
-        Paragraph(_CLOSING[result.verdict], "strong"),
+        *_closing(result),
         *([] if result.verdict == CLEAR else [Facts(advice)]),
     ]
+
+
+def _closing(result: CheckResult) -> list[Block]:
+    """What follows for labels, and for columns where Bob's side was rehearsed."""
+    words = [_CLOSING[result.verdict]]
+    if result.bob_seat is not None and result.bob_seat.findings.leaks:
+        words.append(_EXPOSED)
+    return [Paragraph(one, "strong") for one in words]
 
 
 def _facts(facts: CheckFacts) -> dict[str, Words]:
