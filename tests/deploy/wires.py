@@ -1,11 +1,14 @@
-"""Two endpoints in one process, with a wire between them that can be cut at any frame."""
+"""Two endpoints in one process, with a wire that can be cut at any frame; and endpoints with hooks."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from taciturn.deploy.link import _DATA, _HEAD
+from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerSilent
 
 _CLOSED = object()
@@ -92,3 +95,69 @@ class LoopEndpoint:
 
     def close(self) -> None:
         """Nothing: the wire is the test's."""
+
+
+def _same(envelope: bytes) -> bytes:
+    return envelope
+
+
+def _nothing() -> None:
+    """Whatever happens."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What is done to what a side sends and receives, beneath its journal.
+
+    Args:
+        sending: What leaves in place of what the side sends.
+        sent: Called when it has left.
+        received: What the side gets in place of what came.
+    """
+
+    sending: Callable[[bytes], bytes] = _same
+    sent: Callable[[], None] = _nothing
+    received: Callable[[bytes], bytes] = _same
+
+
+def changing(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Changes the protocol's frames, and leaves alone what carries them."""
+
+    def changed(envelope: bytes) -> bytes:
+        if envelope[0] != _DATA:
+            return envelope
+        return envelope[: _HEAD.size] + change(envelope[_HEAD.size :])
+
+    return changed
+
+
+@dataclass(frozen=True)
+class HookedChannel:
+    """A channel with hooks."""
+
+    channel: Channel
+    hooks: Hooks
+
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
+        self.channel.send(self.hooks.sending(frame), wait=wait)
+        self.hooks.sent()
+
+    def receive(self, timeout: float) -> bytes:
+        return self.hooks.received(self.channel.receive(timeout))
+
+    def close(self) -> None:
+        self.channel.close()
+
+
+@dataclass(frozen=True)
+class HookedEndpoint:
+    """An endpoint whose channels have hooks."""
+
+    endpoint: Endpoint
+    hooks: Hooks
+
+    def connect(self, timeout: float) -> Channel:
+        return HookedChannel(self.endpoint.connect(timeout), self.hooks)
+
+    def close(self) -> None:
+        self.endpoint.close()
