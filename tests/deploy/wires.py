@@ -1,4 +1,4 @@
-"""Two endpoints in one process, with a wire that can be cut at any frame; and endpoints with hooks."""
+"""Two endpoints in one process on a wire that can be cut at any frame; endpoints with hooks."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Wire:
                     channel.close()
                 raise ConnectionLost("the wire was cut")
 
-    def endpoint(self, *, serves: bool) -> LoopEndpoint:
+    def endpoint(self, *, serves: bool) -> Endpoint:
         return LoopEndpoint(self, serves)
 
     def meet(self, serves: bool, timeout: float) -> LoopChannel:
@@ -161,3 +161,20 @@ class HookedEndpoint:
 
     def close(self) -> None:
         self.endpoint.close()
+
+
+class HookedWire(Wire):
+    """A wire one side of which has hooks.
+
+    Args:
+        serves: Whether that is the side that serves.
+        hooks: What they do.
+    """
+
+    def __init__(self, serves: bool, hooks: Hooks) -> None:
+        super().__init__()
+        self._hooked, self._hooks = serves, hooks
+
+    def endpoint(self, *, serves: bool) -> Endpoint:
+        endpoint = super().endpoint(serves=serves)
+        return HookedEndpoint(endpoint, self._hooks) if serves == self._hooked else endpoint

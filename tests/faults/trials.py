@@ -9,14 +9,21 @@ from typing import Any, Literal
 
 from taciturn.errors import TaciturnError
 
+_OF_A_PEER = ("PeerAbsent", "PeerSilent", "PeerStopped")
 Verdict = Literal["identical", "refused", "wrong"]
 
 
 @dataclass
 class Tally:
-    """The trials of one test by how they ended; its rows stand in docs/two_machines.md."""
+    """The trials of one test by how they ended.
+
+    Args:
+        title: What was done.
+        survived: What is said of those that went on.
+    """
 
     title: str
+    survived: str = "identical"
     counts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     names: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
@@ -30,13 +37,13 @@ class Tally:
             self.failures.append(f"{kind}: {name} {detail}")
 
     def require_none_wrong(self, least: int) -> None:
-        """Prints the table; insists on a number of trials, and that none went wrong."""
+        """Prints the table; insists on so many trials, survivors, and that none went wrong."""
         print(f"\n{self.title}")
-        print(f"{'':24}{'tried':>8}{'identical':>11}{'refused':>9}{'wrong':>7}")
+        print(f"{'':36}{'tried':>8}{self.survived:>11}{'refused':>9}{'wrong':>7}")
         total: Counter[Verdict] = sum(self.counts.values(), Counter())
         for kind, counts in [*self.counts.items(), ("all", total)]:
             row = f"{counts['identical']:>11}{counts['refused']:>9}{counts['wrong']:>7}"
-            print(f"{kind:24}{counts.total():>8}{row}")
+            print(f"{kind:36}{counts.total():>8}{row}")
         print("refused as:", ", ".join(f"{name} {n}" for name, n in sorted(self.names.items())))
         assert not self.failures, "\n".join(self.failures)
         assert total.total() >= least
@@ -59,6 +66,6 @@ def judged(ends: Mapping[str, Any], same: bool | None) -> tuple[Verdict, str]:
         return "wrong", repr(unnamed)
     if not raised:
         return ("identical", "") if same else ("wrong", "another result")
-    # Of two the one that says more than that the other stopped.
-    names = sorted({type(end).__name__ for end in raised}, key=lambda name: name == "PeerStopped")
-    return "refused", names[0]
+    # Of two the one that says more than that the other is not there.
+    names = {type(end).__name__ for end in raised}
+    return "refused", min(names, key=lambda name: (name in _OF_A_PEER, name))
