@@ -54,6 +54,7 @@ class Wire:
         self._lock = threading.Lock()
         self._frames = 0
         self._live: tuple[LoopChannel, LoopChannel] | None = None
+        self._ended = False
         self.links = 0
 
     def passing(self, frame: bytes) -> None:
@@ -67,7 +68,18 @@ class Wire:
     def endpoint(self, *, serves: bool) -> Endpoint:
         return LoopEndpoint(self, serves)
 
+    def end(self) -> None:
+        """One side has ended: whoever waits for it learns that it is not there."""
+        self._ended = True
+        for channel in self._live or ():
+            channel.close()
+        nobody = LoopChannel(self, queue.Queue(), queue.Queue())
+        nobody.close()
+        self._met.put(nobody)
+
     def meet(self, serves: bool, timeout: float) -> LoopChannel:
+        if self._ended:
+            raise PeerAbsent("the other side has ended")
         if serves:
             try:
                 return self._met.get(timeout=timeout)

@@ -13,6 +13,7 @@ from typing import Any
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.ledger_book import ledger_book
 from taciturn.deploy.score_book import score_book
+from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from tests.deploy import studies
 from tests.deploy.several import Company, role_of
@@ -21,9 +22,12 @@ from tests.deploy.sides import (
     NEWTON,
     model_numbers,
     numbers_in_one_process,
+    run_both,
     write_config,
     write_tables,
 )
+from tests.deploy.test_party import record
+from tests.deploy.wires import Wire
 from tests.faults.processes import Work, study, training
 from tests.test_two_machines import free_port
 
@@ -55,6 +59,20 @@ def two_parties(folder: Path, mechanism: str, port: int = 0) -> dict[str, Path]:
         )
         for role in ROLES
     }
+
+
+def train_on(wire: Wire, folder: Path) -> dict[str, Any]:
+    """Both sides in threads, and recorded; nobody waits for one that has ended with an error."""
+
+    def act(party: Party) -> Any:
+        try:
+            return record(folder)(party)
+        except BaseException:
+            wire.end()
+            raise
+
+    ends = run_both(folder, wire, act=act)
+    return {"alice": ends.alice, "bob": ends.bob}
 
 
 def charged_once(alice: Path, bob: Path | None, scores: int) -> bool:

@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
-from tests.deploy.test_party import record
 from tests.deploy.wires import HookedWire, Hooks, changing
 from tests.faults.damage import flipped
-from tests.faults.setups import ROLES, state_of
+from tests.faults.setups import ROLES, state_of, train_on
 from tests.faults.trials import Tally, judged
 from tests.protocol.test_hostile_bytes import Mutator
 
@@ -85,9 +84,9 @@ def test_a_mutated_frame_is_taken_or_refused_by_name(tmp_path, mechanism):
         if trial % 3 == 0:
             mutate = lambda frames: flipped(frames[0], draw)  # noqa: E731
         peer = MutatingPeer(mutate, int(draw.integers(1, 9)), carrier=trial % 3 == 1)
-        ends = run_both(folder, HookedWire(sender == "bob", peer.hooks()), act=record(folder))
+        ends = train_on(HookedWire(sender == "bob", peer.hooks()), folder)
         assert peer.done, f"nothing was mutated: trial {trial}"
-        verdict, name = judged({victim: getattr(ends, victim)}, True)
+        verdict, name = judged({victim: ends[victim]}, True)
         tally.add(f"{mechanism}, at {victim}", verdict, name, f"trial {trial}")
         if trial % 4 == 0:
             honest(folder)

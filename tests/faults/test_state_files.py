@@ -23,14 +23,13 @@ from taciturn.errors import TaciturnError
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.test_party import Pulled, pulled_at, record
 from tests.deploy.test_predict import expected, in_threads, question, trained
+from tests.deploy.wires import Wire
 from tests.faults.damage import DAMAGES, damage
-from tests.faults.setups import ROLES, pair_is_same, state_of
+from tests.faults.setups import ROLES, pair_is_same, state_of, train_on
 from tests.faults.trials import Tally, judged
 
 pytestmark = pytest.mark.slow
 PASSES = 4
-# One side may refuse before it meets the other, which then waits in vain.
-IMPATIENT = {"connect-seconds": 5.0, "answer-seconds": 60.0}
 # Of Bob, an event for each step of a pass: early in the training, and late.
 EARLY, LATE = 6, 5
 
@@ -54,7 +53,7 @@ def stopped(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     write_tables(now, rows=40, alice=3, bob=2)
     for role in ROLES:
         agreed = {**NEWTON, **MECHANISMS[request.param], "passes": PASSES}
-        write_config(now, role, agreement=agreed, state=state_of(role), link=IMPATIENT)
+        write_config(now, role, agreement=agreed, state=state_of(role))
     other = Path(shutil.copytree(now, folder / "other"))
     run_both(other, act=record(other)).records  # noqa: B018 - raises where a side failed
     copies = []
@@ -68,8 +67,7 @@ def stopped(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def resume(folder: Path, scores: int) -> tuple[Any, str]:
     """Runs both sides again, as they are; the verdict, and the name of the error."""
-    ends = run_both(folder, act=record(folder))
-    sides = {"alice": ends.alice, "bob": ends.bob}
+    sides = train_on(Wire(), folder)
     finished = not any(isinstance(end, BaseException) for end in sides.values())
     same = finished and said_once(folder) and pair_is_same(folder, scores)
     return judged(sides, same if finished else None)
