@@ -174,8 +174,18 @@ def nothing_left(sides: Mapping[str, PartyProcess]) -> Iterator[None]:
             side.stop()
 
 
-def run_with_kills(sides: Mapping[str, PartyProcess]) -> dict[str, Any]:
+def run_with_kills(
+    sides: Mapping[str, PartyProcess],
+    *,
+    on_kill: Callable[[], object] = lambda: None,
+    run_again: tuple[type[TaciturnError], ...] = (errors.PeerStopped, errors.TransportError),
+) -> dict[str, Any]:
     """Starts all sides; one that was killed is started again, and so is one that it stopped.
+
+    Args:
+        sides: By their names.
+        on_kill: Called when one was killed, before it is started again.
+        run_again: The errors after which all sides are started once more.
 
     Returns:
         How each ended: what ``PartyProcess.outcome`` says.
@@ -189,17 +199,14 @@ def run_with_kills(sides: Mapping[str, PartyProcess]) -> dict[str, Any]:
             for side in sides.values():
                 if side.over and side.was_killed:
                     side.killed += 1
+                    on_kill()
                     side.start()
                     # Who has ended meanwhile confirms what the other lacks.
                     for other in sides.values():
                         if other.over and not other.was_killed:
                             other.start()
             if all(side.over and not side.was_killed for side in sides.values()):
-                stopped = [
-                    side
-                    for side in sides.values()
-                    if isinstance(side.outcome(), errors.PeerStopped | errors.TransportError)
-                ]
+                stopped = [side for side in sides.values() if isinstance(side.outcome(), run_again)]
                 if not stopped or max(side.starts for side in sides.values()) >= MOST_STARTS:
                     return {name: side.outcome() for name, side in sides.items()}
                 for side in sides.values():

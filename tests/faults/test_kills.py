@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
-from tests.faults.processes import PartyProcess, run_with_kills
+from taciturn.data.ids import RowIds
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.score_book import score_book
+from taciturn.deploy.tagged import tags_of
+from taciturn.errors import TaciturnError
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from tests.deploy.sides import write_tables
+from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
 from tests.faults.trials import Tally, judged
 
@@ -72,3 +83,65 @@ def test_a_side_that_is_killed_while_the_two_meet_ends_alike(tmp_path, role):
         {"alice": [3], "bob": [4]},
     )
     tally.require_none_wrong(len(MEETING))
+
+
+def write_new_rows(folder: Path) -> None:
+    """Rows that were not trained on."""
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    write_tables(scratch, rows=60, alice=3, bob=2)
+    for role in ("alice", "bob"):
+        rows = pl.read_csv(scratch / f"{role}.csv").filter(pl.col("id") >= "p0040")
+        rows.drop("sick", strict=False).write_csv(folder / f"{role}.new.csv")
+
+
+def scores_given(folder: Path) -> int:
+    """How many scores of a new row Bob was given, by Alice's count."""
+    book = score_book(PartyConfig.read(folder / "alice.toml"))
+    assert book is not None
+    ids = RowIds.of(pl.read_csv(folder / "alice.new.csv")["id"])
+    return int(book.counts().codes_of(tags_of(ids, key=book.salt())).max())
+
+
+def scores_are_right(folder: Path, end: dict[str, Any]) -> bool:
+    """Those of the whole model."""
+    ids, scores = end["result"]
+    shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
+    frames = [pl.read_csv(folder / f"{role}.new.csv").sort("id") for role in ("alice", "bob")]
+    wanted = dict(zip(sorted(ids), whole_model(*shares).scores(*frames), strict=True))
+    return max(abs(wanted[row] - score) for row, score in zip(ids, scores, strict=True)) < 2.0**-8
+
+
+@pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
+def test_a_prediction_that_was_charged_stays_charged(tmp_path, mechanism):
+    """Alice is killed at every frame of a prediction; who asks again is charged again."""
+    tally, trained = Tally(TITLE), tmp_path / "trained"
+    trained.mkdir()
+    files = SETUPS[mechanism].files(trained)
+    run_with_kills({name: PartyProcess(file, training) for name, file in files.items()})
+    write_new_rows(trained)
+    charged = []
+    for at in range(4, 31, 2):
+        folder = Path(shutil.copytree(trained, tmp_path / f"{at}"))
+        sides = {
+            name: PartyProcess(folder / file.name, prediction, [at] * (name == "alice"))
+            for name, file in files.items()
+        }
+        given = list[int]()
+        ends = run_with_kills(
+            sides,
+            on_kill=lambda: given.append(scores_given(folder)),  # noqa: B023
+            # Predictions are not resumed: a side that waits for the one that was killed ends too.
+            run_again=(TaciturnError,),
+        )
+        if not given:
+            # It has fewer frames.
+            break
+        finished = not any(isinstance(end, BaseException) for end in ends.values())
+        kept = scores_given(folder) in (given[0] + 1, max(1, given[0]))
+        same = finished and kept and scores_are_right(folder, ends["bob"])
+        verdict, name = judged(ends, same if finished else None)
+        charged.append(given[0])
+        tally.add(f"{mechanism}, {given[0]} charged", verdict, name, f"{at} {ends}")
+    tally.require_none_wrong(5)
+    assert {0, 1} <= set(charged), "it was killed before the charge, and after it"

@@ -24,7 +24,7 @@ from tests.faults.trials import Tally, judged
 from tests.protocol.test_hostile_bytes import Mutator
 
 pytestmark = pytest.mark.slow
-TRIALS = 18
+TRIALS = 24
 # A side that waits for the rest of a mutated frame ends soon.
 IMPATIENT = {"connect-seconds": 5.0, "answer-seconds": 8.0}
 AGREED: dict[str, dict[str, Any]] = {

@@ -30,8 +30,8 @@ from tests.faults.trials import Tally, judged
 
 pytestmark = pytest.mark.slow
 PASSES = 4
-# Of Bob, an event for each step of a pass: early in the training, and late.
-EARLY, LATE = 6, 5
+# Bob's events from a start to a stop: one early in the training, and one later.
+STOPS = {"sealed": (6, 5), "mutual": (4, 3)}
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,10 @@ def stopped(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     other = Path(shutil.copytree(now, folder / "other"))
     run_both(other, act=record(other)).records  # noqa: B018 - raises where a side failed
     copies = []
-    for name, event in (("early", EARLY), ("late", LATE)):
+    for name, event in zip(("early", "late"), STOPS[request.param], strict=True):
         ends = run_both(now, act=record(now), watch=pulled_at("bob", event))
         assert isinstance(ends.bob, Pulled)
+        assert not [*now.glob("*.model.json")]
         copies.append(Path(shutil.copytree(now, folder / name)))
     yield Stopped(*copies, other, scores)
     shutil.rmtree(folder)

@@ -37,7 +37,7 @@ class Tally:
             self.failures.append(f"{kind}: {name} {detail}")
 
     def require_none_wrong(self, least: int) -> None:
-        """Prints the table; insists on so many trials, survivors, and that none went wrong."""
+        """Prints the table; insists on so many trials, and that none went wrong."""
         print(f"\n{self.title}")
         print(f"{'':36}{'tried':>8}{self.survived:>11}{'refused':>9}{'wrong':>7}")
         total: Counter[Verdict] = sum(self.counts.values(), Counter())
@@ -47,7 +47,6 @@ class Tally:
         print("refused as:", ", ".join(f"{name} {n}" for name, n in sorted(self.names.items())))
         assert not self.failures, "\n".join(self.failures)
         assert total.total() >= least
-        assert total["identical"] > 0
 
 
 def judged(ends: Mapping[str, Any], same: bool | None) -> tuple[Verdict, str]:
