@@ -15,6 +15,7 @@ from taciturn.deploy.ledger_book import ledger_book
 from taciturn.deploy.score_book import score_book
 from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
 from tests.deploy import studies
 from tests.deploy.several import Company, role_of
 from tests.deploy.sides import (
@@ -61,7 +62,7 @@ def two_parties(folder: Path, mechanism: str, port: int = 0) -> dict[str, Path]:
     }
 
 
-def train_on(wire: Wire, folder: Path) -> dict[str, Any]:
+def train_on(wire: Wire, folder: Path, watch: dict[str, Callbacks] | None = None) -> dict[str, Any]:
     """Both sides in threads, and recorded; nobody waits for one that has ended with an error."""
 
     def act(party: Party) -> Any:
@@ -71,7 +72,7 @@ def train_on(wire: Wire, folder: Path) -> dict[str, Any]:
             wire.end()
             raise
 
-    ends = run_both(folder, wire, act=act)
+    ends = run_both(folder, wire, act=act, watch=watch)
     return {"alice": ends.alice, "bob": ends.bob}
 
 

@@ -109,7 +109,8 @@ def scores_are_right(folder: Path, end: dict[str, Any]) -> bool:
     shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
     frames = [pl.read_csv(folder / f"{role}.new.csv").sort("id") for role in ("alice", "bob")]
     wanted = dict(zip(sorted(ids), whole_model(*shares).scores(*frames), strict=True))
-    return max(abs(wanted[row] - score) for row, score in zip(ids, scores, strict=True)) < 2.0**-8
+    errors = [abs(wanted[row] - score) for row, score in zip(ids, scores, strict=True)]
+    return float(max(errors)) < 2.0**-8
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
