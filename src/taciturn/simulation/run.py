@@ -266,9 +266,7 @@ class _Batches:
             self.rows.append(everyone if event.rows is None else event.rows)
             # An empty batch has no loss, so that losses are kept by epoch.
             if len(event.scores):
-                loss = training_loss(
-                    event.scores, event.of_batch(self._labels), self._class_weight
-                )
+                loss = training_loss(event.scores, event.of_batch(self._labels), self._class_weight)
                 self._losses.setdefault(self._epoch(event), []).append(loss)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
