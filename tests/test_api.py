@@ -494,9 +494,10 @@ def test_there_is_no_bound_on_noisy_weights(name):
     [
         {},
         {"alice_columns": "half"},
+        # The only one with empty batches, which learn nothing.
+        {"batch_size": 1, "epochs": 1, "learning_rate": 0.01, "epsilon": 0.1},
         {"alice_columns": 1, "intercept": True},
         {"alice_columns": "half", "l2": 0.1, "schedule": "inverse-sqrt", "decay": 0.1},
-        {"batch_size": 1, "epochs": 1, "learning_rate": 0.01, "epsilon": 0.1},
     ],
     ids=str,
 )
@@ -504,6 +505,9 @@ def test_hybrid_gives_the_centralised_weights_of_its_true_batches(options):
     record = taciturn.train(**{**SMALL, "mechanism": "hybrid", **options}).to_dict()
     assert record["max_weight_difference"] < record["weight_bound"]
     assert record["max_weight_difference"] < 2e-5
+    batches = record["hidden_batches"]
+    assert (batches["empty_batches"] > 0) == ("batch_size" in options)
+    assert batches["mean_batch"] == pytest.approx(batches["expected_batch"], rel=0.2)
 
 
 def test_with_next_to_no_noise_add_gives_the_centralised_weights():

@@ -271,3 +271,33 @@ def test_what_the_design_names_is_defined():
     assert len(symbols(DESIGN)) > 30
     assert [symbol for symbol in symbols(DESIGN) if not is_defined(symbol, paths)] == []
     assert not is_defined("simulation.run.imitate", paths)
+
+
+# Tests that the reader of a how-to writes, in a package of their own.
+OF_THE_READER = {"tests/test_one_bit.py", "tests/test_mean_residue.py"}
+CITED_FILE = re.compile(r"\btests/[\w/]+\.py")
+CITED_TEST = re.compile(r"\btest_\w+")
+COLLECTED = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
+
+
+def test_every_test_that_a_page_cites_exists_and_is_collected():
+    """By path, by path::name or by name alone; a file of tests has some."""
+    tests = {
+        str(file.relative_to(ROOT)): COLLECTED.findall(file.read_text(encoding="utf-8"))
+        for file in ROOT.glob("tests/**/test_*.py")
+    }
+    known = {name for names in tests.values() for name in names}
+    known |= {Path(file).stem for file, names in tests.items() if names}
+    cited = 0
+    for page in DOCUMENTS:
+        text = page.read_text(encoding="utf-8")
+        paths = set(CITED_FILE.findall(text)) - OF_THE_READER
+        assert [path for path in paths if not (ROOT / path).is_file()] == [], page
+        cited += len(paths)
+        for reader in OF_THE_READER:
+            text = text.replace(reader, "")
+        named = set(CITED_TEST.findall(text)) - set(COLLECTED.findall(text))
+        assert sorted(named - known) == [], page
+        for path, name in re.findall(r"\b(tests/[\w/]+\.py)::(test_\w+)", text):
+            assert name in tests[path], f"{page}: {path}::{name}"
+    assert cited > 25

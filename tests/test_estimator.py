@@ -91,7 +91,7 @@ def centralised(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
     labels, batches = (y == model.classes_[1]).astype(np.int8), []
 
     def note(event):
-        if isinstance(event, Progress):
+        if isinstance(event, Progress) and event.rows is not None:
             batches.append(event.rows)
 
     simulate(model._settings(labels), model._raw(X, labels), observe=note)

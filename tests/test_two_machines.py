@@ -337,7 +337,7 @@ def centralised(folder: Path) -> np.ndarray[Any, np.dtype[np.float64]]:
     batches: list[IndexArray] = []
 
     def note(event: Event) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, Progress) and event.rows is not None:
             batches.append(event.rows)
 
     in_one_process(folder, note)

@@ -23,7 +23,7 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
     batches: dict[int, IndexArray] = {}
 
     def note(event: Event) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, Progress) and event.rows is not None:
             batches[event.done - 1] = event.rows
 
     outcome = simulate(settings, load_raw(settings), keep=True, observe=note)

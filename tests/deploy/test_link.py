@@ -107,6 +107,15 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     again.close()
 
 
+def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
+    """The peer has frame 1; this side makes it anew before it knows, and it is another one."""
+    wire = Wire()
+    alice = link(wire, serves=False, nonce=A, past=Past(Meta({}, b"", A), peer=B))
+    bob = link(wire, serves=True, nonce=B, past=Past(Meta({}, b"", B), peer=A, received=[b"one"]))
+    ends = both(lambda: alice.send(b"one, encrypted anew"), bob.connect)
+    assert isinstance(ends[0], StateError)
+
+
 def test_a_checkpoint_keeps_what_is_not_confirmed(tmp_path):
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     journal.begin(Meta({"role": "alice"}, b"c", A))

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,8 @@ from sklearn.metrics import roc_auc_score
 
 from taciturn.crypto.signatures import KeyIdentity
 from taciturn.data.normalisation import Normalisation
-from taciturn.deploy import train as train_module
 from taciturn.deploy.align import AligningParty
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.identity import identity_of
 from taciturn.deploy.link import BROKEN
 from taciturn.deploy.predict import Predictor, Question
 from taciturn.deploy.train import Party
@@ -41,9 +40,15 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.model.onnx import whole_to_onnx
-from taciturn.protocol.codec import kind_of
+from taciturn.protocol.codec import decode, encode, kind_of
 from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import Endorsement, Endorsements, Introduction, Roster
+from taciturn.protocol.messages import (
+    Endorsement,
+    Endorsements,
+    Introduction,
+    PublicBytes,
+    Roster,
+)
 from taciturn.rng import KeyedEntropy
 from tests.deploy.several import (
     Act,
@@ -59,6 +64,7 @@ from tests.deploy.several import (
 )
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_party import record
+from tests.deploy.wires import HookedEndpoint, Hooks, changing
 from tests.seldom import seldom
 from tests.system import needs_namespaces
 from tests.waiting import HANG, wait_until
@@ -508,42 +514,41 @@ def test_an_alice_with_another_certificate_is_named(tmp_path, authority):
 
 
 @contextmanager
-def another_agreement(star: Company) -> Iterator[None]:
+def another_agreement(star: Company) -> Iterator[Act]:
     star.write("alice-2", agreement={"passes": 5})
-    yield
+    yield training()
     star.write("alice-2")
 
 
 @contextmanager
-def another_list(star: Company) -> Iterator[None]:
+def another_list(star: Company) -> Iterator[Act]:
     """One row is another one's."""
     table = star.place("alice-2") / "alice.csv"
     text = table.read_text()
     table.write_text(text.replace("p0007,", "q0007,"))
-    yield
+    yield training()
     table.write_text(text)
 
 
-class Forger:
-    """Shows the agreed key, and signs with another one."""
-
-    def __init__(self, identity: KeyIdentity) -> None:
-        self.name, self.public_key = identity.name, identity.public_key
-        self._other = KeyIdentity.simulated(identity.name, KeyedEntropy.from_seed(1))
-
-    def sign(self, data: bytes) -> bytes:
-        return self._other.sign(data)
-
-
 @contextmanager
-def forged_signature(star: Company) -> Iterator[None]:
-    def identity(config: PartyConfig) -> Any:
-        own = identity_of(config)
-        return Forger(own) if own is not None and own.name == "alice-2" else own
+def forged_signature(star: Company) -> Iterator[Act]:
+    """alice-2 has her key and certificate, and signs the roster with another key."""
+    forged = list[bytes]()
+    other = KeyIdentity.simulated("alice-2", KeyedEntropy.from_seed(1))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_module, "identity_of", identity)
-        yield
+    def change(frame: bytes) -> bytes:
+        message = decode(frame)
+        if not isinstance(message, Endorsement):
+            return frame
+        forged.append(frame)
+        return encode(replace(message, signature=PublicBytes(other.sign(b"the roster"))))
+
+    def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
+        assert not isinstance(way, Mapping)
+        return training()(config, HookedEndpoint(way, Hooks(sending=changing(change))), calls)
+
+    yield act
+    assert forged, "no signature was forged"
 
 
 @pytest.mark.sampled(1)
@@ -559,8 +564,8 @@ def test_an_alice_who_is_not_set_up_alike_is_named_before_anything_is_released(
     tmp_path, fault, words
 ):
     star = company(tmp_path)
-    with fault(star):
-        ends = star.run()
+    with fault(star) as act:
+        ends = star.run(alice_2=act)
         require_named(ends, AgreementError, words)
         assert isinstance(ends["alice-2"], TaciturnError)
     assert not list(tmp_path.glob("*/*.model.json"))

@@ -1,11 +1,14 @@
-"""Two endpoints in one process, with a wire between them that can be cut at any frame."""
+"""Two endpoints in one process on a wire that can be cut at any frame; endpoints with hooks."""
 
 from __future__ import annotations
 
 import queue
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from taciturn.deploy.link import _DATA, _HEAD
+from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerSilent
 
 _CLOSED = object()
@@ -51,6 +54,7 @@ class Wire:
         self._lock = threading.Lock()
         self._frames = 0
         self._live: tuple[LoopChannel, LoopChannel] | None = None
+        self._ended = False
         self.links = 0
 
     def passing(self, frame: bytes) -> None:
@@ -61,10 +65,21 @@ class Wire:
                     channel.close()
                 raise ConnectionLost("the wire was cut")
 
-    def endpoint(self, *, serves: bool) -> LoopEndpoint:
+    def endpoint(self, *, serves: bool) -> Endpoint:
         return LoopEndpoint(self, serves)
 
+    def end(self) -> None:
+        """One side has ended: whoever waits for it learns that it is not there."""
+        self._ended = True
+        for channel in self._live or ():
+            channel.close()
+        nobody = LoopChannel(self, queue.Queue(), queue.Queue())
+        nobody.close()
+        self._met.put(nobody)
+
     def meet(self, serves: bool, timeout: float) -> LoopChannel:
+        if self._ended:
+            raise PeerAbsent("the other side has ended")
         if serves:
             try:
                 return self._met.get(timeout=timeout)
@@ -92,3 +107,86 @@ class LoopEndpoint:
 
     def close(self) -> None:
         """Nothing: the wire is the test's."""
+
+
+def _same(envelope: bytes) -> bytes:
+    return envelope
+
+
+def _nothing() -> None:
+    """Whatever happens."""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What is done to what a side sends and receives, beneath its journal.
+
+    Args:
+        sending: What leaves in place of what the side sends.
+        sent: Called when it has left.
+        received: What the side gets in place of what came.
+    """
+
+    sending: Callable[[bytes], bytes] = _same
+    sent: Callable[[], None] = _nothing
+    received: Callable[[bytes], bytes] = _same
+
+
+def changing(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """Changes the protocol's frames, and leaves alone what carries them."""
+
+    def changed(envelope: bytes) -> bytes:
+        if envelope[0] != _DATA:
+            return envelope
+        return envelope[: _HEAD.size] + change(envelope[_HEAD.size :])
+
+    return changed
+
+
+@dataclass(frozen=True)
+class HookedChannel:
+    """A channel with hooks."""
+
+    channel: Channel
+    hooks: Hooks
+
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
+        self.channel.send(self.hooks.sending(frame), wait=wait)
+        self.hooks.sent()
+
+    def receive(self, timeout: float) -> bytes:
+        return self.hooks.received(self.channel.receive(timeout))
+
+    def close(self) -> None:
+        self.channel.close()
+
+
+@dataclass(frozen=True)
+class HookedEndpoint:
+    """An endpoint whose channels have hooks."""
+
+    endpoint: Endpoint
+    hooks: Hooks
+
+    def connect(self, timeout: float) -> Channel:
+        return HookedChannel(self.endpoint.connect(timeout), self.hooks)
+
+    def close(self) -> None:
+        self.endpoint.close()
+
+
+class HookedWire(Wire):
+    """A wire one side of which has hooks.
+
+    Args:
+        serves: Whether that is the side that serves.
+        hooks: What they do.
+    """
+
+    def __init__(self, serves: bool, hooks: Hooks) -> None:
+        super().__init__()
+        self._hooked, self._hooks = serves, hooks
+
+    def endpoint(self, *, serves: bool) -> Endpoint:
+        endpoint = super().endpoint(serves=serves)
+        return HookedEndpoint(endpoint, self._hooks) if serves == self._hooked else endpoint

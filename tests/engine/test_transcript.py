@@ -383,3 +383,23 @@ def test_a_file_that_outgrows_its_limit_is_named_and_removed(tmp_path):
     )
     assert done.stderr.strip() == str(OutputError.exit_code)
     assert content(tmp_path) == []
+
+
+@pytest.mark.skipif(not _DEV_FULL.exists(), reason="there is no /dev/full on this system")
+@pytest.mark.parametrize("size", [4, 1 << 20], ids=["in the buffer", "beyond it"])
+def test_what_is_kept_outlives_a_full_disk(tmp_path, size):
+    path = tmp_path / "run.transcript"
+    recording = TranscriptFile(path, {}, keep=True)
+    at = recording.position()
+    recording._stream.close()
+    recording._stream = _DEV_FULL.open("wb")
+
+    def record() -> None:
+        recording("alice", bytes(size))
+        recording.position()
+
+    with pytest.raises(OutputError):
+        record()
+    with TranscriptFile(path, {}, at=at) as resumed:
+        resumed("bob", b"another")
+    assert Transcript.load(path).records == (("bob", b"another"),)

@@ -222,7 +222,7 @@ class Talk:
     @property
     def batches(self) -> list[IndexArray]:
         """The true batch of each iteration, as Bob reports it."""
-        return [step.rows for step in self.seen(Progress)]
+        return [step.rows for step in self.seen(Progress) if step.rows is not None]
 
 
 def talk(

@@ -286,7 +286,7 @@ def test_bob_reports_his_progress_with_the_rows():
     steps = talk(tables, agreed).seen(Progress)
     assert [(step.done, step.total) for step in steps] == [(at, 10) for at in range(1, 11)]
     batches = [batch.rows.tolist() for batch in plan_of(tables, agreed)]
-    assert [step.rows.tolist() for step in steps] == batches
+    assert [step.rows.tolist() for step in steps if step.rows is not None] == batches
 
 
 def test_the_ledger_is_charged_before_residues_are_sent():

@@ -171,7 +171,7 @@ def test_bob_reports_his_progress():
     steps = [event for event in seen if isinstance(event, Progress)]
     assert steps == [Progress(done, 10) for done in range(1, 11)]
     batches = [batch.rows.tolist() for batch in plan_of(tables, agreed)]
-    assert [step.rows.tolist() for step in steps] == batches
+    assert [step.rows.tolist() for step in steps if step.rows is not None] == batches
 
 
 # --- who says what ----------------------------------------------------------------------------

@@ -239,6 +239,8 @@ class Link:
         self._channel: Channel | None = None
         self._unconfirmed = with_pending(past)
         self._sent, self._received = past.counts
+        # What a program makes before the peer is there has a number and has not left.
+        self._left = self._sent
         self.traffic = Traffic()
 
     @property
@@ -338,7 +340,7 @@ class Link:
             self._live()  # opening a link sends what the peer lacks, this frame included
             return
         try:
-            self._channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
+            self._say(self._channel, number, frame)
         except ConnectionLost:
             # A peer that aborts closes its end; its reason may have arrived before that.
             self._hear_last_words(self._channel)
@@ -542,7 +544,11 @@ class Link:
             raise _stopped(theirs)
         self._accept(theirs)
         for number, frame in list(self._unconfirmed.items()):
-            channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
+            self._say(channel, number, frame)
+
+    def _say(self, channel: Channel, number: int, frame: bytes) -> None:
+        self._left = max(self._left, number)
+        channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
 
     def _accept(self, opening: bytes) -> None:
         if len(opening) != _OPENING.size or opening[0] != _OPEN:
@@ -586,10 +592,12 @@ class Link:
             )
 
     def _peer_has(self, received: int) -> None:
-        if received > self._sent:
+        # A frame is in the journal before it leaves: one that was not there when this process
+        # began, and has not left since, is another than the peer has.
+        if received > self._left:
             raise StateError(
                 f"the peer has received {received} frames, and this side's state knows of "
-                f"{self._sent}: the state is an old copy",
+                f"{self._left}: the state is an old copy",
                 hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)

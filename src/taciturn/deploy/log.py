@@ -141,10 +141,14 @@ class Figures:
             )
 
     def _note_loss(self, event: Progress) -> None:
-        if self._labels is None or not len(event.scores):
+        if self._labels is None:
             return
-        truth = event.of_batch(self._labels.values)
-        self._losses.append(training_loss(event.scores, truth, self._class_weight))
+        # An empty hidden batch has no loss; it may be the last of an epoch.
+        if len(event.scores):
+            truth = event.of_batch(self._labels.values)
+            self._losses.append(training_loss(event.scores, truth, self._class_weight))
+        if not self._losses:
+            return
         self.figures["loss_recent"] = float(np.mean(self._losses))
         if event.done % self._per_epoch == 0:
             self._point(event.done)["train_loss"] = self.figures["loss_recent"]

@@ -733,9 +733,6 @@ class _Training:
 
     def run(self) -> Ended:
         """Trains and writes the model; what depends on labels is left for later."""
-        if self.resume is not None:
-            # A checkpoint of a version that did not count.
-            self.account.charge()
         config, state, recording = self.party.config, self.party.config.state, self.recording
         scratch = self.kept.scratch
         program = self.party.program(self.coins, self.bob, self.resume, scratch)
@@ -743,6 +740,9 @@ class _Training:
         quiet = np.errstate(over="ignore", invalid="ignore")
         # On one thread the same numbers come out on every machine and in every run.
         with recording or nullcontext(), quiet, one_thread():
+            if self.resume is not None:
+                # A checkpoint of a version that did not count.
+                self.account.charge()
             result = self.meeting.run(
                 program,
                 observe=self._observe,

@@ -192,7 +192,10 @@ class TranscriptFile:
 
     def position(self) -> Header:
         """How far the file has come, as JSON: from here a later writer can resume it."""
-        self._stream.flush()
+        try:
+            self._stream.flush()
+        except OSError as problem:
+            raise self._unwritable(problem) from None
         return {"records": self._records, "link": self._link.hex(), "offset": self._stream.tell()}
 
     def __call__(self, sender: Role, frame: bytes, link: int = 0) -> None:
@@ -238,7 +241,7 @@ class TranscriptFile:
 
     def _abandon(self) -> None:
         if self._keep:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, AttributeError):
                 self._stream.close()
         else:
             self._discard()
@@ -250,7 +253,8 @@ class TranscriptFile:
             self._partial.unlink(missing_ok=True)
 
     def _unwritable(self, problem: OSError) -> OutputError:
-        self._discard()
+        # Once there is room, a run that is kept resumes with what was written so far.
+        self._abandon()
         return OutputError(
             f"the transcript cannot be written: {problem.strerror}",
             where=str(self._path),

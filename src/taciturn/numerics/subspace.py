@@ -317,13 +317,14 @@ class SubspaceSolver:
         self._crossed = crossed
         # The products in pairs of the combinations' weights, less those of their scores over 4n.
         weights = self._basis @ crossed[:, count]
-        # A combination of nothing is given a penalty, so that its coefficient stays zero.
-        if weights[count] == 0.0:
-            weights[count] = 1.0
-        elif self._unwhitened is None:
+        empty = weights[count] == 0.0
+        if self._unwhitened is None:
             weights[count] -= 1.0
         else:
             weights *= self._unwhitened
+        # A combination of nothing is given a penalty, so that its coefficient stays zero. Chosen
+        # without a branch: whether there is one depends on scores.
+        weights[count] = np.where(empty, 1.0, weights[count])
         self._excess = _bordered(self._excess, weights)
         self._quadratic = _definite(self._excess)
         self._cross_bound = np.vstack([self._cross_bound, bound / (4.0 * self._rows)])

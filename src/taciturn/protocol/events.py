@@ -13,10 +13,6 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.state import TrainingState
 
 
-def _no_rows() -> IndexArray:
-    return np.empty(0, dtype=np.int64)
-
-
 def _no_scores() -> FloatArray:
     return np.empty(0)
 
@@ -46,17 +42,18 @@ class Progress(Advance):
     """Bob has finished ``done`` of ``total`` iterations.
 
     ``rows`` are the last one's true batch, and ``scores`` what they scored before its step. In
-    newton, where a batch is the whole table, no rows are named, and scores are those after it.
+    newton, where a batch is the whole table, rows are None, and scores are those after it. Only a
+    hidden batch may be empty.
     """
 
     work: ClassVar[str] = "training"
 
-    rows: IndexArray = field(repr=False, compare=False, default_factory=_no_rows)
+    rows: IndexArray | None = field(repr=False, compare=False, default=None)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
 
     def of_batch(self, labels: LabelArray) -> LabelArray:
         """The labels of the rows that were scored, of those of all."""
-        return labels[self.rows] if len(self.rows) else labels
+        return labels if self.rows is None else labels[self.rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -264,35 +264,39 @@ class _Batches:
         self._observe, self._labels, self._class_weight = observe, labels, class_weight
         self._per_epoch = per_epoch
         self.rows: list[IndexArray] = []
-        self._losses: list[float] = []
+        self._losses: dict[int, list[float]] = {}
         self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
-            whole = not len(event.rows)
-            self.rows.append(np.arange(len(self._labels)) if whole else event.rows)
+            everyone = np.arange(len(self._labels))
+            self.rows.append(everyone if event.rows is None else event.rows)
+            # An empty batch has no loss, so that losses are kept by epoch.
             if len(event.scores):
-                truth = event.of_batch(self._labels)
-                self._losses.append(training_loss(event.scores, truth, self._class_weight))
+                loss = training_loss(event.scores, event.of_batch(self._labels), self._class_weight)
+                self._losses.setdefault(self._epoch(event), []).append(loss)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
             self._observe(self._step(event, self.meter))
 
     def _step(self, event: Progress, meter: _Meter) -> SimulatedStep:
-        whole = len(event.scores) and event.done % self._per_epoch == 0
+        losses = self._losses.get(self._epoch(event))
+        ended = event.done % self._per_epoch == 0
         return SimulatedStep(
             event.done,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
             frames_to_alice=meter.frames["bob"],
             frames_to_bob=meter.frames["alice"],
-            train_loss=fmean(self._losses[-self._per_epoch :]) if whole else None,
+            train_loss=fmean(losses) if losses and ended else None,
         )
+
+    def _epoch(self, event: Progress) -> int:
+        return (event.done - 1) // self._per_epoch
 
     def losses(self) -> list[float]:
         """The mean loss of each epoch, of its batches as they were met."""
-        starts = range(0, len(self._losses), self._per_epoch)
-        return [fmean(self._losses[start : start + self._per_epoch]) for start in starts]
+        return [fmean(losses) for losses in self._losses.values()]
 
 
 class _Meter:

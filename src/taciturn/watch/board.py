@@ -309,7 +309,7 @@ class BobBoard(Board):
         super().observe(event)
         if self._about.side == "both" and isinstance(event, Progress):
             # A pass of newton has all rows, and names none.
-            unit = "iteration" if len(event.rows) else "pass"
+            unit = "pass" if event.rows is None else "iteration"
             if unit != self._about.unit:
                 self._about = replace(self._about, unit=unit)
         elif isinstance(event, SimulatedStep):

@@ -1,0 +1,154 @@
+"""Small tables and files of parties that the fault suite disturbs, and what undisturbed ones give.
+
+Certificates, ports and checkpoints are real, and so is the encryption; tables are small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.ledger_book import ledger_book
+from taciturn.deploy.score_book import score_book
+from taciturn.deploy.train import Party
+from taciturn.deploy.transport.certs import make_certificates
+from taciturn.engine.callbacks import Callbacks
+from tests.deploy import studies
+from tests.deploy.several import Company, role_of
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    model_numbers,
+    numbers_in_one_process,
+    run_both,
+    write_config,
+    write_tables,
+)
+from tests.deploy.test_party import record
+from tests.deploy.wires import Wire
+from tests.faults.processes import Work, study, training
+from tests.test_two_machines import free_port
+
+ROLES = ("alice", "bob")
+LINK: dict[str, Any] = {"connect-seconds": 60.0, "answer-seconds": 60.0, "dead-seconds": 5.0}
+STATE: dict[str, Any] = {"every-iterations": 1, "key": "state.key"}
+
+
+def link_of(role: str, port: int) -> dict[str, Any]:
+    """The way between two on this machine."""
+    address = f"127.0.0.1:{port}"
+    return {**LINK, **({"listen": address} if role == "bob" else {"connect": address})}
+
+
+def state_of(role: str) -> dict[str, Any]:
+    """A checkpoint after each pass; the key lies beside it, so that other processes find it."""
+    return {**STATE, "key": f"{role}.state.key"}
+
+
+def two_parties(folder: Path, mechanism: str, port: int = 0) -> dict[str, Path]:
+    """Two parties about to train; their files."""
+    write_tables(folder, rows=40, alice=3, bob=2)
+    make_certificates(folder / "certs", list(ROLES))
+    port = port or free_port()
+    agreed = {**NEWTON, "passes": 2, **MECHANISMS[mechanism]}
+    return {
+        role: write_config(
+            folder, role, agreement=agreed, link=link_of(role, port), state=state_of(role)
+        )
+        for role in ROLES
+    }
+
+
+def train_on(wire: Wire, folder: Path, watch: dict[str, Callbacks] | None = None) -> dict[str, Any]:
+    """Both sides in threads, and recorded; nobody waits for one that has ended with an error."""
+
+    def act(party: Party) -> Any:
+        try:
+            return record(folder)(party)
+        except BaseException:
+            wire.end()
+            raise
+
+    ends = run_both(folder, wire, act=act, watch=watch)
+    return {"alice": ends.alice, "bob": ends.bob}
+
+
+def charged_once(alice: Path, bob: Path | None, scores: int) -> bool:
+    """Whether the budgets count one training: the scores of a row, and what labels pay."""
+    given = score_book(PartyConfig.read(alice))
+    paid = None if bob is None else ledger_book(PartyConfig.read(bob))
+    assert given is not None
+    return given.most_given() == scores and (paid is None or paid.trainings == 1)
+
+
+def pair_is_same(folder: Path, scores: int) -> bool:
+    """Bit for bit what one process makes of the randomness of both, charged once."""
+    once = charged_once(folder / "alice.toml", folder / "bob.toml", scores)
+    return once and model_numbers(folder) == numbers_in_one_process(folder)[0]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A kind of session, to be disturbed.
+
+    Args:
+        files: Writes the files of all sides into a folder.
+        work: What the sides do.
+        same: Whether the folder holds what an undisturbed session leaves.
+    """
+
+    files: Callable[[Path], dict[str, Path]]
+    work: Work
+    same: Callable[[Path], bool]
+
+
+def _three_parties(folder: Path) -> dict[str, Path]:
+    star = Company(folder, agreement={"passes": 2}, sections={"link": LINK, "state": STATE})
+    star.write_tables(40, columns=3)
+    star.write("bob", link={"listen": f"127.0.0.1:{star.port}"})
+    return {name: star.place(name) / f"{role_of(name)}.toml" for name in star.all}
+
+
+def _three_are_same(folder: Path) -> bool:
+    star = object.__new__(Company)
+    star.folder, star.names = folder, ("alice-1", "alice-2")
+    alices = [star.place(name) / "alice.toml" for name in star.names]
+    once = [charged_once(file, None, 2) for file in alices]
+    return all(once) and star.model_numbers() == star.in_one_process()[0]
+
+
+def _study(folder: Path) -> dict[str, Path]:
+    port = free_port()
+    make_certificates(folder / "certs", list(ROLES))
+    links = {role: link_of(role, port) for role in ROLES}
+    states = {role: state_of(role) for role in ROLES}
+    text = "folds = 2\nl2 = [0.001]\n"
+    studies.write_study(folder, text, rows=40, agreement={"passes": 2}, link=links, state=states)
+    return {role: folder / f"{role}.toml" for role in ROLES}
+
+
+def _study_is_same(folder: Path) -> bool:
+    models = studies.in_one_process(folder)
+    return len(models) > 0 and all(
+        studies.numbers(studies.written(folder, role, number)) == model
+        for (role, number), model in models.items()
+    )
+
+
+SETUPS: dict[str, Setup] = {
+    "sealed": Setup(
+        lambda folder: two_parties(folder, "sealed"),
+        training,
+        lambda folder: pair_is_same(folder, 2),
+    ),
+    "mutual": Setup(
+        lambda folder: two_parties(folder, "mutual"),
+        training,
+        lambda folder: pair_is_same(folder, 1),
+    ),
+    "three parties": Setup(_three_parties, training, _three_are_same),
+    "a study": Setup(_study, study, _study_is_same),
+}

@@ -1,0 +1,94 @@
+"""A peer with a valid certificate that sends mutated frames: taken or refused by name, no more.
+
+What is inside a ciphertext of the right form is the peer's own affair (docs/deviating.md): a side
+that goes on has not done wrong. It may end with a named error, or with a model; it may not
+crash, hang, or be unable to begin anew with an honest peer.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.deploy.wires import HookedWire, Hooks, changing
+from tests.faults.damage import flipped
+from tests.faults.setups import ROLES, state_of, train_on
+from tests.faults.trials import Tally, judged
+from tests.protocol.test_hostile_bytes import Mutator
+
+pytestmark = pytest.mark.slow
+TRIALS = 24
+# A side that waits for the rest of a mutated frame ends soon.
+IMPATIENT = {"connect-seconds": 5.0, "answer-seconds": 8.0}
+AGREED: dict[str, dict[str, Any]] = {
+    "sealed": {**NEWTON, "passes": 2, **MECHANISMS["sealed"]},
+    "mutual": {**NEWTON, "passes": 2, **MECHANISMS["mutual"]},
+    "none": {"epochs": 1, **MECHANISMS["none"]},
+}
+
+
+@dataclass
+class MutatingPeer:
+    """Mutates one frame that a side sends: the protocol's, or what carries it.
+
+    Args:
+        mutate: Makes another frame of those so far.
+        at: Which one is mutated.
+        carrier: Whether what carries the protocol's frames is mutated too.
+    """
+
+    mutate: Callable[[list[bytes]], bytes]
+    at: int
+    carrier: bool
+    seen: list[bytes] = field(default_factory=list)
+    done: bool = False
+
+    def hooks(self) -> Hooks:
+        return Hooks(sending=self._changed if self.carrier else changing(self._changed))
+
+    def _changed(self, frame: bytes) -> bytes:
+        self.seen.append(frame)
+        while len(self.seen) == self.at and not self.done:
+            mutated = self.mutate(self.seen[-1:] * 8 + self.seen)
+            if mutated and mutated != frame:
+                self.done = True
+                return mutated
+        return frame
+
+
+def honest(folder: Path) -> None:
+    """Both sides begin anew, and train."""
+    run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+
+
+@pytest.mark.parametrize("mechanism", AGREED)
+def test_a_mutated_frame_is_taken_or_refused_by_name(tmp_path, mechanism):
+    tally, draw = Tally("mutated frames, at a party", "taken"), np.random.default_rng(33)
+    start = tmp_path / "start"
+    start.mkdir()
+    write_tables(start, rows=40, alice=3, bob=2)
+    for role in ROLES:
+        agreed = AGREED[mechanism]
+        write_config(start, role, agreement=agreed, state=state_of(role), link=IMPATIENT)
+    for trial in range(TRIALS):
+        folder = Path(shutil.copytree(start, tmp_path / f"{trial}"))
+        victim, sender = ROLES[trial % 2], ROLES[1 - trial % 2]
+        mutate: Callable[[list[bytes]], bytes] = Mutator(trial)
+        if trial % 3 == 0:
+            mutate = lambda frames: flipped(frames[0], draw)  # noqa: E731
+        peer = MutatingPeer(mutate, int(draw.integers(1, 9)), carrier=trial % 3 == 1)
+        ends = train_on(HookedWire(sender == "bob", peer.hooks()), folder)
+        assert peer.done, f"nothing was mutated: trial {trial}"
+        verdict, name = judged({victim: ends[victim]}, True)
+        tally.add(f"{mechanism}, at {victim}", verdict, name, f"trial {trial}")
+        if trial % 4 == 0:
+            honest(folder)
+        shutil.rmtree(folder)
+    tally.require_none_wrong(TRIALS)
