@@ -35,17 +35,17 @@ def score(run: Exposed, attack: ColumnAttack, noise: float = 0.0) -> ColumnScore
     return judge_columns(attack.name, estimate, run.truth, nothing)
 
 
-def above(run: Exposed, found: ColumnScore) -> bool:
-    return is_above(found, controls(run.truth, run.view.features, run.view.labels))
+def above(run: Exposed, judged: ColumnScore) -> bool:
+    return is_above(judged, controls(run.truth, run.view.features, run.view.labels))
 
 
 @pytest.mark.parametrize("columns", [3, 12, 20])
 def test_numeric_columns_are_reconstructed(columns):
     """Also where there are more columns than passes."""
-    found = score(numeric(columns), LatticeAttack())
-    assert found.known_rows == 0
-    assert found.recovered > 0.95
-    assert found.ambiguity == Ambiguity.SIGN.value
+    judged = score(numeric(columns), LatticeAttack())
+    assert judged.known_rows == 0
+    assert judged.recovered > 0.95
+    assert judged.ambiguity == Ambiguity.SIGN.value
 
 
 def test_rounded_scores_are_enough_where_passes_are_as_many_as_columns():
@@ -77,19 +77,19 @@ def test_it_is_at_the_control_against_the_columns_of_others(attack, made):
 @pytest.mark.parametrize("attack", [LatticeAttack(), IntegerColumnsAttack()], ids=lambda a: a.name)
 def test_scores_that_say_nothing_of_a_row_tell_nothing(attack):
     one = newton("sealed")
-    found = one.score(attack, 0, one.hidden)
-    assert not is_above(found, controls(one.truth, one.view.features, one.view.labels))
+    judged = one.score(attack, 0, one.hidden)
+    assert not is_above(judged, controls(one.truth, one.view.features, one.view.labels))
 
 
 def test_the_table_that_is_found_is_the_one_that_was_hidden():
     coins = np.random.default_rng(2)
     table = np.rint(coins.normal(scale=2000, size=(300, 9))).astype(np.int64)
     scores = table @ np.rint(coins.normal(scale=2.0**27, size=(9, 5))).astype(np.int64)
-    found = hidden_table(scores, 9)
-    assert found is not None
-    assert found.solved.all()
+    hidden = hidden_table(scores, 9)
+    assert hidden is not None
+    assert hidden.solved.all()
     # Up to order and signs, entry by entry.
-    assert sorted(map(tuple, np.abs(found.values.T))) == sorted(map(tuple, np.abs(table.T)))
+    assert sorted(map(tuple, np.abs(hidden.values.T))) == sorted(map(tuple, np.abs(table.T)))
 
 
 @pytest.mark.parametrize(("rows", "passes", "columns"), [(300, 3, 9), (12, 5, 9), (300, 60, 60)])

@@ -42,7 +42,7 @@ def test_two_processes_without_the_line_are_refused_at_alice_by_name(tmp_path):
     assert code == PeerStopped.exit_code
     assert LINE not in said
     assert ACCEPTED_EXPOSURE not in said
-    assert not (tmp_path / "alice-state").exists()
+    assert not (tmp_path / "alice-state" / "journal").exists()
     assert not list(tmp_path.glob("*.model.json"))
 
 
@@ -63,7 +63,7 @@ def test_a_study_needs_it_too(tmp_path):
     assert ends.alice.setting == "accept_column_exposure"
     assert isinstance(ends.bob, PeerStopped)
     assert ends.bob.code == AgreementError.exit_code
-    assert not (tmp_path / "alice-state").exists()
+    assert not (tmp_path / "alice-state" / "journal").exists()
 
 
 def test_each_of_several_alices_has_her_own_line(tmp_path):

@@ -78,9 +78,9 @@ def hidden_table(scores: IntArray, columns: int) -> HiddenTable | None:
     for exact in (True, False):
         for factor in _ROWS_PER_COLUMN:
             chosen = distinct[order[: factor * columns + 5]]
-            found = _from_rows(scores, chosen, columns, exact=exact)
-            if found is not None:
-                return found
+            table = _from_rows(scores, chosen, columns, exact=exact)
+            if table is not None:
+                return table
     return None
 
 

@@ -66,14 +66,14 @@ class IntegerColumnsAttack(ColumnAttack):
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
         scores = table_scores(view)
         limited = view.columns > MOST_COLUMNS
-        found = None if limited else _by_relations(scores, view.columns)
+        integers = None if limited else _by_relations(scores, view.columns)
         way = "relations of rows"
-        if found is None:
+        if integers is None:
             span = None if limited else _span(view, scores)
-            found = np.empty((len(scores), 0)) if span is None else _in_span(span)
+            integers = np.empty((len(scores), 0)) if span is None else _in_span(span)
             way = "the span of the scores"
-        remark = f"{counted(found.shape[1], 'column')} of integers, by {way}"
-        return ColumnEstimate(found, ambiguity=Ambiguity.SCALE, remark=remark, limited=limited)
+        remark = f"{counted(integers.shape[1], 'column')} of integers, by {way}"
+        return ColumnEstimate(integers, ambiguity=Ambiguity.SCALE, remark=remark, limited=limited)
 
 
 def _order(rows: int, purpose: str) -> IndexArray:
@@ -92,10 +92,10 @@ def _by_relations(scores: FloatArray, columns: int) -> FloatArray | None:
         chosen = _order(len(scores), "relations")[:size]
         best = 0.0
         for _ in range(_ROUNDS):
-            found = _continued(scores, chosen, columns, noise)
-            if found is None or found[1].mean() <= best:
+            solution = _continued(scores, chosen, columns, noise)
+            if solution is None or solution[1].mean() <= best:
                 break
-            values, solved = found
+            values, solved = solution
             best = float(solved.mean())
             if best == 1.0:
                 break
@@ -133,9 +133,9 @@ def _continued(
 
 def _span(view: BobView, scores: FloatArray) -> FloatArray | None:
     """A basis of her columns' span, of mean square 1; None where the scores do not hold it."""
-    found = whitened_table(view)
-    if found is not None:
-        return whitened(found.values.astype(np.float64), view.columns)
+    table = whitened_table(view)
+    if table is not None:
+        return whitened(table.values.astype(np.float64), view.columns)
     components = whitened(scores, view.columns)
     return components if components.shape[1] == view.columns else None
 
@@ -146,7 +146,7 @@ def _in_span(span: FloatArray) -> FloatArray:
     size = _ROWS_PER_COLUMN * columns + _MORE_ROWS
     if rows <= size:
         return np.empty((rows, 0))
-    order, found = _order(rows, "span"), []
+    order, vectors = _order(rows, "span"), []
     starts = range(0, min(rows, _TRIALS * (size + 1)) + 1, size + 1)
     for begin, end in pairwise(starts):
         chosen = order[begin:end]
@@ -159,10 +159,10 @@ def _in_span(span: FloatArray) -> FloatArray:
             values = (span - span[chosen[0]]) @ factors
             near = np.abs(values - np.rint(values)) < _NEAR
             if near.mean() > _NEAR_ROWS and np.rint(values).std() > 0:
-                found.append(np.rint(values).astype(np.int64))
+                vectors.append(np.rint(values).astype(np.int64))
     return (
-        _reduced(np.column_stack(found), np.ones(rows, dtype=bool))
-        if found
+        _reduced(np.column_stack(vectors), np.ones(rows, dtype=bool))
+        if vectors
         else np.empty((rows, 0))
     )
 

@@ -39,8 +39,8 @@ class LatticeAttack(ColumnAttack):
     works_without = True
 
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
-        found = whitened_table(view)
-        if found is None:
+        hidden = whitened_table(view)
+        if hidden is None:
             return ColumnEstimate(
                 np.empty((view.features.rows, 0)),
                 ambiguity=Ambiguity.SIGN,
@@ -48,8 +48,8 @@ class LatticeAttack(ColumnAttack):
                 limited=view.columns > MOST_COLUMNS,
             )
         several = view.agreement.alices > 1
-        values = standardised(found) if several else unwhitened(found, view.agreement.l2)
-        solved = counted(int(found.solved.sum()), "row")
+        values = standardised(hidden) if several else unwhitened(hidden, view.agreement.l2)
+        solved = counted(int(hidden.solved.sum()), "row")
         return ColumnEstimate(
             values,
             ambiguity=Ambiguity.SIGN,
@@ -62,30 +62,30 @@ def whitened_table(view: BobView) -> HiddenTable | None:
     return hidden_table(integer_scores(view), view.columns)
 
 
-def standardised(found: HiddenTable) -> FloatArray:
+def standardised(hidden: HiddenTable) -> FloatArray:
     """The columns in units of their own deviation."""
-    values = found.values.astype(np.float64)
-    spread = values[found.solved].std(axis=0)
+    values = hidden.values.astype(np.float64)
+    spread = values[hidden.solved].std(axis=0)
     return values / np.where(spread > 0, spread, 1.0)
 
 
-def unwhitened(found: HiddenTable, l2: float) -> FloatArray:
+def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
     """Her columns from the whitened table, up to order and signs.
 
     Args:
-        found: The table.
+        hidden: The table.
         l2: The agreed penalty.
     """
-    if found.solved.mean() < _LEAST_SOLVED:
-        return standardised(found)
-    table = _in_units(found.values)
+    if hidden.solved.mean() < _LEAST_SOLVED:
+        return standardised(hidden)
+    table = _in_units(hidden.values)
     rows, columns = table.shape
     inner = np.eye(columns) - table.T @ table / (4.0 * rows)
     with np.errstate(all="ignore"):
         try:
             square = l2 * np.linalg.inv(inner)
         except np.linalg.LinAlgError:
-            return standardised(found)
+            return standardised(hidden)
         return _by_columns(table, (square + square.T) / 2.0, 0.25 + l2)
 
 
@@ -115,9 +115,9 @@ def _by_columns(table: FloatArray, square: FloatArray, size: float) -> FloatArra
         columns.append(table[:, left] @ row)
         square[np.ix_(left, left)] -= np.outer(row, row)
         left.pop(last)
-    found = np.nan_to_num(np.column_stack(columns[::-1]), posinf=0.0, neginf=0.0)
-    spread = found.std(axis=0)
+    estimate = np.nan_to_num(np.column_stack(columns[::-1]), posinf=0.0, neginf=0.0)
+    spread = estimate.std(axis=0)
     # A column that was not standardised, or stood in another place, comes out at any size.
     return np.where(
-        np.abs(np.log2(np.maximum(spread, _TINY))) < 1.0, found, found / (spread + _TINY)
+        np.abs(np.log2(np.maximum(spread, _TINY))) < 1.0, estimate, estimate / (spread + _TINY)
     )
