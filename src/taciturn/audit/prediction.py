@@ -5,8 +5,8 @@ for ``mutual`` he knows the second part, and takes it off: what is left is one l
 Alice's columns for each row and each model. No message tells him ``w_A``, but who reconstructs her
 columns from the training has it too. Where he has it for as many models as she has columns, their
 numbers for a row are as many equations as unknowns, and he solves for the row; columns of few
-values take fewer. Where Alice's weights are shared, a Bob who does not keep to the protocol needs no further model: he sends
-another vector in place of his share each time, and takes differences.
+values take fewer. Where Alice's weights are shared, a Bob who does not keep to the protocol needs
+no further model: he sends another vector in place of his share each time, and takes differences.
 
 Alice hears which rows are asked, when and how many. No score and no label reaches her.
 """

@@ -258,7 +258,8 @@ def _unseen(opened: OpenedScores) -> str:
     text = "Bob receives no score of a training row, also where he does not keep to the protocol"
     if not opened.in_all:
         return text
-    return f"{text}; at the end he is told {counted(opened.in_all, 'score')} of held-out rows, with noise of 2^-12"
+    scores = counted(opened.in_all, "score")
+    return f"{text}; at the end he is told {scores} of held-out rows, with noise of 2^-12"
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
