@@ -85,11 +85,11 @@ def test_the_table_that_is_found_is_the_one_that_was_hidden():
     coins = np.random.default_rng(2)
     table = np.rint(coins.normal(scale=2000, size=(300, 9))).astype(np.int64)
     scores = table @ np.rint(coins.normal(scale=2.0**27, size=(9, 5))).astype(np.int64)
-    hidden = hidden_table(scores, 9)
-    assert hidden is not None
-    assert hidden.solved.all()
+    solved = hidden_table(scores, 9)
+    assert solved is not None
+    assert solved.solved.all()
     # Up to order and signs, entry by entry.
-    assert sorted(map(tuple, np.abs(hidden.values.T))) == sorted(map(tuple, np.abs(table.T)))
+    assert sorted(map(tuple, np.abs(solved.values.T))) == sorted(map(tuple, np.abs(table.T)))
 
 
 @pytest.mark.parametrize(("rows", "passes", "columns"), [(300, 3, 9), (12, 5, 9), (300, 60, 60)])

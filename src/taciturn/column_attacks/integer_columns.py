@@ -66,14 +66,14 @@ class IntegerColumnsAttack(ColumnAttack):
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
         scores = table_scores(view)
         limited = view.columns > MOST_COLUMNS
-        integers = None if limited else _by_relations(scores, view.columns)
+        values = None if limited else _by_relations(scores, view.columns)
         way = "relations of rows"
-        if integers is None:
+        if values is None:
             span = None if limited else _span(view, scores)
-            integers = np.empty((len(scores), 0)) if span is None else _in_span(span)
+            values = np.empty((len(scores), 0)) if span is None else _in_span(span)
             way = "the span of the scores"
-        remark = f"{counted(integers.shape[1], 'column')} of integers, by {way}"
-        return ColumnEstimate(integers, ambiguity=Ambiguity.SCALE, remark=remark, limited=limited)
+        remark = f"{counted(values.shape[1], 'column')} of integers, by {way}"
+        return ColumnEstimate(values, ambiguity=Ambiguity.SCALE, remark=remark, limited=limited)
 
 
 def _order(rows: int, purpose: str) -> IndexArray:
@@ -92,10 +92,10 @@ def _by_relations(scores: FloatArray, columns: int) -> FloatArray | None:
         chosen = _order(len(scores), "relations")[:size]
         best = 0.0
         for _ in range(_ROUNDS):
-            solution = _continued(scores, chosen, columns, noise)
-            if solution is None or solution[1].mean() <= best:
+            continued = _continued(scores, chosen, columns, noise)
+            if continued is None or continued[1].mean() <= best:
                 break
-            values, solved = solution
+            values, solved = continued
             best = float(solved.mean())
             if best == 1.0:
                 break

@@ -115,9 +115,9 @@ def _by_columns(table: FloatArray, square: FloatArray, size: float) -> FloatArra
         columns.append(table[:, left] @ row)
         square[np.ix_(left, left)] -= np.outer(row, row)
         left.pop(last)
-    estimate = np.nan_to_num(np.column_stack(columns[::-1]), posinf=0.0, neginf=0.0)
-    spread = estimate.std(axis=0)
+    values = np.nan_to_num(np.column_stack(columns[::-1]), posinf=0.0, neginf=0.0)
+    spread = values.std(axis=0)
     # A column that was not standardised, or stood in another place, comes out at any size.
     return np.where(
-        np.abs(np.log2(np.maximum(spread, _TINY))) < 1.0, estimate, estimate / (spread + _TINY)
+        np.abs(np.log2(np.maximum(spread, _TINY))) < 1.0, values, values / (spread + _TINY)
     )
