@@ -105,8 +105,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
             Alices 20, with `mutual` 40).
         batch_size: `sgd`: rows per iteration.
-        minimum_batch: Smallest batch, which protects Alice's columns: a shorter last batch is
-            merged with the one before it.
+        minimum_batch: Smallest batch: a shorter last batch is merged with the one before it.
         epochs: `sgd`: passes over the rows.
         learning_rate: `sgd`: step size of the gradient descent.
         schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.

@@ -101,6 +101,17 @@ def test_scores_that_wrapped_raise_no_alarm_and_one_unit_does(modulus_bits):
     assert tested.largest == np.abs(others).max()
 
 
+@pytest.mark.parametrize("even", [True, False])
+def test_half_of_the_modulus_shows_where_a_row_has_an_odd_number_in_another_pass(even):
+    generator = np.random.default_rng(4)
+    table, asked = generator.integers(-9, 9, (30, 5)), generator.integers(-9, 9, (6, 30))
+    asked[:, 17] = 4 if even else 5
+    answered = asked @ table @ table.T
+    answered[2, 17] += 1 << 49
+    tested = OpenedPasses(tuple(asked / 1.0), tuple(answered), 0, 50).symmetry()
+    assert tested.passed is even
+
+
 def test_the_masks_of_several_alices_cancel():
     options: dict[str, Any] = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1}
     run = taciturn.train(**options, mechanism="sealed", solver="newton", parties=3)

@@ -30,7 +30,8 @@ from taciturn.view.bob_view import BobView
 _MOST_NAMED = 5
 _SEED = 21
 _NOTHING_OPENED = (
-    "the training opens no score of yours to Bob; each joint prediction opens one of each row",
+    "the training opens no score of a training row to Bob; held-out rows, and each joint "
+    "prediction, open one of each row, with noise of 2^-12",
 )
 # A column of which less is explained is not called exposed.
 _EXPOSED = 0.5
@@ -87,7 +88,7 @@ def _advice(rehearsal: Rehearsal, exposed: tuple[ExposedColumn, ...]) -> list[st
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
         words.append(f"reconstructed best: {names}; leave them out, or accept their exposure")
-    hidden = advised("{mechanism}: the training opens no score to Bob", mechanism="mutual")
+    hidden = advised("{mechanism}: no training score is opened to Bob", mechanism="mutual")
     several = (
         "Bob sees sums of all Alices' scores: they hide which of you scored what, and not what all "
         "columns together are"

@@ -1,11 +1,12 @@
 """What joint predictions will tell each side once there is a model, before there is one.
 
-For each row Bob ends with one number, the score ``z = x_A w_A + x_B w_B``. He knows the second
-part: the first is his, to its scale. It is one linear function of Alice's columns for each row and
-each model. He does not know ``w_A``; where he gets to know it for as many models as she has
-columns, their numbers for a row are as many equations as unknowns, and he solves for the row. Where
-Alice's weights are shared, a Bob who does not keep to the protocol needs no further model: he sends
-another vector in place of his share each time, and takes differences.
+For each row Bob ends with one number, the score ``z = x_A w_A + x_B w_B`` and Alice's noise. But
+for ``mutual`` he knows the second part, and takes it off: what is left is one linear function of
+Alice's columns for each row and each model. No message tells him ``w_A``, but who reconstructs her
+columns from the training has it too. Where he has it for as many models as she has columns, their
+numbers for a row are as many equations as unknowns, and he solves for the row; columns of few
+values take fewer. Where Alice's weights are shared, a Bob who does not keep to the protocol needs
+no further model: he sends another vector in place of his share each time, and takes differences.
 
 Alice hears which rows are asked, when and how many. No score and no label reaches her.
 """
@@ -59,7 +60,8 @@ def _repeated(agreed: Agreement, columns: int) -> str:
     known = (
         "where he knows the weights of one model, he has her one column"
         if columns == 1
-        else f"{columns} models whose weights he knows give him all {columns} columns of a row"
+        else f"{columns} models whose weights he knows give him all {columns} columns of a row, "
+        "and fewer do where columns have few values"
     )
     cheating = (
         f". A Bob who does not keep to the protocol has all {columns} columns of a row after "

@@ -97,7 +97,7 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     if terms.agreement.alices == 1:
         return ()
     return (
-        f"Bob learns the sum of {terms.agreement.alices} Alices' scores of a row and no single "
+        f"Bob receives the sum of {terms.agreement.alices} Alices' scores of a row and no single "
         "Alice's, as long as he keeps to the protocol and another Alice does not tell him hers",
     )
 
@@ -125,12 +125,12 @@ def reconstruction(terms: Terms) -> str | None:
             f"up to about {counted(2 * agreed.epochs, 'column')} from "
             f"{counted(agreed.epochs, 'pass')}, by known attacks. He need not deviate, nor know "
             f"{row}. Integer or one-hot columns need fewer passes, more passes make it "
-            "easier, and no number of passes is safe"
+            "easier, and no number of passes is known to be safe"
         )
     return (
-        f"Bob can reconstruct {whose} up to a rotation from as many scores of a row as {has} "
-        "columns, and completely with as many known rows; he need not deviate. Integer or one-hot "
-        "columns may need fewer, and no number of epochs is safe"
+        f"Bob can reconstruct {whose} from as many scores of a row as {has} columns: up to a "
+        "rotation at least, and completely where he knows a few rows; he need not deviate. Integer "
+        "or one-hot columns may need less, and no number of epochs is known to be safe"
     )
 
 
@@ -258,7 +258,8 @@ def _unseen(opened: OpenedScores) -> str:
     text = "Bob receives no score of a training row, also where he does not keep to the protocol"
     if not opened.in_all:
         return text
-    return f"{text}; at the end he is told {counted(opened.in_all, 'score')} of held-out rows"
+    scores = counted(opened.in_all, "score")
+    return f"{text}; at the end he is told {scores} of held-out rows, with noise of 2^-12"
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
@@ -271,7 +272,8 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         text += f", and can reconstruct {whose} from them while he keeps to the protocol"
     else:
         plural = "s" if columns == 1 else ""
-        text += f"; {counted(columns, 'score')} of each determine{plural} {whose} up to a rotation"
+        text += f"; {counted(columns, 'score')} of each determine{plural} {whose} at least up to a "
+        text += "rotation"
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he deviates"
     if terms.whole_table and agreed.epochs >= needed:

@@ -14,8 +14,8 @@ directions have of it, at a fixed length: so the range of what is sent and answe
 **Several Alices** (``unwhitened``): Bob knows the sum of their scores, and must not learn how it is
 made up. So nobody whitens: all tables are divided by the same public number, their weights are
 ``w = X^T a`` of the joined table, and with the penalty's factor mu in these coordinates ``Q = mu A
-Z^T``; the steepest descent is ``slope/n - mu a``. What he sees depends on ``X X^T`` alone, and is
-the same for any rotation of all columns together.
+Z^T``; the steepest descent is ``slope/n - mu a``. What he sees depends on ``X X^T`` of the joined,
+rounded table alone, however its columns are dealt out.
 
 **Rows come by blocks** (``taciturn.mapped.over_blocks``): what is needed of all rows is a sum over
 blocks in their order, so that neither cores nor memory change a digit. Directions and scores of all

@@ -6,10 +6,13 @@ scores of all passes as columns of A and Z, ``A^T Z = A^T K A`` is symmetric. An
 table in one pass, or from a matrix that is not symmetric, make it so only by chance.
 
 **Guarantee.** Exact: 0 for honest answers, and one unit in one score of one row in one pass shows,
-unless that row's number is zero (modulo t) in every other direction. Scores are known modulo t
-alone, since one that is too large wraps. So the products are taken modulo t as well: 64-bit
-integers wrap modulo 2^64, of which ``t = 2^k`` is a divisor, and the identity holds between residue
-classes. A score that wrapped raises no alarm, and nothing is rounded.
+unless that row's number is zero (modulo t) in every other direction. An error of ``2^m`` units
+shows modulo ``2^(k-m)`` only: one of t/2 is missed where that row's number is even in all other
+directions, one time in ``2^(p-1)`` of p passes.
+
+Scores are known modulo t alone, since one that is too large wraps. So the products are taken modulo
+t as well: 64-bit integers wrap modulo 2^64, of which ``t = 2^k`` is a divisor, and the identity
+holds between residue classes. A score that wrapped raises no alarm, and nothing is rounded.
 
 **Does not show** an Alice who used the same other table in every pass: that is symmetric too.
 """

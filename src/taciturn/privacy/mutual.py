@@ -1,8 +1,8 @@
 """``mutual``: weights of both sides are shared, and so are scores and residues.
 
 Each party receives ciphertexts under the other's key, and decrypts numbers that the other's masks
-make uniform: Alice learns nothing of labels, and Bob nothing of her columns. The sigmoid of a
-shared score is a sum of waves (``numerics.periodic_sigmoid``).
+make uniform: in the training Alice learns nothing of labels, and Bob nothing of her columns. The
+sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
 coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of

@@ -134,8 +134,9 @@ def _mutual_argument(scheme: str, key_bits: int) -> Section:
         "both keep to the protocol": "They send what the program sends, and look at everything as "
         "long as they like. Against one who sends other answers the assumption is a stronger one.",
         "Bob keeps silent": _SILENT,
-        "not covered": "The scores of held-out and of new rows, which are opened to Bob: they are "
-        "what these rows are scored for, and her columns show in many of them.",
+        "not covered": "The scores of held-out and of new rows, which are opened to Bob with a "
+        "little noise: they are what these rows are scored for, and her columns show in many of "
+        "them.",
     }
     return _section("Why neither side can read what is the other's", _MUTUAL_ARGUMENT, rests)
 
@@ -148,8 +149,8 @@ def _sealed_argument(scheme: str, key_bits: int) -> Section:
         "as long as she likes. One who sends other answers gets ciphertexts all the same; that "
         "these tell her nothing either is a stronger assumption, or fresh keys.",
         "Bob keeps silent": _SILENT,
-        "not covered": "Alice's columns: Bob sees a score of every row, and they show in it. In "
-        "mutual he sees none.",
+        "not covered": "Alice's columns: Bob can reconstruct them from the scores that he sees. In "
+        "mutual he sees none of a training row.",
     }
     return _section("Why Alice cannot read the labels", _ARGUMENT, rests)
 

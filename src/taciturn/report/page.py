@@ -465,7 +465,8 @@ LIMITS = (
     "Attacks that are not built in. That none of ours succeeds is not a proof of safety.",
     "An Alice who breaks the rules: she is assumed to follow the protocol and to keep everything "
     "she sees.",
-    "What Bob learns about Alice's columns.",
+    "What Bob learns about Alice's columns, where his seat was not audited, or if he breaks the "
+    "rules.",
 )
 
 

@@ -1,4 +1,4 @@
-"""What Bob can tell of Alice's columns: the second seat of an audit.
+"""How well Bob can reconstruct Alice's columns: the second seat of an audit.
 
 Where several runs are averaged, the same types hold means, and ``recovered_low`` and
 ``recovered_high`` are the 95 % interval of the *mean* over the runs (Student's t), not of one run's

@@ -342,8 +342,7 @@ class Settings(TableSettings, Protection):
     minimum_batch: Annotated[
         PositiveInt,
         _model(
-            "Smallest batch, which protects Alice's columns: a shorter last batch is merged with "
-            "the one before it.",
+            "Smallest batch: a shorter last batch is merged with the one before it.",
             file_default=8,
         ),
     ] = 1
