@@ -23,8 +23,8 @@ from taciturn.deploy.propose import proposal_text, propose
 from taciturn.deploy.signing import block, day, signed, statement
 from taciturn.deploy.tables import load_tables
 from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.renewal import request_certificate, sign_request
 from taciturn.deploy.transport.tls import Credentials, load_credentials
+from tests.certificates import issue_again
 from tests.deploy.sides import NEWTON, write_config, write_tables
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "agreements.md"
@@ -60,10 +60,7 @@ class Scene:
         self.folder, self.now = folder, datetime.now(UTC).replace(microsecond=0)
         # Another authority with the same names, and other keys of this one.
         make_certificates(folder / "elsewhere", ["alice", "bob"])
-        (folder / "others").mkdir()
-        for name in ("ca.pem", "ca.key"):
-            (folder / "others" / name).write_bytes((folder / "certs" / name).read_bytes())
-        sign_request(folder / "others", request_certificate(folder / "others", "bob").request)
+        issue_again(folder / "certs", folder / "others", "bob")
         self.proposal = self._proposed()
         self.other = self._proposed()
         (folder / "plain.toml").write_bytes((folder / "bob.toml").read_bytes())

@@ -29,7 +29,7 @@ from taciturn.cli.console import console
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.faces import COMMAND_LINE
-from taciturn.settings.removed import refuse_removed
+from taciturn.settings.removed import refuse_removed, refuse_removed_usage
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -74,6 +74,7 @@ def run(arguments: list[str]) -> int:
         try:
             # Only the parser's error for an unknown option has its name.
             refuse_removed(getattr(problem, "option_name", ""))
+            refuse_removed_usage(arguments)
         except ConfigError as removed:
             return _complain(removed.diagnostics(COMMAND_LINE), removed.exit_code)
         return _complain(_misused(problem), USAGE)

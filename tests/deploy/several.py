@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.renewal import show_certificate
+from taciturn.deploy.transport.tls import show_certificate
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints

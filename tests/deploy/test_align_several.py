@@ -18,7 +18,7 @@ from taciturn.deploy.align import AligningParty
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.renewal import show_certificate
+from taciturn.deploy.transport.tls import show_certificate
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.mapped import LEAST_MAPPED_BYTES

@@ -28,9 +28,8 @@ from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.transport.dial import DialEndpoint
 from taciturn.deploy.transport.pin import KeyPin
-from taciturn.deploy.transport.renewal import request_certificate, show_certificate, sign_request
 from taciturn.deploy.transport.serve import Hub
-from taciturn.deploy.transport.tls import load_credentials
+from taciturn.deploy.transport.tls import load_credentials, show_certificate
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, PeerRefused, SignatureError
 from taciturn.model.share import ModelShare
@@ -39,6 +38,7 @@ from taciturn.report import html
 from taciturn.report.review import review_page
 from taciturn.results.agreement import Review
 from taciturn.results.saved import of_record
+from tests.certificates import issue_again
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.results.test_schema import problems
@@ -323,10 +323,7 @@ def test_a_session_that_began_in_time_may_be_finished_later(folder, capsys, monk
 def test_a_caller_talks_only_to_the_key_that_signed(folder):
     """Over real TLS: a second certificate of Bob's name, by the same authority, is not he."""
     others = folder / "others"
-    others.mkdir()
-    for name in ("ca.pem", "ca.key"):
-        (others / name).write_bytes((folder / "certs" / name).read_bytes())
-    sign_request(others, request_certificate(others, "bob").request)
+    issue_again(folder / "certs", others, "bob")
     certs = folder / "certs"
     own = load_credentials(certs / "alice.pem", certs / "alice.key", certs / "ca.pem")
     true = load_credentials(certs / "bob.pem", certs / "bob.key", certs / "ca.pem")

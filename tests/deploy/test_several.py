@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,7 +26,6 @@ from taciturn.deploy.link import BROKEN
 from taciturn.deploy.predict import Predictor, Question
 from taciturn.deploy.train import Party
 from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.renewal import request_certificate, sign_request
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Channel, Endpoints
 from taciturn.engine.transcript import Transcript
@@ -50,6 +48,7 @@ from taciturn.protocol.messages import (
     Roster,
 )
 from taciturn.rng import KeyedEntropy
+from tests.certificates import issue_again
 from tests.deploy.several import (
     Act,
     Company,
@@ -482,10 +481,7 @@ def another_certificate(star: Company, *, authority: bool) -> Iterator[None]:
     if authority:
         make_certificates(others, ["alice-2", "bob"])
     else:
-        others.mkdir()
-        for file in ("ca.pem", "ca.key"):
-            shutil.copy(star.folder / "certs" / file, others)
-        sign_request(others, request_certificate(others, "alice-2").request)
+        issue_again(star.folder / "certs", others, "alice-2")
     pins = {"alice-2": star.fingerprint("alice-2", "others")}
     # Of a handshake that fails she is not told more than that nobody answers.
     link = {"connect-seconds": 0.5 if authority else HANG}

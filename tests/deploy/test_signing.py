@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
-    NoEncryption,
-    PrivateFormat,
     load_pem_private_key,
 )
 from hypothesis import HealthCheck, assume, given, settings
@@ -27,13 +25,13 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.predict import predict
 from taciturn.deploy.signing import Verifier, block, require_in_time, verified
-from taciturn.deploy.transport.renewal import renew_certificates, request_certificate, sign_request
 from taciturn.doctor.party import look_at_agreement
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.results.doctor import Level
 from taciturn.serve.service import partner_of, service_of
 from tests import tampering
+from tests.certificates import issue_again, renew
 from tests.tampering import TAMPERINGS, Scene
 
 
@@ -120,7 +118,7 @@ def test_a_renewed_certificate_with_its_key_keeps_the_signature(scene, tmp_path)
     folder.mkdir()
     for path in (scene.folder / "certs").iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
-    renew_certificates(folder, days=5)
+    renew(folder, days=5)
     text = (scene.folder / "alice.toml").read_text().replace("certs/", "renewed/")
     (scene.folder / "renewed.toml").write_text(text)
     scene.config(scene.text)
@@ -132,11 +130,7 @@ def test_a_renewed_certificate_with_its_key_keeps_the_signature(scene, tmp_path)
 
 
 def test_a_side_that_has_another_key_now_must_sign_anew(scene):
-    folder = scene.folder / "rekeyed"
-    folder.mkdir()
-    for name in ("ca.pem", "ca.key"):
-        (folder / name).write_bytes((scene.folder / "certs" / name).read_bytes())
-    sign_request(folder, request_certificate(folder, "alice").request)
+    issue_again(scene.folder / "certs", scene.folder / "rekeyed", "alice")
     text = (scene.folder / "alice.toml").read_text().replace("certs/", "rekeyed/")
     (scene.folder / "rekeyed.toml").write_text(text)
     scene.config(scene.text)
@@ -150,18 +144,8 @@ def test_a_side_that_has_another_key_now_must_sign_anew(scene):
 
 
 def test_a_key_of_rsa_signs_too(scene):
-    folder, key = scene.folder / "rsa", rsa.generate_private_key(65537, 2048)
-    folder.mkdir()
-    for name in ("ca.pem", "ca.key"):
-        (folder / name).write_bytes((scene.folder / "certs" / name).read_bytes())
-    form = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    (folder / "alice.key").write_bytes(key.private_bytes(*form))
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "alice")])
-    asked = x509.CertificateSigningRequestBuilder().subject_name(subject)
-    named = x509.SubjectAlternativeName([x509.DNSName("alice")])
-    request = asked.add_extension(named, critical=False).sign(key, SHA256())
-    (folder / "alice.csr").write_bytes(request.public_bytes(Encoding.PEM))
-    sign_request(folder, folder / "alice.csr")
+    key = rsa.generate_private_key(65537, 2048)
+    issue_again(scene.folder / "certs", scene.folder / "rsa", "alice", key)
     signature = scene.signature("alice", "rsa")
     config = scene.config(scene.file(scene.bob, signature), "bob")
     assert require_signed(config)["alice"].fingerprint == signature.fingerprint

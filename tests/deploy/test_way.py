@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +18,14 @@ from taciturn.deploy.link import ALIGNMENT
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.renewal import (
-    request_certificate,
-    show_certificate,
-    sign_request,
-)
-from taciturn.deploy.transport.tls import load_credentials
+from taciturn.deploy.transport.tls import load_credentials, show_certificate
 from taciturn.deploy.way import way_to_peer
 from taciturn.doctor.party import look_at_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, shown_by
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
+from tests.certificates import issue_again
 from tests.deploy.stars import NAMES, party
 from tests.deploy.talks import centre, spoke
 from tests.waiting import HANG, wait_until
@@ -44,11 +39,7 @@ class Folder:
     def __init__(self, folder: Path) -> None:
         self.path = folder
         make_certificates(folder / "certs", ["bob", *NAMES, "carol"])
-        others = folder / "others"
-        others.mkdir()
-        for file in ("ca.pem", "ca.key"):
-            shutil.copy(folder / "certs" / file, others)
-        sign_request(others, request_certificate(others, "alice-2").request)
+        issue_again(folder / "certs", folder / "others", "alice-2")
         self.pins = {
             name: show_certificate(folder / "certs" / f"{name}.pem").fingerprint for name in NAMES
         }

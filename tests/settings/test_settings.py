@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import taciturn
+from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError
 from taciturn.settings.agreement import Agreement, differences
-from taciturn.settings.removed import REMOVED
+from taciturn.settings.removed import REMOVED, REMOVED_USAGE
 from taciturn.settings.schema import (
     DATASET_DEFAULTS,
     DEFAULT_PASSES,
@@ -65,6 +66,18 @@ def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
         assert "mutual" in raised.value.hint
     with pytest.raises(ConfigError, match="was removed"):
         taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("usage", REMOVED_USAGE)
+def test_a_removed_command_or_option_is_refused_with_what_to_use_instead(usage, capsys):
+    assert run([*usage.split(), "7"]) == ConfigError.exit_code
+    said = capsys.readouterr().err
+    assert usage in said
+    assert "try:" in said
+
+
+def test_a_removed_command_is_known_only_in_its_place():
+    assert run(["doctor", "--renew"]) == USAGE
 
 
 def test_a_key_like_no_other_gets_the_list():

@@ -130,7 +130,7 @@ def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None
 def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
     """Several Alices with the fingerprints of the certificates in the folder, if they are there."""
     from taciturn.deploy.templates import party_names
-    from taciturn.deploy.transport.renewal import show_certificate
+    from taciturn.deploy.transport.tls import show_certificate
 
     files = {name: folder / "certs" / f"{name}.pem" for name in party_names(parties)}
     return {

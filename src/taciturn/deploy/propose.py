@@ -26,8 +26,7 @@ from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import PartyTables
 from taciturn.deploy.toml_text import document
-from taciturn.deploy.transport.renewal import show_certificate
-from taciturn.deploy.transport.tls import Credentials
+from taciturn.deploy.transport.tls import Credentials, show_certificate
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.protocol.terms import Terms

@@ -103,7 +103,7 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
         ]
     # The mode of the key is told below, in its own words.
     late = [notice for notice in credentials.warnings if "expires" in notice]
-    way_out = "have a new one issued in time; taciturn certs renews those of a trial"
+    way_out = "renew it in time, with the commands in docs/how-to/certificates.md"
     soon = [Finding.warning(area, notice, way_out) for notice in late]
     return [*findings, *soon, *exposure]
 

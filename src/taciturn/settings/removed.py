@@ -1,8 +1,8 @@
-"""Settings of earlier versions: why each is gone, and what to use instead."""
+"""Settings, commands and options of earlier versions: why each is gone, and what to use instead."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from taciturn.errors import ConfigError
@@ -20,6 +20,19 @@ REMOVED: Mapping[str, tuple[str, Hint]] = MappingProxyType(
     }
 )
 
+_CERTIFICATES = (
+    "certificates are requested, signed and renewed with openssl",
+    Hint("use the commands in docs/how-to/certificates.md"),
+)
+REMOVED_USAGE: Mapping[str, tuple[str, Hint]] = MappingProxyType(
+    {
+        "certs --request": _CERTIFICATES,
+        "certs --sign": _CERTIFICATES,
+        "certs --renew": _CERTIFICATES,
+    }
+)
+"""Commands, and options after their command."""
+
 
 def refuse_removed(key: str, face: Face | None = None) -> None:
     """Refuses the name of a removed setting; returns for any other name.
@@ -36,3 +49,22 @@ def refuse_removed(key: str, face: Face | None = None) -> None:
         reason, hint = known
         where = "" if face is None else face.source
         raise ConfigError(f"setting {key} was removed: {reason}", where=where, hint=hint)
+
+
+def refuse_removed_usage(arguments: Sequence[str]) -> None:
+    """Refuses a removed command, or an option that its command no longer has.
+
+    Args:
+        arguments: What was given after the program's name, and could not be parsed.
+
+    Raises:
+        ConfigError: It was removed; says why, and what to use instead.
+    """
+    words = [argument.partition("=")[0] for argument in arguments]
+    for usage, (reason, hint) in REMOVED_USAGE.items():
+        *command, last = usage.split()
+        if words[: len(command)] != command:
+            continue
+        rest = words[len(command) :]
+        if last in (rest if last.startswith("-") else rest[:1]):
+            raise ConfigError(f"taciturn {usage} was removed: {reason}", hint=hint)

@@ -8,7 +8,7 @@ operating system: a seed has no place here.
 Guarantee: private keys are readable by their owner alone, and no existing file is overwritten.
 
 Assumes: each party's key travels to that party over a channel both trust. Where a party makes its
-own key and a request (``renewal``), no key travels; so it is with a company's own authority.
+own key and has a request signed, as with a company's own authority, no key travels.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> 
     for name, certificate, key in parties:
         signed, own = issue(issuer, name, start, expires)
         files[certificate], files[key] = pem(signed), key_pem(own)
-    write_new(folder, files)
+    _write_new(folder, files)
     return made
 
 
@@ -154,15 +154,6 @@ def _check_request(names: Sequence[str], days: int) -> None:
             setting="name",
             hint="name two, such as alice and bob",
         )
-    check_days(days)
-
-
-def check_days(days: int) -> None:
-    """Insists on a number of days for which a certificate can be valid.
-
-    Raises:
-        ConfigError: It is none.
-    """
     if not 1 <= days <= MOST_DAYS:
         raise ConfigError(
             f"certificates cannot be valid for {days} days",
@@ -220,7 +211,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def write_new(folder: Path, files: dict[Path, bytes]) -> None:
+def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
     """Writes every file or none: half a set of certificates helps nobody.
 
     Raises:

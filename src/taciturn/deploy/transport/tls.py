@@ -17,7 +17,6 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -62,15 +61,39 @@ class Credentials:
         return certificate_fingerprint(x509.load_pem_x509_certificate(self.certificate))
 
 
-def fingerprint(key: CertificatePublicKeyTypes) -> str:
-    """SHA-256 of a public key, in hexadecimal."""
-    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(octets).hexdigest()
+@dataclass(frozen=True, slots=True)
+class CertificateSummary:
+    """A party's certificate file.
+
+    Attributes:
+        name: The party.
+        certificate: The file.
+        fingerprint: SHA-256 of the public key.
+        expires: When the certificate ends.
+    """
+
+    name: str
+    certificate: Path
+    fingerprint: str
+    expires: datetime
+
+
+def show_certificate(path: Path) -> CertificateSummary:
+    """Summary of a certificate file, with the fingerprint that an agreement pins.
+
+    Raises:
+        CertificateError: The file holds no party's certificate.
+    """
+    own = read_certificates(path)[0]
+    return CertificateSummary(
+        party_name(own, path), path, certificate_fingerprint(own), own.not_valid_after_utc
+    )
 
 
 def certificate_fingerprint(certificate: x509.Certificate) -> str:
-    """The same of the key that a certificate vouches for: it stays when that is renewed."""
-    return fingerprint(certificate.public_key())
+    """SHA-256 of a certificate's public key, in hexadecimal; a renewal keeps it."""
+    octets = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(octets).hexdigest()
 
 
 def not_the_agreed_one(actual: str, agreed: str) -> str:
