@@ -932,6 +932,7 @@ CASES = (
     Case("an audit of weights of evidence from a seat", "audit --woe --seat bob"),
     Case("a model that is not there", "model show nowhere.json"),
     Case("a list of models where there is none", "model list nowhere.json"),
+    Case("a model of a study named by a response", "model use bob.toml 7 --epsilon 2"),
     Case(
         "a model of a study that is not there",
         "model use bob.toml 7",

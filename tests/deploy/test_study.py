@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,10 @@ from taciturn.errors import (
     OutputError,
     PeerStopped,
     ShapeError,
-    StateError,
     TaciturnError,
 )
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
-from taciturn.privacy.choice import named_choice, wanted_probability
 from taciturn.protocol.events import Event
 from taciturn.protocol.study import ModelTrained
 from taciturn.results.saved import of_record
@@ -428,51 +425,6 @@ def test_a_choice_without_noise_is_charged_infinity_once(finished):
     assert account.ledger.releases_per_row == 2
 
 
-def test_a_study_has_one_response_and_pays_for_it_once(finished):
-    """To draw again until the wanted model is named would tell which one is wanted."""
-    config = PartyConfig.read(finished / "bob.toml")
-    first = use_model(config, 2, silent, epsilon=0.01)
-    for wanted in (1, 2, 1, 2):
-        again = use_model(config, wanted, silent, epsilon=0.01)
-        assert again.model == first.model
-    (account,) = ledger_book(config).accounts()
-    assert account.ledger.label_epsilon_total == pytest.approx(0.01)
-    assert account.rows == 80
-    # The model that was named may be used as it is; another one is a choice of its own.
-    use_model(config, first.model, silent)
-    (account,) = ledger_book(config).accounts()
-    assert account.ledger.label_epsilon_total == pytest.approx(0.01)
-    use_model(config, 3 - first.model, silent)
-    (account,) = ledger_book(config).accounts()
-    assert account.ledger.label_epsilon_total == math.inf
-
-
-def test_an_answer_that_is_lost_is_not_drawn_again(finished):
-    config = PartyConfig.read(finished / "bob.toml")
-    use_model(config, 2, silent, epsilon=1.0)
-    (finished / "bob.models" / "choice.json").unlink()
-    with pytest.raises(StateError, match="the answer of then is not there"):
-        use_model(config, 2, silent, epsilon=1.0)
-
-
-def test_a_response_needs_every_model_that_it_may_name(finished):
-    config = PartyConfig.read(finished / "bob.toml")
-    (finished / "bob.models" / "model-01.json").unlink()
-    with pytest.raises(FileError, match="there is no model 1"):
-        use_model(config, 2, silent, epsilon=1.0)
-    (account,) = ledger_book(config).accounts()
-    assert account.ledger.label_epsilon_total == 0
-    assert not (finished / "bob.models" / "choice.json").exists()
-
-
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, 31.0, math.nan])
-def test_an_epsilon_that_is_none_is_refused_before_it_is_charged(finished, epsilon):
-    config = PartyConfig.read(finished / "bob.toml")
-    with pytest.raises(ConfigError):
-        use_model(config, 2, silent, epsilon=epsilon)
-    assert not (finished / "bob.models" / "choice.json").exists()
-
-
 def test_models_of_an_earlier_study_keep_a_folder_of_their_own(finished):
     session = str(written(finished, "bob", 1).study["session"])
     run_study(finished, act=lambda party: party.run(fresh=True)).records  # noqa: B018
@@ -520,8 +472,6 @@ def test_alice_uses_the_model_that_is_named_and_pays_nothing(finished):
     config = PartyConfig.read(finished / "alice.toml")
     used = use_model(config, 2, silent)
     assert (used.epsilon, used.choice_bits) == (None, None)
-    with pytest.raises(ConfigError, match="the choice is Bob's"):
-        use_model(config, 2, silent, epsilon=1.0)
     use_model(PartyConfig.read(finished / "bob.toml"), 2, silent)
     shares = [ModelShare.load(finished / f"{role}.model.json") for role in ROLES]
     assert whole_model(*shares).bob.weights.shape == (4,)
@@ -532,19 +482,6 @@ def test_a_model_that_is_not_there_is_refused_by_number(finished):
     with pytest.raises(FileError, match="there is no model 3 of a study") as refused:
         studied_model(config, 3)
     assert refused.value.hint == "there are 1 to 2"
-
-
-def test_a_response_names_models_with_the_probabilities_that_it_is_priced_at():
-    """20,000 draws of five; an honest sampler fails once in a million runs."""
-    draws, epsilon, models = 20_000, 1.2, 5
-    coins = KeyedEntropy.from_seed(11)
-    seen = Counter(named_choice(3, models, epsilon, coins.fork(str(n))) for n in range(draws))
-    wanted = wanted_probability(models, epsilon)
-    assert wanted / ((1 - wanted) / (models - 1)) == pytest.approx(math.exp(epsilon))
-    for number in range(1, models + 1):
-        chance = wanted if number == 3 else (1 - wanted) / (models - 1)
-        reach = 5.3 * math.sqrt(draws * chance * (1 - chance))
-        assert abs(seen[number] - draws * chance) < reach
 
 
 # --- folds and sets of columns --------------------------------------------------------------------

@@ -70,13 +70,6 @@ model.command()(report)
 def use(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     number: Annotated[int, typer.Argument(min=1, help="Which model of the study.")],
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Bob: name the model by a randomised response at this price, so that it may be "
-            "another one."
-        ),
-    ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="Bob: do not ask whether the choice may be told.")
     ] = False,
@@ -84,14 +77,14 @@ def use(
 ) -> None:
     """Take one model of a study into use: it becomes this side's model. Run it on both sides.
 
-    Which model Bob uses depends on labels, and Alice learns it. Without --epsilon that has no
-    finite price; his ledger counts it.
+    Which model Bob uses depends on labels, and Alice learns it. That has no finite price; his
+    ledger counts it.
 
     [bold]Examples[/bold]
 
     taciturn model use bob.toml 7
 
-    taciturn model use bob.toml 7 --epsilon 2 --yes
+    taciturn model use bob.toml 7 --yes
 
     taciturn model use alice.toml 7
     """
@@ -105,12 +98,12 @@ def use(
         share = studied_model(settings, number)
         models = int(share.study["models"])
         if settings.role == "bob" and not yes:
-            _confirm(settings.peer, number, models, epsilon)
-        used = use_model(settings, number, lambda text: None, epsilon)
+            _confirm(settings.peer, number, models)
+        used = use_model(settings, number, lambda text: None)
     print_result(used, json, used_blocks)
 
 
-def _confirm(peer: str, number: int, models: int, epsilon: float | None) -> None:
+def _confirm(peer: str, number: int, models: int) -> None:
     """Asks Bob whether his choice may be told.
 
     Raises:
@@ -119,10 +112,9 @@ def _confirm(peer: str, number: int, models: int, epsilon: float | None) -> None
     import math
     import sys
 
-    price = "no finite price" if epsilon is None else f"the price of epsilon {epsilon:g}"
     statement = (
         f"Using model {number} tells {peer} which of {models} was chosen: at most "
-        f"{math.log2(models):.1f} bits about all labels together, at {price}."
+        f"{math.log2(models):.1f} bits about all labels together, at no finite price."
     )
     if sys.stdin.isatty() and typer.confirm(f"{statement} Go on?", err=True):
         return

@@ -4,48 +4,31 @@ Which model Bob uses depends on labels. As soon as he scores rows with Alice, or
 she knows which it is. So a model of a study scores nothing and is not exported until it was taken
 into use, which names it: a release about all labels together, of at most ``log2(models)`` bits.
 
-**What it costs.** A choice without noise has no finite price. With an epsilon Bob names the model
-that he wants with probability ``e^eps / (e^eps + models - 1)`` and each other one alike: whatever
-the labels are, no model's probability changes by more than the factor ``e^eps`` (the k-ary
-randomised response), so that each label, and all of them together, pay that epsilon.
+**What it costs.** The choice has no finite price, and Bob's ledger says so.
 
-**One draw a study.** To draw again until the answer is the wanted one would tell the wanted one.
-So the first answer is kept beside the models, and is the answer to every later question; where it
-is lost, only a choice without noise is left.
-
-**Guarantee.** The choice is in Bob's book before it is drawn, and before the file that allows its
-use is written.
+**Guarantee.** The choice is in Bob's book before the file that allows its use is written.
 
 **Assumes.** Alice learns of the choice only by the model that is named: how long Bob took to choose
-he keeps to himself. Bob does not restore an older copy of his folder or his book to draw again.
+he keeps to himself.
 """
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.log import Log
 from taciturn.deploy.model_file import save_model
 from taciturn.deploy.tables import load_tables
 from taciturn.engine.callbacks import Announce
-from taciturn.errors import ConfigError, FileError, StateError
-from taciturn.faces import Hint
-from taciturn.files import reporting_write_errors, write_private
+from taciturn.errors import ConfigError, FileError
+from taciturn.files import reporting_write_errors
 from taciturn.model.scores_file import KeptScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.results.model import UsedModel
 from taciturn.results.study import choice_bits
-from taciturn.rng import SystemEntropy
-
-if TYPE_CHECKING:
-    from taciturn.deploy.ledger_book import Release
-
-ANSWER_FILE = "choice.json"
 
 
 def studied_model(config: PartyConfig, number: int) -> ModelShare:
@@ -107,40 +90,23 @@ def set_aside_models(folder: Path, session: str) -> None:
         return
 
 
-def use_model(
-    config: PartyConfig, number: int, announce: Announce, epsilon: float | None = None
-) -> UsedModel:
+def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel:
     """Makes a model of the study the side's own; at Bob its choice is charged first.
 
     Args:
         config: The side's settings.
         number: The model that is wanted.
         announce: Told what happens.
-        epsilon: The price at which a randomised response names a model, which may be another one;
-            None where Bob chooses it outright.
 
     Raises:
         BudgetExceeded: The choice would exceed Bob's limit; nothing was written.
-        ConfigError: The epsilon is none, or Alice's.
         FileError: There is no such model, or Bob's book cannot be read.
-        StateError: The answer that was drawn for this study is lost.
         OutputError: A file cannot be written.
     """
     share = studied_model(config, number)
-    if epsilon is not None and config.role == "alice":
-        raise ConfigError(
-            "the choice is Bob's, and so is its price",
-            setting="epsilon",
-            hint=Hint("leave {epsilon} out: take the model that Bob named"),
-        )
-    if config.role == "bob":
-        choice = _Choice(config, share)
-        if epsilon is not None:
-            number = choice.drawn(number, epsilon)
-            share = studied_model(config, number)
-        else:
-            choice.outright(number)
     models = int(share.study["models"])
+    if config.role == "bob" and models > 1:
+        _charge(config, f"choice {number} of {share.study['session']}")
     target = config.path(config.output.model)
     save_model(
         replace(share, study={**share.study, "used": True}), target, Log.of(config, announce)
@@ -154,7 +120,7 @@ def use_model(
         session=share.session,
         file=str(target),
         choice_bits=choice_bits(models) if config.role == "bob" else None,
-        epsilon=None if config.role == "alice" else (epsilon or float("inf")),
+        epsilon=float("inf") if config.role == "bob" else None,
     )
 
 
@@ -165,91 +131,18 @@ def _take_scores(config: PartyConfig, number: int, target: Path) -> None:
         KeptScores.load(scores_path(source)).save(scores_path(target))
 
 
-class _Choice:
-    """Bob's choice among the models of one study.
+def _charge(config: PartyConfig, session: str) -> None:
+    """Charges Bob's book for his choice, once for each session of that name."""
+    # Only who pays for releases loads what counts them.
+    from taciturn.deploy.ledger_book import Release, Spending, ledger_book
+    from taciturn.privacy.events import NonPrivate
 
-    Args:
-        config: His settings.
-        share: One of the models.
-    """
-
-    def __init__(self, config: PartyConfig, share: ModelShare) -> None:
-        # Only who pays for releases loads what counts them.
-        from taciturn.deploy.ledger_book import ledger_book
-
-        self._config = config
-        self._session, self._models = str(share.study["session"]), int(share.study["models"])
-        self._book = ledger_book(config)
-        self._answer = config.path(config.output.models_folder) / ANSWER_FILE
-
-    def outright(self, number: int) -> None:
-        """Charges a model that is chosen without noise; what a response has named is paid for."""
-        from taciturn.privacy.events import NonPrivate
-
-        kept = self._kept()
-        if self._models == 1 or (kept is not None and kept == number):
-            return
-        self._charge((NonPrivate(), ""), f"choice {number} of {self._session}")
-
-    def drawn(self, wanted: int, epsilon: float) -> int:
-        """The model that the study's one response names."""
-        from taciturn.privacy.choice import named_choice, require_epsilon
-        from taciturn.privacy.events import ModelChoice
-
-        # What is no price is refused before anything is charged.
-        require_epsilon(epsilon)
-        if self._models == 1:
-            return wanted
-        kept, session = self._kept(), f"choice by response of {self._session}"
-        if kept is not None:
-            return kept
-        if self._book.charged(session):
-            raise StateError(
-                "a model of this study was named before, and the answer of then is not there",
-                where=str(self._answer),
-                hint="restore the file; to draw again would tell which model was wanted",
-            )
-        self._require_all()
-        self._charge((ModelChoice(epsilon), ""), session)
-        number = named_choice(wanted, self._models, epsilon, SystemEntropy())
-        answer: dict[str, Any] = {"session": self._session, "model": number, "epsilon": epsilon}
-        write_private(self._answer, json.dumps(answer) + "\n")
-        return number
-
-    def _kept(self) -> int | None:
-        """The answer that was drawn before; None where there is none of this study."""
-        try:
-            answer = json.loads(self._answer.read_text(encoding="utf-8"))
-            return int(answer["model"]) if answer["session"] == self._session else None
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            raise StateError(
-                "the answer that was drawn for this study cannot be read",
-                where=str(self._answer),
-                hint="restore the file; or choose without an epsilon",
-            ) from None
-
-    def _require_all(self) -> None:
-        """Insists that every model is there: one that is not could not be named."""
-        for number in range(1, self._models + 1):
-            if studied_model(self._config, number).study["session"] != self._session:
-                raise FileError(
-                    f"model {number} is of another study",
-                    where=str(self._answer.parent),
-                    hint="restore the folder as the study left it",
-                )
-
-    def _charge(self, release: Release, session: str) -> None:
-        """Adds the choice to Bob's book, once for each session of that name."""
-        from taciturn.deploy.ledger_book import Spending
-
-        tables = load_tables(self._config.first)
-        rows = [(tables.train.ids, {release: 1})]
-        if tables.held_out is not None:
-            # Their figures may have decided, too.
-            rows.append((tables.held_out.ids, {release: 1}))
-        self._book.charge(Spending(tuple(rows), session))
+    tables = load_tables(config.first)
+    release: dict[Release, int] = {(NonPrivate(), ""): 1}
+    # The figures of held-out rows may have decided, too.
+    chosen_by = [tables.train, *([] if tables.held_out is None else [tables.held_out])]
+    rows = tuple((table.ids, release) for table in chosen_by)
+    ledger_book(config).charge(Spending(rows, session))
 
 
 def require_used(share: ModelShare, where: str) -> None:

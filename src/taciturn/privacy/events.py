@@ -181,7 +181,7 @@ class NoisyAccuracy(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice(PrivacyEvent):
-    """One of several models was named, by a randomised response (``choice``)."""
+    """A randomised response named one of several models: only in books of earlier versions."""
 
     name = "model-choice"
 

@@ -16,7 +16,6 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
 - an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
-- a model of a study that is named by a randomised response: its epsilon (``choice``).
 - ``sealed``: nothing, against whoever cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
@@ -185,6 +184,7 @@ _OURS: tuple[Priced[Any], ...] = (
         lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
     ),
     Priced(NoisyAccuracy, _all_alike),
+    # No longer made. Books that hold it must stay readable: what they hold was paid.
     Priced(ModelChoice, _all_alike),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )

@@ -29,6 +29,10 @@ REMOVED_USAGE: Mapping[str, tuple[str, Hint]] = MappingProxyType(
         "certs --request": _CERTIFICATES,
         "certs --sign": _CERTIFICATES,
         "certs --renew": _CERTIFICATES,
+        "model use --epsilon": (
+            "a randomised response often names another model than the wanted one",
+            Hint("leave it out: the choice then has no finite price, and the ledger counts it"),
+        ),
     }
 )
 """Commands, and options after their command."""
