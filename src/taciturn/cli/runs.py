@@ -1,4 +1,4 @@
-"""The commands about runs: what a folder of results holds, side by side, on a page, in MLflow."""
+"""The commands about runs: the list of a folder of results, and their export to MLflow."""
 
 from __future__ import annotations
 
@@ -9,23 +9,17 @@ import typer
 
 from taciturn.cli.console import Json
 from taciturn.cli.console import show as print_result
-from taciturn.errors import ConfigError
-from taciturn.files import require_writable, write_text
 
 DEFAULT = Path("runs")
 
 runs = typer.Typer(
     name="runs",
-    help="List, show and compare the results that commands left with --out, and export them.",
+    help="List the results that commands left with --out, and export them.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
 Folder: TypeAlias = Annotated[Path, typer.Option(help="Where names of runs are looked up.")]
-Names: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="RUN...", help="By name or path (default: all of the folder)."),
-]
 Mechanism: TypeAlias = Annotated[
     str | None, typer.Option(help="Only runs with this mechanism.", rich_help_panel="Which runs")
 ]
@@ -43,8 +37,7 @@ Kind: TypeAlias = Annotated[
 Sort: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Sort by time, name, auc, epsilon, leakage, seconds or bytes (default: time, or as "
-        "they were named).",
+        help="Sort by time, name, auc, epsilon, leakage, seconds or bytes (default: time).",
         rich_help_panel="Which runs",
     ),
 ]
@@ -72,95 +65,6 @@ def list_runs(
 
     wanted = Wanted(mechanism, dataset, kind, sort)
     print_result(collect(folder, wanted).list, json, list_blocks)
-
-
-@runs.command()
-def show(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="By name or path.")],
-    folder: Folder = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Show one run: what made it, and what its command printed.
-
-    [bold]Examples[/bold]
-
-    taciturn runs show 2026-11-17T101112-train-breast-cancer-sealed
-
-    taciturn runs show results/first --json
-    """
-    from taciturn.report.runs import run_blocks
-    from taciturn.results.run_record import RunRecord
-    from taciturn.runs.collection import named
-
-    (whole,) = named([run], folder)
-    record = RunRecord(whole.manifest, whole.record)
-    print_result(record, json, lambda _: run_blocks(whole))
-
-
-@runs.command()
-def compare(
-    names: Names = None,
-    folder: Folder = DEFAULT,
-    mechanism: Mechanism = None,
-    dataset: Dataset = None,
-    kind: Kind = None,
-    sort: Sort = None,
-    json: Json = False,
-) -> None:
-    """Set runs side by side: the settings that differ, metrics, ledger, leakage, cost.
-
-    The first is what the others are compared with. What keeps their figures from being compared,
-    such as other rows or another seed, is said.
-
-    [bold]Examples[/bold]
-
-    taciturn runs compare first second
-
-    taciturn runs compare --folder results --dataset breast-cancer --sort auc
-    """
-    from taciturn.report.runs import comparison_blocks
-    from taciturn.runs.collection import Wanted, chosen
-    from taciturn.runs.comparison import compare_runs
-
-    wanted = Wanted(mechanism, dataset, kind, sort)
-    parts = chosen(names or [], folder, wanted).parts
-    print_result(compare_runs(parts), json, comparison_blocks)
-
-
-@runs.command()
-def report(
-    names: Names = None,
-    html: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("runs.html"),
-    folder: Folder = DEFAULT,
-    mechanism: Mechanism = None,
-    dataset: Dataset = None,
-    kind: Kind = None,
-    sort: Sort = None,
-    json: Json = False,
-) -> None:
-    """Write one HTML page about runs, with pictures: no script, no request.
-
-    [bold]Examples[/bold]
-
-    taciturn runs report --html runs.html
-
-    taciturn runs report first second --html two.html
-    """
-    from taciturn.report.html import render
-    from taciturn.report.runs import list_blocks
-    from taciturn.report.runs_page import runs_page
-    from taciturn.runs.collection import Wanted, chosen
-
-    require_writable(html)
-    collection = chosen(names or [], folder, Wanted(mechanism, dataset, kind, sort))
-    if not collection.parts:
-        raise ConfigError(
-            "there is no run to report on",
-            where=collection.folder,
-            hint="taciturn runs list shows which are there",
-        )
-    write_text(html, render(runs_page(collection)))
-    print_result(collection.list, json, list_blocks)
 
 
 @runs.command()

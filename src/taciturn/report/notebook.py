@@ -107,8 +107,6 @@ def draw(result: Shown) -> Figure:
         from taciturn.report.plots import attacks_figure, calibration_figure, style
     _let_cells_show_figures()
     with style():
-        if isinstance(result, RunList):
-            return _worth(result)
         if isinstance(result, AuditResult):
             from taciturn.audit.verdict import conclude
 
@@ -117,18 +115,7 @@ def draw(result: Shown) -> Figure:
             return attacks_figure(weighed.findings, weighed.verdict)
         if isinstance(result, Runs):
             return calibration_figure(result.first.test)
-    raise TypeError("a check has no picture; to_pandas() has its verdicts")
-
-
-def _worth(runs: RunList) -> Figure:
-    from taciturn.report.run_plots import epsilon_figure, looks_of, spots_of
-
-    spots = spots_of(runs.listed, lambda entry: entry.label_epsilon)
-    if not spots:
-        raise TypeError(
-            "no run has both a model's AUC and a ledger; to_pandas() has what they have"
-        )
-    return epsilon_figure(spots, looks_of([spot.mechanism for spot in spots]))
+    raise TypeError("a check or a list of runs has no picture; to_pandas() has its figures")
 
 
 def _let_cells_show_figures() -> None:

@@ -23,9 +23,7 @@ from taciturn.results.ledger import ExposureResult, LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
-from taciturn.results.run_comparison import RunComparison
 from taciturn.results.run_list import RunList
-from taciturn.results.run_record import RunRecord
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal
 from taciturn.results.session import SessionAudit
@@ -60,8 +58,6 @@ _KINDS: Mapping[str, tuple[str, type[Result]]] = {
     "woe": ("names_hidden", WoeResult),
     "audit-woe": ("roundings", WoeAudit),
     "runs-list": ("listed", RunList),
-    "runs-show": ("manifest", RunRecord),
-    "runs-compare": ("sides", RunComparison),
     "runs-export": ("exported", ExportResult),
 }
 _MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}

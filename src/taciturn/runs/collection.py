@@ -50,7 +50,7 @@ class Wanted:
         mechanism: By the name of their mechanism.
         dataset: By the name of their data.
         kind: By the kind of their result, such as train or audit.
-        sort: A key of ``ORDERS``; None for the order in which they were named, or else of time.
+        sort: A key of ``ORDERS``; None for the order of time.
     """
 
     mechanism: str | None = None
@@ -154,25 +154,3 @@ def _place(run: str, folder: Path) -> Path:
         where=str(folder),
         hint=nearest(run, names) if names else _HOW,
     )
-
-
-def chosen(runs: Sequence[str], folder: Path, wanted: Wanted = ANY) -> Collection:
-    """The runs that are named, in the order in which they are; without a name all of the folder.
-
-    A name may also be that of a folder of runs, which stands for all in it.
-
-    Raises:
-        DataError: One of them is not there, or not whole.
-    """
-    if not runs:
-        return collect(folder, wanted)
-    parts: list[Part] = []
-    unreadable: list[UnreadableRun] = []
-    for run in runs:
-        if Path(run).is_dir() and not (Path(run) / MANIFEST).exists():
-            inside = collect(Path(run))
-            parts += inside.parts
-            unreadable += inside.unreadable
-        else:
-            parts += parts_of(ResultFolder.read(_place(run, folder)))
-    return Collection(", ".join(runs), wanted.of(parts), tuple(unreadable))

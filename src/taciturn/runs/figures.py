@@ -1,38 +1,14 @@
-"""The figures of a result by name, in one order, for comparisons and exports.
-
-A figure's name is ``group/name``. Which of two values is better is said once, here.
-"""
+"""The figures of a result by name, for exports. A figure's name is ``group/name``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 from taciturn.numerics.metrics import Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.columns import BobSeat
-from taciturn.results.run_comparison import Form, Group
 from taciturn.results.run_list import Leakage
-
-Better = Literal["more", "less", "neither"]
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure that runs are compared by."""
-
-    group: Group
-    name: str
-    form: Form
-    better: Better = "neither"
-
-    @property
-    def key(self) -> str:
-        """Its name among all figures."""
-        return f"{self.group}/{self.name}"
-
 
 _SHARES = {
     "auc": "AUC",
@@ -44,42 +20,7 @@ _SHARES = {
 _LOSSES = {"loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
 
 
-def _model(rows: str) -> list[Figure]:
-    shares = [Figure("model", f"{name}, {rows}", "share", "more") for name in _SHARES.values()]
-    return shares + [
-        Figure("model", f"{name}, {rows}", "number", "less") for name in _LOSSES.values()
-    ]
-
-
 HELD_OUT, TRAINING = "held-out", "training"
-FIGURES: tuple[Figure, ...] = (
-    *_model(HELD_OUT),
-    *_model(TRAINING),
-    Figure("model", "AUC, mean over folds", "share", "more"),
-    Figure("model", "log loss, mean over folds", "number", "less"),
-    Figure("model", "AUC, Bob alone", "share"),
-    Figure("model", "the partner adds to the AUC", "share", "more"),
-    Figure("model", "AUC, in one place", "share"),
-    Figure("ledger", "label epsilon, total", "epsilon", "less"),
-    Figure("ledger", "label epsilon, total at delta", "epsilon", "less"),
-    Figure("ledger", "label epsilon, one release", "epsilon", "less"),
-    Figure("ledger", "residue epsilon, one release", "epsilon", "less"),
-    Figure("ledger", "claimed epsilon, one release", "epsilon"),
-    Figure("ledger", "releases of a row", "count", "less"),
-    Figure("ledger", "scores of a row that Bob gets", "count", "less"),
-    Figure("leakage", "best attack, labels shuffled", "share", "less"),
-    Figure("leakage", "known without messages, labels shuffled", "share"),
-    Figure("leakage", "beyond the control, labels shuffled", "share", "less"),
-    Figure("leakage", "best attack, true labels", "share", "less"),
-    Figure("leakage", "known without messages, true labels", "share"),
-    Figure("leakage", "beyond the control, true labels", "share", "less"),
-    Figure("leakage", "epsilon that guesses prove", "epsilon", "less"),
-    Figure("leakage", "Alice's values that Bob tells", "share", "less"),
-    Figure("cost", "time", "seconds", "less"),
-    Figure("cost", "iterations", "count"),
-    Figure("cost", "bytes to Alice", "bytes", "less"),
-    Figure("cost", "bytes to Bob", "bytes", "less"),
-)
 
 Values = dict[str, float]
 

@@ -24,6 +24,13 @@ _CERTIFICATES = (
     "certificates are requested, signed and renewed with openssl",
     Hint("use the commands in docs/how-to/certificates.md"),
 )
+_RUNS = (
+    "a result folder holds the record and the report, and taciturn.runs() makes a table of runs",
+    Hint(
+        "use taciturn runs list, open result.json or report.html in the folder, or compare runs "
+        "in MLflow with taciturn runs export"
+    ),
+)
 REMOVED_USAGE: Mapping[str, tuple[str, Hint]] = MappingProxyType(
     {
         "certs --request": _CERTIFICATES,
@@ -33,6 +40,9 @@ REMOVED_USAGE: Mapping[str, tuple[str, Hint]] = MappingProxyType(
             "a randomised response often names another model than the wanted one",
             Hint("leave it out: the choice then has no finite price, and the ledger counts it"),
         ),
+        "runs show": _RUNS,
+        "runs compare": _RUNS,
+        "runs report": _RUNS,
     }
 )
 """Commands, and options after their command."""
