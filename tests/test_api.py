@@ -589,7 +589,8 @@ def test_hybrid_at_the_papers_sizes_gives_the_centralised_weights(
     assert (record["scheme"], record["key_bits"]) == (scheme, key_bits)
     assert record["hidden_batches"]["l_rr"] == pytest.approx(l_rr, abs=0.5)
     assert record["max_weight_difference"] < 1e-5
-    assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-9)
+    # The noise on held-out scores exchanges the places of rows that score nearly alike.
+    assert record["test"]["auc"] == pytest.approx(record["centralised"]["auc"], abs=1e-3)
 
 
 @pytest.mark.slow  # several audits; results of several seeds are read in tests/results

@@ -16,6 +16,7 @@ import taciturn
 from taciturn.audit.consistency import explained
 from taciturn.audit.recording import RecordedSession
 from taciturn.audit.verdict import Status, conclude_columns_of
+from taciturn.column_attacks.registry import COLUMN_ATTACKS
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, FileError, TranscriptError
@@ -157,7 +158,7 @@ def test_mutual_leaves_nothing_to_estimate_from(tmp_path, options):
     assert record(tmp_path).records
     alone = audited(tmp_path)
     assert alone.estimates == ()
-    assert len(alone.skipped) == 4
+    assert len(alone.skipped) == len(COLUMN_ATTACKS)
     judged = audited(tmp_path, truth=tmp_path / "alice.toml", canary=False)
     assert judged.bob_seat is not None
     assert not judged.bob_seat.findings.attacks

@@ -147,8 +147,8 @@ def named(*kinds: str, passes: tuple[int, ...] = (0, 1, 2)) -> list[str]:
 
 # Amid the last of four passes; checkpoints are after the first and the third. A look is an event.
 STOPS = {
-    "end": (11, named("direction", "scores")),
-    "epoch": (14, named("direction", "held-out", "scores")),
+    "end": (11, named("direction", "opened", "scores")),
+    "epoch": (14, named("direction", "held-out", "opened", "scores")),
 }
 # Fewer kinds of arrays.
 LOOKS = [pytest.param("end", marks=pytest.mark.slow), "epoch"]
