@@ -24,7 +24,7 @@ from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
-from taciturn.privacy.registry import mechanism_class, require_label_bins
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
@@ -38,7 +38,7 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.study import Point, Study, require_no_label_bins, require_owners
+from taciturn.settings.study import Point, Study, require_owners
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
@@ -845,8 +845,6 @@ class PartyConfig:
         with shown_by(self.face):
             if self.settings().solver == "sgd":
                 require_shared_work(self.compute.engine)
-            if self.data.monotone is not None:
-                self._require_label_bins()
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
@@ -964,20 +962,6 @@ class PartyConfig:
             require_owners(study, ("bob", *(self.parties or ("alice",))))
         self._require_studied(study)
         return study
-
-    def _require_label_bins(self) -> None:
-        """Refuses bins that are made with labels where there are none, or where they would tell."""
-        if self.role == "alice":
-            raise ConfigError(
-                "monotone bins are made with labels, and this side has none",
-                setting="monotone",
-                hint=Hint(
-                    "leave {monotone} out; taciturn woe tells Bob what can be known of her columns"
-                ),
-            )
-        if self.study is not None:
-            require_no_label_bins(self.data.monotone)
-        require_label_bins(self.settings())
 
     def _require_studied(self, study: Study) -> None:
         """Refuses what would tell Alice of a model, and what no study can judge or vary."""

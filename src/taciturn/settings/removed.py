@@ -17,6 +17,10 @@ REMOVED: Mapping[str, tuple[str, Hint]] = MappingProxyType(
                 mechanism="mutual",
             ),
         ),
+        "monotone": (
+            "it cut Bob's columns by his labels, which no ledger counts",
+            Hint("leave it out, or give edges: {bins}", bins={"age": [25, 35, 50]}),
+        ),
     }
 )
 

@@ -293,24 +293,6 @@ def _is(word: str, owner: str) -> bool:
     return word.removeprefix("-").startswith(f"{owner}.")
 
 
-def require_no_label_bins(monotone: object) -> None:
-    """Refuses bins that labels decide: those of a fold would have seen the labels that judge it.
-
-    Args:
-        monotone: The setting, as the table has it.
-
-    Raises:
-        ConfigError: It is given.
-    """
-    if monotone is not None:
-        raise ConfigError(
-            "a study has no monotone bins: they would be made with the labels of the very rows "
-            "that judge its models",
-            setting="monotone",
-            hint=Hint("leave {monotone} out, and train the model that you choose with it"),
-        )
-
-
 def require_some(point: Point, owner: str, columns: int) -> None:
     """Insists that a combination has a column of every Alice.
 

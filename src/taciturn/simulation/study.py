@@ -49,7 +49,6 @@ from taciturn.settings.study import (
     Study,
     left_out,
     named,
-    require_no_label_bins,
     require_owners,
     require_some,
 )
@@ -229,7 +228,6 @@ class _Plan:
 def _require_possible(settings: Settings, study: Study) -> None:
     owners = ("bob", *(alice_names(settings.parties) if settings.parties > 1 else ("alice",)))
     require_owners(study, owners)
-    require_no_label_bins(settings.monotone)
     if settings.seeds > 1:
         raise ConfigError(
             "a study has one seed: its folds are the repetitions",
