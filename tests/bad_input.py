@@ -687,10 +687,8 @@ CASES = (
     Case("a study without values", "study --dataset breast-cancer --vary l2"),
     Case("a study of an unknown setting", "study --dataset breast-cancer --vary l3=1"),
     Case("a study in one fold", "study --dataset breast-cancer --vary l2=1 --folds 1"),
-    Case(
-        "a study of a column that nobody has",
-        "study --dataset breast-cancer --vary columns=alice.age",
-    ),
+    Case("a study of columns", "study --dataset breast-cancer --vary columns=all"),
+    Case("a study of bins", "study --dataset breast-cancer --vary bins=0,5"),
     Case(
         "a study of settings that do not go together",
         "study --dataset breast-cancer --solver newton --vary epochs=1,2",

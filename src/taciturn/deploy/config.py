@@ -38,7 +38,7 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.study import Point, Study, require_owners
+from taciturn.settings.study import Point, Study
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
@@ -804,7 +804,6 @@ class PartyConfig:
         self.folder = folder
         self.where = where
         # The most columns of Alice's that Bob accepts where their number is not agreed on.
-        self.most_columns = MOST_COLUMNS
         self.face = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
@@ -883,22 +882,15 @@ class PartyConfig:
         """
         written = self._sections.get("agreement", {})
         agreed = {hyphenated(key): value for key, value in written.items() if key not in NAMING}
-        # How many rows a fold has is not agreed on; nor is what columns and bins make of a table.
-        for pin in ("rows", *(("alice-columns",) if point.data else ())):
-            agreed.pop(pin, None)
-        agreed |= {hyphenated(name): value for name, value in point.agreed.items()}
-        data = {**self._sections.get("data", {})}
-        if "bins" in point.data:
-            data["bins"] = point.data["bins"]
-        sections = {**self._sections, "agreement": agreed, "data": data}
+        # How many rows a fold has is not agreed on.
+        agreed.pop("rows", None)
+        agreed |= {hyphenated(name): value for name, value in point.values.items()}
+        sections = {**self._sections, "agreement": agreed}
         del sections[STUDY]
         with of_model(point):
             settings = PartyConfig(self.role, self.folder, sections, self.where)
         # By whatever file it was agreed on.
         settings.agreement_file, settings.signed = self.agreement_file, self.signed
-        if "bins" not in point.data:
-            # Sets of columns only leave some out.
-            settings.most_columns = self.alice_columns or MOST_COLUMNS
         settings.face = self.face
         return settings
 
@@ -956,10 +948,7 @@ class PartyConfig:
         """The study that both sides have agreed on; None where one model is trained."""
         if STUDY not in sections:
             return None
-        face = self.face.within(STUDY)
-        study = Study.of(sections[STUDY], face=face)
-        with shown_by(face):
-            require_owners(study, ("bob", *(self.parties or ("alice",))))
+        study = Study.of(sections[STUDY], face=self.face.within(STUDY))
         self._require_studied(study)
         return study
 
