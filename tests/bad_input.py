@@ -427,26 +427,7 @@ CASES = (
     own("edges of no column", plain, extra="--bins 25, --alice-columns age"),
     own("edges of a column that is not there", plain, extra="--bins agee=25,35"),
     own("edges of a column of text", plain, extra="--bins region=25,35"),
-    own("monotone bins of Alice's column", plain, extra="--bins 4 --monotone age=auto"),
-    own(
-        "monotone bins of a column that is not cut",
-        plain,
-        extra="--alice-columns age --monotone balance=auto",
-    ),
-    own("a direction that is none", plain, extra="--bins 4 --monotone balance=up"),
-    Case(
-        "monotone bins where noise protects labels",
-        f"train --data people.csv {OWN.replace('--mechanism none', '--mechanism add --epsilon 1')} "
-        "--alice-columns age --bins 4 --monotone balance=auto",
-        "people.csv",
-        plain,
-    ),
-    Case(
-        "monotone bins in a study",
-        f"study --data people.csv {OWN} --bins 4 --monotone balance=auto --vary l2=0.1,0.2",
-        "people.csv",
-        plain,
-    ),
+    own("bins that labels merge, which were removed", plain, extra="--bins 4 --monotone auto"),
     own("a share of outliers that leaves nothing", plain, extra="--winsorise 0.5"),
     own("a column to drop that is not there", plain, extra="--drop regoin"),
     own("no column that is kept", plain, extra="--drop age,balance,region"),
@@ -707,10 +688,8 @@ CASES = (
     Case("a study without values", "study --dataset breast-cancer --vary l2"),
     Case("a study of an unknown setting", "study --dataset breast-cancer --vary l3=1"),
     Case("a study in one fold", "study --dataset breast-cancer --vary l2=1 --folds 1"),
-    Case(
-        "a study of a column that nobody has",
-        "study --dataset breast-cancer --vary columns=alice.age",
-    ),
+    Case("a study of columns", "study --dataset breast-cancer --vary columns=all"),
+    Case("a study of bins", "study --dataset breast-cancer --vary bins=0,5"),
     Case(
         "a study of settings that do not go together",
         "study --dataset breast-cancer --solver newton --vary epochs=1,2",
@@ -772,15 +751,7 @@ CASES = (
     party("an unknown transform", "[data]", '[data]\ntransform.age = "logg"'),
     party("edges for all columns", "[data]", "[data]\nbins = [25, 35]"),
     party("no edges", "[data]", "[data]\nbins.age = []"),
-    party(
-        "monotone bins at Alice", "[data]", '[data]\nmonotone = "auto"', "alice", mechanism="sealed"
-    ),
-    party(
-        "monotone bins in mutual with newton",
-        "[data]",
-        '[data]\nbins = 5\nmonotone = "auto"',
-        mechanism="mutual",
-    ),
+    party("bins that labels merge, in a party's file", "[data]", '[data]\nmonotone.age = "auto"'),
     party("a budget at Alice", "[privacy]", "[privacy]\nbudget = 4", role="alice"),
     Case(
         "Bob's seat in a check of his own file",

@@ -297,8 +297,7 @@ def study(
     Args:
         data: As for ``train``.
         labels: As for ``train``.
-        vary: For each setting that varies its values: ``{"l2": [1e-5, 1e-4], "bins": [0, 5]}``.
-            Sets of columns are lists of names: ``{"columns": [["all"], ["-alice.age"]]}``.
+        vary: For each setting that varies its values: ``{"l2": [1e-5, 1e-4], "passes": [12, 24]}``.
         folds: How many folds judge each combination; 0 for the held-out rows.
         rank_by: ``loss`` or ``auc``.
         processes: How many train at a time; None for one a core.
@@ -326,7 +325,6 @@ def study(
             settings,
             wanted,
             raw,
-            reload=lambda own: load_raw(own, table, labels),
             workers=processes,
             progress=watching.progress,
         )

@@ -1,8 +1,7 @@
-"""Bins: at given edges, of missing values, and merged until the share of positives is monotone."""
+"""Bins: at given edges, at quantiles, and of missing values."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -12,20 +11,12 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
 
-from taciturn.data.choices import Monotone, PrepareSettings
-from taciturn.data.ids import RowIds
-from taciturn.data.monotone import LEAST_SHARE, merge_bins, monotone_starts
+from taciturn.data.choices import PrepareSettings
 from taciturn.data.own import DEFAULTS
 from taciturn.data.prepare import Preparation, fit
-from taciturn.data.raw import RawData
 from taciturn.data.rules import BinnedRule
-from taciturn.data.split import Partition, VerticalData, prepare_vertical
-from taciturn.data.streaming import ChosenRows, fit_and_prepare
-from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.mapped import Scratch
 
 EDGES = (25.0, 35.0, 50.0)
 AGED = replace(DEFAULTS, bins={"age": EDGES})
@@ -149,182 +140,3 @@ def test_a_number_that_is_not_cut_gets_the_median():
     # A column of one value cannot be cut; that a value is missing is said all the same.
     assert plan.columns == ("age", "late", "late=(missing)")
     assert plan.apply(frame).tolist() == [[1, 0, 0], [5, 0, 0], [3, 0, 1]]
-
-
-# --- monotone ------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 12), min_size=2, max_size=20), st.booleans())
-def test_merged_bins_are_the_steps_of_an_isotonic_regression(ones, falling):
-    """Bins of one size, none of them too small: scikit-learn's is the oracle."""
-    rows = np.full(len(ones), 12)
-    way: Monotone = "decreasing" if falling else "increasing"
-    starts, taken = monotone_starts(rows, np.array(ones), way)
-    assert taken == way
-    oracle = IsotonicRegression(increasing=not falling).fit_transform(
-        np.arange(len(ones)), np.array(ones) / 12
-    )
-    steps = [0, *(1 + np.flatnonzero(np.abs(np.diff(oracle)) > 1e-9)).tolist()]
-    assert starts == steps
-
-
-BINS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=30)
-
-
-@given(BINS, st.sampled_from(["auto", "increasing", "decreasing"]))
-def test_merged_bins_are_in_order_and_large_enough(counts, direction):
-    rows = np.array([max(pair) for pair in counts])
-    ones = np.array([min(pair) for pair in counts])
-    starts, way = monotone_starts(rows, ones, direction)
-    assert starts[0] == 0
-    sums = np.add.reduceat(rows, starts), np.add.reduceat(ones, starts)
-    if len(starts) == 1:
-        return
-    assert (sums[0] >= LEAST_SHARE * rows.sum()).all()
-    rates = sums[1] / sums[0] * (1 if way == "increasing" else -1)
-    assert (np.diff(rates) > 0).all()
-
-
-def test_without_a_direction_the_trend_is_taken():
-    rows = np.full(4, 25)
-    assert monotone_starts(rows, np.array([20, 12, 14, 3]), "auto") == ([0, 1, 3], "decreasing")
-    assert monotone_starts(rows, np.array([1, 2, 3, 4]), "auto") == ([0, 1, 2, 3], "increasing")
-    # Whatever breaks the given order is one.
-    assert monotone_starts(rows, np.array([9, 7, 5, 3]), "increasing") == ([0], "increasing")
-
-
-def raw_data(labels: list[int] | None = None, **changes: Any) -> RawData:
-    rows = 400
-    draw = np.random.default_rng(5)
-    income = draw.normal(50, 20, rows).round(1)
-    chance = 1 / (1 + np.exp(-(income - 50) / 10))
-    truth = (draw.uniform(size=rows) < chance).astype(np.int8)
-    ids = RowIds.numbered(rows)
-    gaps = [None if n % 9 == 0 else value for n, value in enumerate(income.tolist())]
-    frame = pl.DataFrame({"age": draw.uniform(18, 80, rows), "income": gaps})
-    usual: dict[str, Any] = {"bins": {"*": 10}, "monotone": {"income": "auto"}, "impute": "bin"}
-    values = truth if labels is None else np.array(labels, dtype=np.int8)
-    settings = replace(DEFAULTS, **{**usual, **changes})
-    return RawData("people", frame, ids, LabelTable(ids, values), settings, own=True)
-
-
-PARTS = Partition(train=np.arange(300), test=np.arange(300, 400))
-
-
-def vertical(raw: RawData, spec: str = "age") -> VerticalData:
-    return prepare_vertical(raw, PARTS, spec, intercept=True)
-
-
-def test_the_number_of_columns_does_not_depend_on_labels():
-    true = vertical(raw_data())
-    rule = true.preparation.rules[1]
-    assert isinstance(rule, BinnedRule)
-    assert rule.padding > 0
-    widths = {len(true.bob_train.columns)}
-    merged = {rule.padding}
-    for seed in range(8):
-        shuffled = np.random.default_rng(seed).permutation(raw_data().labels.values).tolist()
-        other = vertical(raw_data(shuffled)).preparation
-        assert isinstance(other.rules[1], BinnedRule)
-        merged.add(other.rules[1].padding)
-        widths.add(len(vertical(raw_data(shuffled)).bob_train.columns))
-        assert other.rules[0] == true.preparation.rules[0]
-    without = vertical(raw_data(monotone={}))
-    # The labels decide how many bins are left, and nobody sees it.
-    assert len(merged) > 3
-    assert widths == {len(without.bob_train.columns)} == {11}
-
-
-def test_padding_is_zeros_and_no_bin():
-    data = vertical(raw_data())
-    rule = data.preparation.rules[1]
-    assert isinstance(rule, BinnedRule)
-    padding = [name for name in data.bob_train.columns if "(merged" in name]
-    assert data.preparation.padding == {*padding}
-    assert len(padding) == rule.padding == 9 - len(rule.edges)
-    assert not data.bob_train.select(padding).values.any()
-    assert not {one.output for one in rule.bins} & {*padding}
-    assert len(rule.bins) == len(rule.edges) + 2
-    # The bin of missing values is none of those that are merged.
-    assert rule.bins[-1].label == "income missing"
-    shares = [
-        float(
-            data.labels_train.values[data.bob_train.select([one.output]).values[:, 0] == 1].mean()
-        )
-        for one in rule.bins[1:-1]
-        if one.output is not None
-    ]
-    assert shares == sorted(shares)
-    again = Preparation.from_json(json.loads(json.dumps(data.preparation.to_json())))
-    assert again == data.preparation
-
-
-def test_only_labels_of_training_rows_decide():
-    raw = raw_data()
-    labels = raw.labels.values.copy()
-    labels[PARTS.test] = 1 - labels[PARTS.test]
-    assert vertical(raw_data(labels.tolist())).preparation == vertical(raw).preparation
-
-
-def test_the_columns_in_blocks_on_disk_are_the_same(tmp_path):
-    raw = raw_data(bins={"income": 10})
-    hers, his = (raw.frame.select([name]) for name in ("age", "income"))
-    assert hers.columns == ["age"]
-    chosen = [
-        ChosenRows(raw.ids.take(rows), rows, name)
-        for rows, name in ((PARTS.train, "train"), (PARTS.test, "held-out"))
-    ]
-    plan, (train, test) = fit_and_prepare(
-        his,
-        raw.settings,
-        chosen,
-        intercept=True,
-        scratch=Scratch(tmp_path / "room", least=0),
-        labels=raw.labels.values[PARTS.train],
-    )
-    data = vertical(raw)
-    assert plan.rules == data.preparation.rules[1:]
-    assert train.columns == data.bob_train.columns
-    assert train.values.tolist() == data.bob_train.values.tolist()
-    assert test.values.tolist() == data.bob_test.values.tolist()
-
-
-def test_all_binned_columns_of_his_and_none_of_hers():
-    data = vertical(raw_data(monotone={"*": "increasing"}))
-    hers, his = data.preparation.rules
-    assert isinstance(hers, BinnedRule)
-    assert isinstance(his, BinnedRule)
-    assert not hers.padding
-    assert his.padding
-
-
-@pytest.mark.parametrize(
-    ("spec", "changes", "message"),
-    [
-        ("income", {}, "column 'income' is Alice's"),
-        ("13", {}, "column 'income' is partly Alice's"),
-        ("age", {"bins": {"age": 3}}, "column 'income' is not cut into bins"),
-    ],
-)
-def test_what_cannot_be_monotone_is_refused_by_name(spec, changes, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        vertical(raw_data(**changes), spec)
-    assert caught.value.setting == "monotone"
-
-
-def test_a_column_that_goes_no_such_way_is_zeros_with_a_note():
-    series = pl.Series("x", np.arange(100.0))
-    labels = (np.arange(100) < 50).astype(np.int8)
-    choices = PrepareSettings(bins={"x": 4}, monotone={"x": "increasing"})
-    rules = fit(series.to_frame(), choices).rules
-    merged = merge_bins(rules, series, choices, labels)
-    assert merged.notes == (
-        "column x: the share of positives rises between no two of its 4 intervals: kept as zeros",
-    )
-    plan = Preparation(merged.rules)
-    assert plan.columns == ("x=(merged 1)", "x=(merged 2)", "x=(merged 3)")
-    assert not plan.apply(series.to_frame()).any()
-    assert (
-        "in 1 interval, merged from 4 with labels, one-hot; any number gets" in plan.describe()[0]
-    )
-    assert plan.describe()[0].endswith("3 columns of zeros in place of the others")

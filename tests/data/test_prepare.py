@@ -311,8 +311,8 @@ def _altered(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     [
         (lambda d: d.update(rulez=[]), "unknown key 'rulez'", "did you mean rules?"),
         (lambda d: d.pop("notes"), "key 'notes' is missing", ""),
-        (lambda d: d.update(version=4), "another version", "version 3"),
-        (lambda d: d.update(version=True), "another version", "version 3"),
+        (lambda d: d.update(version=5), "another version", "version 4"),
+        (lambda d: d.update(version=True), "another version", "version 4"),
         (lambda d: d.update(rules={}), "a list must stand here", ""),
         (lambda d: d.update(notes=[1]), "text must stand here", ""),
         (lambda d: d["rules"].append(3), "no known kind", ""),

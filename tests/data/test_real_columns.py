@@ -150,14 +150,12 @@ def rules(draw):
             draw(READINGS),
         )  # fmt: skip
     if kind == "bins":
-        padding = draw(st.integers(0, 2))
-        least = 0 if padding else 1
-        edges = tuple(sorted(draw(st.lists(FINITE, min_size=least, max_size=4, unique=True))))
+        edges = tuple(sorted(draw(st.lists(FINITE, min_size=1, max_size=4, unique=True))))
         count = len(edges) + 1 + missing
         counted = st.lists(st.integers(0, 3), min_size=count, max_size=count)
         parts = draw(st.just([]) | counted.filter(any))
         of_rows = tuple(part / sum(parts) for part in parts)
-        return BinnedRule(name, edges, impute, missing, clip, draw(READINGS), of_rows, padding)
+        return BinnedRule(name, edges, impute, missing, clip, draw(READINGS), of_rows)
     levels = tuple(draw(st.lists(st.text(), min_size=1, max_size=4, unique=True)))
     known = st.none() | st.sampled_from(levels)
     dropped, shares = draw(known), st.floats(0, 1)
@@ -274,6 +272,18 @@ def test_a_preparation_of_the_second_version_is_still_read():
     assert plan.apply(rows).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
     with pytest.raises(ConfigError, match="unknown key 'padding'"):
         Preparation.from_json({"version": 2, "rules": [{**binned, "padding": 0}], "notes": []})
+
+
+def test_a_preparation_of_the_third_version_is_read_but_for_merged_bins():
+    plan = Preparation((BinnedRule("age", (30.0, 45.0), shares=(0.5, 0.25, 0.25)),))
+    former = {**plan.to_json(), "version": 3}
+    (binned,) = former["rules"]
+    former["rules"] = [{**binned, "padding": 0}]
+    assert Preparation.from_json(former) == plan
+    former["rules"] = [{**binned, "padding": 1}]
+    with pytest.raises(ConfigError) as caught:
+        Preparation.from_json(former)
+    assert caught.value.where == "rule 1"
 
 
 # --- outliers, gaps and rare levels --------------------------------------------------------------

@@ -16,7 +16,7 @@ from tests.deploy.studies import ROLES, run_study, study_of, written
 from tests.deploy.wires import Wire
 from tests.tampering import furnish, name_agreement
 
-STUDY = "\n[study]\nfolds = 2\nl2 = [0.001, 0.1]\nbins = [0, 3]\n"
+STUDY = "\n[study]\nfolds = 2\nl2 = [0.001, 0.01, 0.1, 1.0]\n"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_what_varies_stands_in_the_study_alone(folder):
     config = PartyConfig.read(folder / "alice.toml")
     assert config.study is not None
-    assert config.study.axes == {"bins": (0, 3), "l2": (0.001, 0.1)}
+    assert config.study.axes == {"l2": (0.001, 0.01, 0.1, 1.0)}
     text = (folder / "agreement.toml").read_text()
     agreed = text.partition("[agreement]")[2].partition("\n[")[0]
     assert "l2" not in agreed
@@ -67,7 +67,7 @@ def test_a_review_counts_all_models(folder, capsys):
 def test_a_changed_study_is_refused_by_name(folder, tmp_path):
     text = (folder / "agreement.toml").read_text()
     changed = tmp_path / "agreement.toml"
-    changed.write_text(text.replace("l2 = [0.001, 0.1]", "l2 = [0.001, 0.2]", 1))
+    changed.write_text(text.replace("l2 = [0.001, ", "l2 = [0.002, ", 1))
     assert changed.read_text() != text
     own = (folder / "bob.toml").read_text()
     other = folder / "bob-changed.toml"

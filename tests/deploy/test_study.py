@@ -40,7 +40,7 @@ from taciturn.protocol.study import ModelTrained
 from taciturn.results.saved import of_record
 from taciturn.results.study import StudyRun
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.study import Study, left_out
+from taciturn.settings.study import Study
 from tests.deploy.several import Company, role_of
 from tests.deploy.sides import MECHANISMS
 from tests.deploy.studies import (
@@ -62,8 +62,7 @@ def studied(
 ) -> tuple[Path, dict[str, Any], dict[str, Any]]:
     """A study of four combinations with two folds."""
     folder = tmp_path_factory.mktemp("study")
-    columns = 'columns = ["all", ["-alice.mean_radius", "-bob.mean_concavity"]]\n'
-    write_study(folder, SMALL + columns, agreement={"passes": 8})
+    write_study(folder, f"{SMALL}passes = [8, 10]\n")
     return folder, *run_study(folder).records
 
 
@@ -78,14 +77,14 @@ def test_every_model_is_what_its_programs_give_in_one_process(studied):
         assert numbers(written(folder, role, number)) == model
 
 
-def test_each_is_the_optimum_of_its_own_rows_and_columns(studied):
+def test_each_is_the_optimum_of_its_own_rows(studied):
     """Both shares put together against scikit-learn on the joined table, model by model."""
     folder, _, _ = studied
     sides = {role: study_of(folder, role) for role in ROLES}
     for model in sides["bob"].plan.models:
         if model.fold is not None:
             continue
-        alice, bob = (sides[role].plan.tables_of(model) for role in ROLES)
+        alice, bob = (sides[role].plan.tables for role in ROLES)
         joined = np.hstack([alice.train.values, bob.train.values[:, :-1]])
         assert bob.labels is not None
         penalty = 1 / (model.terms.agreement.l2 * len(joined))
@@ -106,7 +105,7 @@ def test_figures_of_folds_are_those_of_models_trained_without_their_rows(studied
     for setting in bob["study"]["settings"]:
         models = [m for m in plan.models if m.point.number == setting["number"]]
         for model, said in zip(models[:2], setting["folds"], strict=True):
-            alice, his = (sides[role].plan.tables_of(model) for role in ROLES)
+            alice, his = (sides[role].plan.tables for role in ROLES)
             rows = np.hstack([alice.train.values, his.train.values[:, :-1]])
             assert his.labels is not None
             inside, labels = plan.folds == model.fold, his.labels.values
@@ -156,14 +155,6 @@ def test_both_records_are_read_back(studied):
         assert of_record(kept) == again
 
 
-def test_columns_that_a_combination_leaves_out_are_in_no_model_of_it(studied):
-    folder, alice, _ = studied
-    for role, gone in (("alice", "mean_radius"), ("bob", "mean_concavity")):
-        assert gone in written(folder, role, 1).columns
-        assert gone not in written(folder, role, 3).columns
-    assert [one["columns"] for one in alice["study"]["settings"]] == [6, 6, 5, 5]
-
-
 # --- what it costs --------------------------------------------------------------------------------
 
 
@@ -171,10 +162,11 @@ def test_scores_are_charged_once_and_in_total(studied):
     folder, alice, bob = studied
     book = score_book(PartyConfig.read(folder / "alice.toml"))
     assert book is not None
-    # Four combinations: trained on in one fold and in all, eight passes each, and scored once.
-    assert book.most_given() == 4 * (8 + 8 + 1)
-    assert study_of(folder, "alice").plan.scores.per_row == 4 * 17
-    assert alice["scores_per_row"] == bob["scores_per_row"] == 4 * 17
+    # Each combination: trained on in one fold and in all, and scored once.
+    total = 2 * (8 + 8 + 1) + 2 * (10 + 10 + 1)
+    assert book.most_given() == total
+    assert study_of(folder, "alice").plan.scores.per_row == total
+    assert alice["scores_per_row"] == bob["scores_per_row"] == total
 
 
 def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):
@@ -328,8 +320,6 @@ def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, said):
         ("folds = 2\nl2 = [0.1, 0.1]\n", {}, "a value stands in it twice"),
         ("folds = 2\nl2 = 0.1\n", {}, "it is a list of values to try, not 0.1"),
         ("folds = 2\nl2 = [-1.0]\n", {}, "greater than or equal to 0"),
-        ("folds = 2\nbins = [1]\n", {}, "2 or more intervals"),
-        ('folds = 2\ncolumns = ["carol.age"]\n', {}, "names no column of bob or alice"),
         ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "judges its models by held-out rows"),
         ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tells Alice of no model how good it is"),
         ("l2 = [0.1]\n", {"evaluate": "epoch"}, "looks at no score before the last word"),
@@ -342,18 +332,10 @@ def test_a_study_that_cannot_be_is_refused_by_name(tmp_path, study, changes, sai
         PartyConfig.read(tmp_path / "bob.toml")
 
 
-@pytest.mark.parametrize(
-    ("study", "role", "said"),
-    [
-        ('columns = ["alice.age"]\n', "alice", "alice has no column 'age'"),
-        ('columns = ["bob"]\n', "alice", "model 1 of the study has no column of alice"),
-        ("epochs = [1, 2]\n", "bob", "model 1 of the study (epochs 1)"),
-    ],
-)
-def test_a_model_that_cannot_be_is_refused_with_its_number(tmp_path, study, role, said):
-    write_study(tmp_path, study)
-    with pytest.raises(ConfigError, match=re.escape(said)):
-        study_of(tmp_path, role)
+def test_a_model_that_cannot_be_is_refused_with_its_number(tmp_path):
+    write_study(tmp_path, "epochs = [1, 2]\n")
+    with pytest.raises(ConfigError, match=re.escape("model 1 of the study (epochs 1)")):
+        study_of(tmp_path, "bob")
 
 
 def test_more_folds_than_rows_can_fill_are_refused(tmp_path):
@@ -484,7 +466,7 @@ def test_a_model_that_is_not_there_is_refused_by_number(finished):
     assert refused.value.hint == "there are 1 to 2"
 
 
-# --- folds and sets of columns --------------------------------------------------------------------
+# --- folds and combinations -----------------------------------------------------------------------
 
 
 def test_folds_depend_on_the_id_alone_and_are_about_equal():
@@ -499,28 +481,21 @@ def test_folds_depend_on_the_id_alone_and_are_about_equal():
     assert np.abs(sizes - len(ids) / 3).max() < 5.3 * math.sqrt(len(ids) * 2 / 9)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "gone"),
-    [
-        (("all",), []),
-        (("-alice.a",), ["a"]),
-        (("alice.a",), ["b", "c"]),
-        (("bob", "alice"), []),
-        (("bob",), ["a", "b", "c"]),
-        (("alice", "-alice.b"), ["b"]),
-        (("all", "-alice.b", "-bob.x"), ["b"]),
-    ],
-)
-def test_a_set_of_columns_leaves_out_what_it_says(wanted, gone):
-    assert left_out(wanted, "alice", ["a", "b", "c"]) == gone
-
-
-def test_combinations_are_numbered_with_data_choices_outermost():
-    study = Study.of({"folds": 2, "l2": [0.1, 0.2], "bins": [0, 3], "passes": [2]})
+def test_combinations_are_numbered_with_the_last_setting_varying_fastest():
+    study = Study.of({"folds": 2, "l2": [0.1, 0.2], "passes": [2, 3]})
     assert study.models == 12
     assert [dict(point.values) for point in study.points] == [
-        {"bins": bins, "l2": l2, "passes": 2} for bins in (0, 3) for l2 in (0.1, 0.2)
+        {"l2": l2, "passes": passes} for l2 in (0.1, 0.2) for passes in (2, 3)
     ]
+
+
+@pytest.mark.parametrize("study", ["bins = [0, 3]\n", 'columns = ["all"]\n'])
+def test_what_would_make_other_tables_was_removed(tmp_path, study):
+    write_study(tmp_path, SMALL + study)
+    with pytest.raises(ConfigError, match="was removed") as refused:
+        PartyConfig.read(tmp_path / "bob.toml")
+    assert "bob.toml" in refused.value.where
+    assert refused.value.hint
 
 
 def test_the_killer_sees_models(tmp_path):
@@ -546,7 +521,7 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
     """Whole models of all three sides against scikit-learn on the joined table."""
     company = Company(tmp_path, agreement={"passes": 12})
     company.write_tables(150)
-    study = 'folds = 2\nl2 = [0.01, 0.1]\ncolumns = [["all"], ["-alice-2.mean_perimeter"]]\n'
+    study = "folds = 2\nl2 = [0.01, 0.1]\npasses = [12, 14]\n"
     for name in company.all:
         path = company.place(name) / f"{role_of(name)}.toml"
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
@@ -567,7 +542,7 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
         if model.fold is not None:
             continue
         number = model.point.number
-        tables = {name: sides[name].plan.tables_of(model) for name in company.all}
+        tables = {name: sides[name].plan.tables for name in company.all}
         hers = [tables[name].train.values for name in company.names]
         joined = np.hstack([*hers, tables["bob"].train.values[:, :-1]])
         labels = tables["bob"].labels

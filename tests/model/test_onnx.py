@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from taciturn.__main__ import run
 from taciturn.data.datasets import load
-from taciturn.data.monotone import merge_bins
 from taciturn.data.own import DEFAULTS
 from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
 from taciturn.errors import ConfigError
@@ -72,16 +71,12 @@ def test_people_with_gaps_categories_and_a_column_on_both_sides(way):
     assert compare(strange(hers), strange(his), pair_of(hers, his, way)) < CLOSE
 
 
-def test_merged_bins_score_the_same_and_their_padding_is_on_no_card(tmp_path):
+def test_bins_score_the_same_and_each_is_on_the_card(tmp_path):
     frame = pl.DataFrame({"debt": [*np.arange(200.0).tolist(), None]})
-    labels = (np.sin(np.arange(201) / 20) > 0).astype(np.int8)
-    choices = replace(DEFAULTS, bins={"debt": 10}, monotone={"debt": "auto"}, impute="bin")
-    merged = merge_bins(fit(frame, choices).rules, frame["debt"], choices, labels)
-    plan = Preparation(merged.rules, merged.notes)
+    plan = fit(frame, replace(DEFAULTS, bins={"debt": 10}, impute="bin"))
     share_of(plan, "bob", intercept=True).save(tmp_path / "bob.json")
     share = ModelShare.load(tmp_path / "bob.json")
     assert share.preparation == plan
-    assert plan.padding
     part = own_part(share)
     rows = pl.DataFrame({"debt": [-1.0, 20.0, 77.0, 1e6, None]})
     values = rows["debt"].fill_null(np.nan).to_numpy().reshape(-1, 1)
@@ -89,7 +84,7 @@ def test_merged_bins_score_the_same_and_their_padding_is_on_no_card(tmp_path):
     assert np.allclose(scores[:, 0], part.scores(rows), atol=CLOSE)
     shown = card(share).coefficients
     assert shown is not None
-    assert {one.column for one in shown} == {*plan.columns} - plan.padding
+    assert {one.column for one in shown} == {*plan.columns}
 
 
 def test_a_date_goes_in_as_days_and_its_parts_are_refused_by_name():

@@ -16,15 +16,9 @@ from sklearn.linear_model import LogisticRegression
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError
-from taciturn.privacy.base import Mechanism
-from taciturn.privacy.registry import MECHANISMS, require_label_bins
-from taciturn.protocol.codec import decode
-from taciturn.protocol.messages import Hello
+from taciturn.privacy.registry import MECHANISMS
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_raw
 
 ROWS = 240
@@ -148,97 +142,12 @@ def test_with_encryption_it_is_the_same_model(name):
             assert hidden.weights[party].tobytes() == plain.weights[party].tobytes()
 
 
-# --- monotone ------------------------------------------------------------------------------------
-
-MONOTONE: dict[str, Any] = {"bins": 8, "monotone": {"income": "auto", "debt": "auto"}}
-
-
-def conversation(mechanism: str, scheme: str, *, shuffled: bool) -> tuple[Transcript, int]:
-    """What crossed, and how many of Bob's columns hold the places of merged bins."""
-    chosen = options(mechanism=mechanism, scheme=scheme, permute_labels=shuffled, **SGD, **MONOTONE)
-    settings = Settings.of(chosen).resolved()
-    raw = load_raw(settings, people())
-    outcome = simulate(settings, raw, keep=True, coins=Coins.for_seed(3))
-    assert outcome.transcript is not None
-    data = arrange(settings, raw, Coins.for_seed(3).data)
-    return outcome.transcript, len(data.preparation.padding)
-
-
-# Encryption repeats what the clear scheme shows.
-@pytest.mark.parametrize("scheme", ["clear", pytest.param("bfv", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
-def test_what_alice_is_told_has_one_shape_whatever_the_labels_are(mechanism, scheme):
-    (true, merged), (other, merged_otherwise) = (
-        conversation(mechanism, scheme, shuffled=shuffled) for shuffled in (False, True)
-    )
-    # The labels decide which bins are left.
-    assert merged != merged_otherwise
-    hellos = []
-    for transcript in (true, other):
-        hello = decode(next(transcript.frames("bob")))
-        assert isinstance(hello, Hello)
-        hellos.append(hello)
-    assert hellos[0] == hellos[1]
-    assert hellos[0].columns == 2 * (7 + 1) + 1
-    # Every frame of either side, in order: its kind is its first byte.
-    shapes = [
-        [(sender, frame[0], len(frame)) for sender, frame in transcript.records]
-        for transcript in (true, other)
-    ]
-    assert shapes[0] == shapes[1]
-
-
-ALLOWED: dict[str, dict[str, Any]] = {
-    "none": {"mechanism": "none"},
-    # Its ledger is infinite, as that of none is: it promises nothing of labels.
-    "hybrid": {"mechanism": "hybrid", "batch_size": 4},
-    "sealed": {"mechanism": "sealed"},
-    "sealed-revealed": {"mechanism": "sealed", "reveal": True},
-    "mutual": {"mechanism": "mutual", **SGD},
-}
-REFUSED: dict[str, dict[str, Any]] = {
-    "label-rr": {"mechanism": "label-rr", "epsilon": 1.0},
-    "label-rr-sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
-    "add": {"mechanism": "add", "epsilon": 1.0},
-    "mult": {"mechanism": "mult", "epsilon": 1.0},
-    "sealed-told": {"mechanism": "sealed", "reveal": True, "reveal_epsilon": 1.0},
-    # The size of Bob's whitened columns, which depends on all of their values, is told.
-    "mutual-newton": {"mechanism": "mutual", "solver": "newton"},
-}
-
-
-@pytest.mark.parametrize("name", [*ALLOWED, *REFUSED])
-def test_labels_may_make_columns_only_where_no_promise_is_voided(name):
-    settings = Settings.of(options(**{**ALLOWED, **REFUSED}[name], **MONOTONE))
-    if name in ALLOWED:
-        require_label_bins(settings)
-        return
-    with pytest.raises(ConfigError, match="has no monotone bins, which are made with labels") as e:
-        taciturn.train(data=people(), **options(**REFUSED[name], **MONOTONE))
-    assert e.value.setting == "monotone"
-
-
-def test_a_mechanism_of_another_package_has_none_unless_it_says_so():
-    class Foreign(Mechanism):
-        name = "foreign"
-
-    assert Foreign.against_label_bins(Settings()) is not None
-
-
-def test_a_study_has_none():
-    with pytest.raises(ConfigError, match="a study has no monotone bins"):
-        taciturn.study(
-            data=people(), vary={"l2": [0.1, 0.2]}, **options(mechanism="sealed", **MONOTONE)
-        )
-
-
 def test_a_name_that_a_dataset_does_not_have_is_refused():
     with pytest.raises(taciturn.TaciturnError, match="there is no column 'mean radios'") as caught:
         taciturn.train(dataset="breast-cancer", mechanism="none", bins={"mean radios": 3})
     assert "mean radius" in str(caught.value)
 
 
-def test_check_looks_at_columns_and_leaves_labels_alone():
-    """It has no labels: what they decide does not matter to it."""
-    chosen = options(mechanism="none", **SGD, **MONOTONE)
+def test_check_counts_bins_as_columns():
+    chosen = options(mechanism="none", **SGD, bins=8)
     assert taciturn.check(data=people(), **chosen).facts.alice_columns == 2 * (7 + 1)

@@ -7,9 +7,7 @@ import re
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
@@ -33,12 +31,9 @@ SAME: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def studied() -> SimulatedStudy:
-    """Two penalties and two sets of columns, newton, in the open."""
-    vary: dict[str, Any] = {
-        "l2": [0.001, 0.1],
-        "columns": [["all"], ["-alice.mean radius", "-bob.worst area"]],
-    }
-    return taciturn.study(vary=vary, folds=3, solver="newton", passes=20, **SAME)
+    """Two penalties and two numbers of passes, newton, in the open."""
+    vary: dict[str, Any] = {"l2": [0.001, 0.1], "passes": [20, 24]}
+    return taciturn.study(vary=vary, folds=3, solver="newton", **SAME)
 
 
 def test_folds_have_the_figures_of_scikit_learn(studied):
@@ -47,7 +42,7 @@ def test_folds_have_the_figures_of_scikit_learn(studied):
     rows = np.hstack([data.alice_train.values, data.bob_train.values])
     labels = data.labels_train.values
     folds = fold_numbers(data.labels_train.ids, 3, "3")
-    for setting in studied.study.settings[:2]:
+    for setting in studied.study.settings:
         assert setting.folds is not None
         for fold, said in enumerate(setting.folds):
             inside = folds == fold
@@ -60,14 +55,10 @@ def test_folds_have_the_figures_of_scikit_learn(studied):
 
 def test_it_says_what_all_models_open_and_cost(studied):
     assert studied.study.models == 16
-    assert studied.scores_per_row == 4 * (3 * 20 + 1)
+    assert studied.scores_per_row == 2 * (3 * 20 + 1) + 2 * (3 * 24 + 1)
     assert studied.ledger.label_epsilon_total == 0
     assert studied.study.choice_bits == 2
     assert studied.workers >= 1
-
-
-def test_sets_of_columns_leave_columns_out(studied):
-    assert [one.columns for one in studied.study.settings] == [30, 30, 28, 28]
 
 
 def test_the_record_is_read_back_and_shown(studied):
@@ -82,35 +73,10 @@ def test_the_record_is_read_back_and_shown(studied):
 
 @pytest.mark.slow  # a second or two, and others show the same on less
 def test_how_many_processes_train_changes_nothing(studied):
-    vary: dict[str, Any] = {"l2": [0.001, 0.1], "columns": [["all"]]}
-    again = taciturn.study(
-        vary=vary, folds=3, solver="newton", passes=20, processes=1, **SAME
-    ).study.settings
-    both = zip(again, studied.study.settings[:2], strict=True)
-    for one, two in both:
+    vary: dict[str, Any] = {"l2": [0.001, 0.1], "passes": [20, 24]}
+    again = taciturn.study(vary=vary, folds=3, solver="newton", processes=1, **SAME)
+    for one, two in zip(again.study.settings, studied.study.settings, strict=True):
         assert (one.folds, one.loss) == (two.folds, two.loss)
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_own_tables_are_binned_anew_for_each_number_of_bins():
-    data = load_breast_cancer()
-    frame = pl.DataFrame(data.data[:, :6], schema=[f"c{n}" for n in range(6)])
-    frame = frame.with_columns(label=pl.Series(data.target))
-    result = taciturn.study(
-        frame,
-        vary={"bins": [0, 4]},
-        folds=0,
-        label="label",
-        mechanism="none",
-        scheme="clear",
-        alice_columns=3,
-        seed=1,
-    )
-    plain, binned = result.study.settings
-    assert (plain.columns, plain.folds) == (7, None)
-    # Three of four intervals of six columns, and the intercept.
-    assert binned.columns == 6 * 3 + 1
-    assert result.study.best in (1, 2)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +85,8 @@ def test_own_tables_are_binned_anew_for_each_number_of_bins():
         ({}, {}, ConfigError, "values to try of at least one setting"),
         ({"l2": [0.1]}, {"seeds": 2}, ConfigError, "a study has one seed"),
         ({"l2": [0.1], "passes": [2]}, {"solver": "sgd"}, ConfigError, "model 1 of the study"),
-        ({"columns": [["carol.x"]]}, {}, ConfigError, "names no column of bob or alice"),
-        ({"columns": [["alice.x"]]}, {}, ConfigError, "alice has no column 'x'"),
-        ({"columns": [["bob"]]}, {}, ConfigError, "has no column of alice"),
+        ({"columns": [["bob"]]}, {}, ConfigError, "setting columns was removed"),
+        ({"bins": [0, 4]}, {}, ConfigError, "setting bins was removed"),
         ({"epsilon": [1.0], "l2": [0.1]}, {"folds": 99}, ConfigError, "2 to 20 folds"),
         ({"epsilons": [1.0]}, {}, ConfigError, "unknown setting epsilons"),
     ],

@@ -42,12 +42,12 @@ PORT = 9471
 STUDY = """
 [study]
 folds = 3
-bins = [0, 8]
 l2 = [1e-5, 1e-4, 1e-3]
 passes = [12, 24]
 """
+BINS = 8
 # After so many trained models Bob is killed.
-KILLED_AFTER = 20
+KILLED_AFTER = 10
 
 
 @dataclass(slots=True)
@@ -131,10 +131,12 @@ def furnished(folder: Path) -> tuple[Company, Company]:
     where = ("--address", f"localhost:{PORT}", "--id", "person", "--label", "over-50k")
     bob.run("init", "--alice-table", "alice.csv", "--bob-table", "bob.csv", *where)
     (bob.folder / "alice.toml").rename(alice.folder / "alice.toml")
-    settings = bob.folder / "bob.toml"
-    text = settings.read_text(encoding="utf-8")
-    text = re.sub(r'(?m)^listen = "[^:]*:', 'listen = "127.0.0.1:', text)
-    settings.write_text(text + STUDY, encoding="utf-8")
+    for one in (alice, bob):
+        settings = one.folder / one.file
+        text = settings.read_text(encoding="utf-8")
+        text = text.replace("[data]\n", f"[data]\nbins = {BINS}\n", 1)
+        text = re.sub(r'(?m)^listen = "[^:]*:', 'listen = "127.0.0.1:', text)
+        settings.write_text(text + (STUDY if one is bob else ""), encoding="utf-8")
     return alice, bob
 
 
@@ -206,19 +208,16 @@ def used(alice: Company, bob: Company) -> dict[str, Any]:
     }
 
 
-def beside(alice: Company, bob: Company) -> list[dict[str, Any]]:
-    """What LogisticRegressionCV chooses on the joined table for each number of bins."""
+def beside(alice: Company, bob: Company) -> dict[str, Any]:
+    """What LogisticRegressionCV chooses on the joined table."""
     plans = []
     for one in (alice, bob):
         config = PartyConfig.read(one.folder / one.file)
         if config.study is None:
             raise SystemExit("there is no study")
-        plans.append(StudyPlan.of(config, config.study, lambda own, _: load_tables(own)))
+        plans.append(StudyPlan.of(config, config.study, load_tables(config.first)))
     record = json.loads((bob.folder / "bob.models" / "study.json").read_text())
-    return [
-        _chosen(alice, bob, (plans[0], plans[1]), record["study"]["settings"], bins)
-        for bins in plans[1].study.bins or (0,)
-    ]
+    return _chosen(alice, bob, (plans[0], plans[1]), record["study"]["settings"])
 
 
 def _chosen(
@@ -226,9 +225,8 @@ def _chosen(
     bob: Company,
     plans: tuple[StudyPlan, StudyPlan],
     settings: list[dict[str, Any]],
-    bins: int,
 ) -> dict[str, Any]:
-    rows, labels, held_out, truth = _joined(plans, bins)
+    rows, labels, held_out, truth = _joined(*plans)
     penalties, folds = plans[1].study.l2 or (), plans[1].folds
     count = int(folds.max()) + 1
     parts = [(np.flatnonzero(folds != n), np.flatnonzero(folds == n)) for n in range(count)]
@@ -246,16 +244,11 @@ def _chosen(
     place = int(np.argmin(losses))
     whole = LogisticRegression(C=1 / (penalties[place] * len(rows)), max_iter=9000, tol=1e-10)
     chances = whole.fit(rows, labels).predict_proba(held_out)[:, 1]
-    same = [
-        one
-        for one in settings
-        if one["values"]["bins"] == bins and one["values"]["l2"] == penalties[place]
-    ]
+    same = [one for one in settings if one["values"]["l2"] == penalties[place]]
     ours = max(same, key=lambda one: one["values"]["passes"])
     scores = _scores(alice, bob, ours["number"], held_out)
     ends = np.append(whole.coef_.ravel(), whole.intercept_)
     return {
-        "bins": bins,
         "columns": rows.shape[1],
         "l2 that it chooses": penalties[place],
         "its mean loss over folds": float(losses[place]),
@@ -275,13 +268,10 @@ def _chosen(
 
 
 def _joined(
-    plans: tuple[StudyPlan, StudyPlan], bins: int
+    alice: StudyPlan, bob: StudyPlan
 ) -> tuple[FloatArray, LabelArray, FloatArray, LabelArray]:
     """Prepared columns of both sides, without the intercept: training rows, and held-out ones."""
-    model = next(
-        one for one in plans[1].models if one.fold is None and one.point.values["bins"] == bins
-    )
-    hers, his = (plan.tables_of(model) for plan in plans)
+    hers, his = alice.tables, bob.tables
     labels, truth = his.labels, his.held_out_labels
     if labels is None or truth is None or hers.held_out is None or his.held_out is None:
         raise SystemExit("there are no held-out rows")

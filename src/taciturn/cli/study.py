@@ -25,8 +25,8 @@ def study(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="A setting and its values: l2=1e-5,1e-4; repeat for more. Sets of columns are "
-            "separated by semicolons: 'columns=all;-alice.age;bob alice.income'."
+            help="A setting and its values: l2=1e-5,1e-4; repeat for more. Pairs of class weights "
+            "are separated by semicolons: 'class-weight=0.2,1;0.5,1'."
         ),
     ] = None,
     folds: Annotated[
@@ -52,7 +52,7 @@ def study(
 
     taciturn study --dataset breast-cancer --solver newton --vary l2=1e-4,1e-3,1e-2 --seed 1
 
-    taciturn study --data loans.csv --id customer --label default --vary bins=0,5 --vary l2=1e-3,0.1
+    taciturn study --data loans.csv --id customer --label default --folds 5 --vary l2=1e-3,0.1
     """
     from taciturn import api
     from taciturn.report.study import study_blocks, study_page
@@ -118,8 +118,8 @@ class _Varied(CommandLine):
 def _axis(text: str) -> tuple[str, list[object]]:
     """A setting with its values.
 
-    >>> _axis("l2=1e-5,0.001"), _axis("columns=all;-alice.age bob.x")
-    (('l2', [1e-05, 0.001]), ('columns', [['all'], ['-alice.age', 'bob.x']]))
+    >>> _axis("l2=1e-5,0.001"), _axis("class-weight=0.2,1;0.5,1")
+    (('l2', [1e-05, 0.001]), ('class-weight', [[0.2, 1], [0.5, 1]]))
     """
     name, sign, values = text.partition("=")
     if not sign or not values:
@@ -128,7 +128,7 @@ def _axis(text: str) -> tuple[str, list[object]]:
             where="--vary",
             hint="use --vary l2=1e-5,1e-4, say",
         )
-    if name.replace("-", "_") in ("columns", "class_weight"):
+    if name.replace("-", "_") == "class_weight":
         words = [part.replace(",", " ").split() for part in values.split(";")]
         return name, [[_value(word) for word in part] for part in words]
     return name, [_value(word) for word in values.split(",")]

@@ -19,12 +19,11 @@ ColumnType: TypeAlias = Literal["number", "category", "date", "text"]
 TransformChoice: TypeAlias = Literal["none"] | TransformKind
 Bins: TypeAlias = int | tuple[float, ...]
 """So many intervals of about equally many rows; or where they begin, but for the first."""
-Monotone: TypeAlias = Literal["auto", "increasing", "decreasing", "none"]
 
 # What a choice by column says of every column that it does not name.
 EVERY = "*"
 # The choices that may be made column by column.
-BY_COLUMN = ("type", "transform", "bins", "monotone", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
 
 T = TypeVar("T")
 
@@ -52,9 +51,6 @@ class PrepareSettings:
         type: Number, category, date, or text that is left out; what it looks like where not said.
         transform: What changes the shape of numbers before they are scaled.
         bins: Into how many intervals numbers are cut, or where; 0 for none.
-        monotone: Of which binned columns the bins are merged until the share of positives rises, or
-            falls, from each to the next. Fitting, which sees no label, leaves that to
-            ``monotone``.
         date_format: How dates are written in text; ISO 8601 where not said.
         date_parts: What else is made of each date: year, month, weekday.
 
@@ -79,7 +75,6 @@ class PrepareSettings:
     type: Mapping[str, ColumnType] = field(default_factory=dict)
     transform: Mapping[str, TransformChoice] = field(default_factory=dict)
     bins: Mapping[str, Bins] = field(default_factory=dict)
-    monotone: Mapping[str, Monotone] = field(default_factory=dict)
     date_format: Mapping[str, str] = field(default_factory=dict)
     date_parts: tuple[DatePart, ...] = ()
 
@@ -102,8 +97,6 @@ class PrepareSettings:
             _one_of("transform", transform, ("none", *get_args(TransformKind)))
         for bins in self.bins.values():
             _check_bins(bins)
-        for direction in self.monotone.values():
-            _one_of("monotone", direction, get_args(Monotone))
         for part in self.date_parts:
             _one_of("date_parts", part, PARTS)
 

@@ -158,7 +158,7 @@ def _require_no_numbers_settings(
     series: pl.Series, settings: PrepareSettings, kind: ColumnType
 ) -> None:
     """Refuses a choice for numbers that names a column of another kind."""
-    for setting in ("transform", "bins", "monotone", "winsorise") if kind == "category" else ():
+    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
         if series.name in getattr(settings, setting):
             raise ColumnError(
                 f"column {series.name!r} holds categories, and {setting} is for numbers",

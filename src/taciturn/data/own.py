@@ -270,10 +270,7 @@ def columns_alone(
     """
     name, where, frame = _taken_in(source, id_column, table.dialect)
     frame = frame.select(column for column in frame.columns if column != label_column)
-    # Labels that mean nothing decide nothing.
-    alone = replace(table, settings=replace(table.settings, monotone={}))
-    rows = _looked_over(frame, where, None, id_column, alone)
-    return _raw(name, rows)
+    return _raw(name, _looked_over(frame, where, None, id_column, table))
 
 
 def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:

@@ -16,13 +16,14 @@ _KINDS: dict[type[Rule], str] = {
     CategoricalRule: "categorical",
     BinnedRule: "binned",
 }
-# What the rules of former versions had, where that is less than today's.
+# What the rules of former versions had, where that is not what today's have.
 _FORMER: dict[int, dict[str, tuple[str, ...]]] = {
     1: {
         "numeric": ("column", "impute", "center", "scale", "clip"),
         "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
     },
     2: {"binned": ("column", "edges", "impute", "missing", "clip", "reading")},
+    3: {"binned": ("column", "edges", "impute", "missing", "clip", "reading", "shares", "padding")},
 }
 
 
@@ -53,7 +54,7 @@ def rule_from_json(data: object, where: str, *, version: int | None = None) -> R
     Args:
         data: Plain data.
         where: Which rule it is, for the messages.
-        version: That of the preparation, where it is a former one, which knew fewer keys.
+        version: That of the preparation, where it is a former one, which knew other keys.
 
     Raises:
         ConfigError: If a key is unknown or missing, or a value is not what it must be.
@@ -71,7 +72,14 @@ def rule_from_json(data: object, where: str, *, version: int | None = None) -> R
     record = record_of(data, ("kind", *names), where)
     # Of categories "missing" names a level; elsewhere it is a switch.
     read = {**_READ, "missing": _optional_text} if kind == "categorical" else _READ
-    return rule(**{name: read[name](record[name], f"{where}, {name}") for name in names})
+    values = {name: read[name](record[name], f"{where}, {name}") for name in names}
+    if values.pop("padding", 0):
+        raise ConfigError(
+            "its bins were merged by labels, which was removed",
+            where=where,
+            hint="train again, with bins at given edges",
+        )
+    return rule(**values)
 
 
 def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.parts import Columns
 from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
 from taciturn.data.problems import Problems
-from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, nearest
 from taciturn.mapped import row_blocks
@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 # Version 1 had impute, centre, scale, clip and levels alone; version 2 did not count the rows of a
-# bin. Both are still read.
-_VERSION, _FORMER_VERSIONS = 3, (1, 2)
+# bin; version 3 knew bins that labels had merged. All are still read, but for such bins.
+_VERSION, _FORMER_VERSIONS = 4, (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,6 @@ class Preparation:
     def columns(self) -> tuple[str, ...]:
         """The names of the output columns."""
         return tuple(name for rule in self.rules for name in rule.outputs)
-
-    @property
-    def padding(self) -> frozenset[str]:
-        """The output columns of zeros that hold the places of bins which were merged."""
-        return frozenset(
-            name
-            for rule in self.rules
-            if isinstance(rule, BinnedRule) and rule.padding
-            for name in rule.outputs[-rule.padding :]
-        )
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds
 from taciturn.data.readings import NUMBER, Reading, missing_error
 from taciturn.data.transforms import Transform
-from taciturn.errors import ConfigError, counted
+from taciturn.errors import ConfigError
 
 # The levels of what is grouped and of what is not there.
 OTHER, MISSING = "(other)", "(missing)"
@@ -325,7 +325,6 @@ class BinnedRule:
         clip: The largest absolute value of the outputs, or None.
         reading: How raw values become numbers.
         shares: Of the training rows in each bin; empty where nobody has counted.
-        padding: How many columns of zeros come last, in place of bins that were merged.
 
     >>> BinnedRule("age", (30.0, 45.0)).outputs
     ('age=30 to 45', 'age=45 or more')
@@ -338,15 +337,13 @@ class BinnedRule:
     clip: float | None = None
     reading: Reading = NUMBER
     shares: tuple[float, ...] = ()
-    padding: int = 0
 
     def __post_init__(self) -> None:
         where = f"rule of column {self.column!r}"
         rising = all(low < high for low, high in pairwise(self.edges))
         if not rising or not all(map(math.isfinite, self.edges)):
             raise ConfigError("the edges do not rise", where=where, hint="fit it again")
-        # Merging may leave a single interval; nothing else makes one.
-        if self.padding < 0 or not (self.edges or self.padding):
+        if not self.edges:
             raise ConfigError("there are no edges", where=where, hint="fit it again")
         sound = all(0 <= share <= 1 for share in self.shares)
         if self.shares and not (sound and len(self.shares) == self.count):
@@ -376,22 +373,20 @@ class BinnedRule:
         """The names of the columns it gives."""
         words = [*self._words()]
         del words[self.reference]
-        words += (f"(merged {number})" for number in range(1, self.padding + 1))
         return tuple(f"{self.name}={word}" for word in words)
 
     def _words(self) -> Iterator[str]:
         """What each bin is called in the name of its column."""
         edges = [_number(edge) for edge in self.edges]
-        yield f"below {edges[0]}" if edges else "any number"
+        yield f"below {edges[0]}"
         yield from (f"{low} to {high}" for low, high in pairwise(edges))
-        if edges:
-            yield f"{edges[-1]} or more"
+        yield f"{edges[-1]} or more"
         if self.missing:
             yield MISSING
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        """Every bin, in order, the reference among them; padding is none.
+        """Every bin, in order, the reference among them.
 
         >>> [one.label for one in BinnedRule("age", (30.0, 45.0), missing=True).bins]
         ['age < 30', '30 ≤ age < 45', '45 ≤ age', 'age missing']
@@ -400,32 +395,26 @@ class BinnedRule:
         names.insert(self.reference, None)
         return tuple(
             Bin(label, output, self.shares[place] if self.shares else None)
-            for place, (label, output) in enumerate(zip(self._labels(), names, strict=False))
+            for place, (label, output) in enumerate(zip(self._labels(), names, strict=True))
         )
 
     def _labels(self) -> Iterator[str]:
         name, edges = self.name, _short_numbers(self.edges)
-        yield f"{name} < {edges[0]}" if edges else f"{name}: any number"
+        yield f"{name} < {edges[0]}"
         yield from (f"{low} ≤ {name} < {high}" for low, high in pairwise(edges))
-        if edges:
-            yield f"{edges[-1]} ≤ {name}"
+        yield f"{edges[-1]} ≤ {name}"
         if self.missing:
             yield f"{name} missing"
 
     def describe(self) -> str:
         """One line that says exactly what is done."""
-        intervals = len(self.edges) + 1
-        merged = f", merged from {intervals + self.padding} with labels" if self.padding else ""
-        steps = [f"{_kind(self.reading)} in {counted(intervals, 'interval')}{merged}, one-hot"]
+        steps = [f"{_kind(self.reading)} in {len(self.edges) + 1} intervals, one-hot"]
         steps.append(f"{[*self._words()][self.reference]} gets no column")
         if not self.missing:
             refused = self.impute is None
             steps.append("missing is refused" if refused else f"missing becomes {self.impute:g}")
         if unseen := [one.label for one in self.bins if one.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
-        if self.padding:
-            zeros = f"{counted(self.padding, 'column')} of zeros"
-            steps.append(f"{zeros} in place of the others")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
@@ -455,8 +444,7 @@ class BinnedRule:
         if self.shares:
             shares = np.array(self.shares)
             values[shares == 0] = shares
-        values = np.delete(values, self.reference, axis=1)
-        return _clipped(np.pad(values, ((0, 0), (0, self.padding))), self.clip)
+        return _clipped(np.delete(values, self.reference, axis=1), self.clip)
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
         """The output columns, one after the other.

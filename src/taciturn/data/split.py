@@ -14,10 +14,8 @@ import polars as pl
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.label_like import near_the_label
-from taciturn.data.monotone import Merged, merge_bins, require_own
 from taciturn.data.prepare import NumericRule, Preparation, fit, prepared_table
 from taciturn.data.raw import RawData
-from taciturn.data.rules import Rule
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.faces import Hint
@@ -320,7 +318,6 @@ def prepare_vertical(
     split = split_columns(spec, plan.columns, plan.sources, left_out, parties)
     labels_train = raw.labels.take(train)
     labels_train.require_both_classes()
-    plan, split = _with_merged_bins(plan, split, raw, labels_train, train)
 
     alice_train, bob_train = _tables(plan, split, raw.frame, train_ids, intercept, train)
     alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
@@ -335,41 +332,6 @@ def prepare_vertical(
         notes=(*plan.notes, *_near_the_label(raw, labels_train, alice_train, bob_train)),
         alices=_places(split),
     )
-
-
-def _with_merged_bins(
-    plan: Preparation, split: ColumnSplit, raw: RawData, labels: LabelTable, rows: IndexArray
-) -> tuple[Preparation, ColumnSplit]:
-    """The same columns, with those of Bob's bins merged that the settings name.
-
-    Args:
-        plan: What was fitted without labels, which says whose columns are whose.
-        split: Whose they are.
-        raw: The data.
-        labels: The training rows' labels.
-        rows: Which rows these are.
-
-    Raises:
-        ConfigError: A column is named that is Alice's, or is not cut into bins.
-    """
-    settings = raw.settings
-    if not settings.monotone:
-        return plan, split
-    sources = dict(zip(plan.columns, plan.sources, strict=True))
-    others = {sources[name] for name in split.alice}
-    require_own(settings, {sources[name] for name in split.bob}, others)
-    rules: list[Rule] = []
-    notes = [*plan.notes]
-    for column, group in groupby(plan.rules, key=lambda rule: rule.column):
-        merged = Merged(tuple(group))
-        if column not in others:
-            series = raw.frame[column][pl.Series(rows, dtype=pl.UInt32)]
-            merged = merge_bins(merged.rules, series, settings, labels.values)
-        rules.extend(merged.rules)
-        notes.extend(merged.notes)
-    final = Preparation(tuple(rules), tuple(notes))
-    named = dict(zip(plan.columns, final.columns, strict=True))
-    return final, ColumnSplit(split.alices, tuple(named[name] for name in split.bob))
 
 
 def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from taciturn.arrays import FloatArray, IndexArray, LabelArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.choices import PrepareSettings
 from taciturn.data.fitting import fit_column
 from taciturn.data.frames import fill_columns
 from taciturn.data.ids import RowIds
-from taciturn.data.monotone import Merged, merge_bins
 from taciturn.data.parts import Columns
 from taciturn.data.prepare import Preparation
 from taciturn.data.problems import Problems
@@ -54,7 +53,6 @@ def fit_and_prepare(
     *,
     intercept: bool = False,
     scratch: Scratch = MEMORY,
-    labels: LabelArray | None = None,
 ) -> tuple[Preparation, list[FeatureTable]]:
     """Fits a preparation on some rows, and prepares these and others.
 
@@ -64,7 +62,6 @@ def fit_and_prepare(
         chosen: The training rows, and further rows that are not fitted on.
         intercept: Whether a column of ones, named "(intercept)", comes last.
         scratch: Where large tables go.
-        labels: The training rows', for bins that they decide; None where there are none.
 
     Returns:
         The preparation, and a table for each of the chosen rows.
@@ -80,7 +77,7 @@ def fit_and_prepare(
     (('age', 'sex=M'), [[1.0, 0.0], [-1.0, 1.0]])
     """
     room = _room(scratch, chosen, len(columns.columns))
-    plan, prepared = _prepared_columns(columns, settings, chosen, room, labels)
+    plan, prepared = _prepared_columns(columns, settings, chosen, room)
     if intercept and INTERCEPT in plan.columns:
         raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
     names = (*plan.columns, INTERCEPT) if intercept else plan.columns
@@ -110,7 +107,6 @@ def _prepared_columns(
     settings: PrepareSettings,
     chosen: Sequence[ChosenRows],
     room: Scratch,
-    labels: LabelArray | None,
 ) -> tuple[Preparation, list[FloatArray]]:
     """The preparation, and for each raw column its outputs by rows, one set behind the other."""
     train = chosen[0]
@@ -123,16 +119,12 @@ def _prepared_columns(
     for name in columns.columns:
         series = columns[name].gather(order)
         with problems.noted():
-            own = series.head(len(train.rows))
-            fitted = fit_column(own, settings, None, train.ids)
-            merged = Merged(fitted.rules)
-            if labels is not None:
-                merged = merge_bins(fitted.rules, own, settings, labels)
-            rules.extend(merged.rules)
-            notes.extend((*fitted.notes, *merged.notes))
+            fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
+            rules.extend(fitted.rules)
+            notes.extend(fitted.notes)
             with later.noted():
-                if merged.rules and not problems and not later:
-                    plan = Preparation(merged.rules)
+                if fitted.rules and not problems and not later:
+                    plan = Preparation(fitted.rules)
                     shape = (len(plan.columns), len(series))
                     outputs = room.unnamed(shape, np.float64)
                     _apply(plan, series, chosen, outputs)

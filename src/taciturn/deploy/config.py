@@ -24,7 +24,7 @@ from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
-from taciturn.privacy.registry import mechanism_class, require_label_bins
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
@@ -38,7 +38,7 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.study import Point, Study, require_no_label_bins, require_owners
+from taciturn.settings.study import Point, Study
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
@@ -804,7 +804,6 @@ class PartyConfig:
         self.folder = folder
         self.where = where
         # The most columns of Alice's that Bob accepts where their number is not agreed on.
-        self.most_columns = MOST_COLUMNS
         self.face = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
@@ -845,8 +844,6 @@ class PartyConfig:
         with shown_by(self.face):
             if self.settings().solver == "sgd":
                 require_shared_work(self.compute.engine)
-            if self.data.monotone is not None:
-                self._require_label_bins()
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
@@ -885,22 +882,15 @@ class PartyConfig:
         """
         written = self._sections.get("agreement", {})
         agreed = {hyphenated(key): value for key, value in written.items() if key not in NAMING}
-        # How many rows a fold has is not agreed on; nor is what columns and bins make of a table.
-        for pin in ("rows", *(("alice-columns",) if point.data else ())):
-            agreed.pop(pin, None)
-        agreed |= {hyphenated(name): value for name, value in point.agreed.items()}
-        data = {**self._sections.get("data", {})}
-        if "bins" in point.data:
-            data["bins"] = point.data["bins"]
-        sections = {**self._sections, "agreement": agreed, "data": data}
+        # How many rows a fold has is not agreed on.
+        agreed.pop("rows", None)
+        agreed |= {hyphenated(name): value for name, value in point.values.items()}
+        sections = {**self._sections, "agreement": agreed}
         del sections[STUDY]
         with of_model(point):
             settings = PartyConfig(self.role, self.folder, sections, self.where)
         # By whatever file it was agreed on.
         settings.agreement_file, settings.signed = self.agreement_file, self.signed
-        if "bins" not in point.data:
-            # Sets of columns only leave some out.
-            settings.most_columns = self.alice_columns or MOST_COLUMNS
         settings.face = self.face
         return settings
 
@@ -958,26 +948,9 @@ class PartyConfig:
         """The study that both sides have agreed on; None where one model is trained."""
         if STUDY not in sections:
             return None
-        face = self.face.within(STUDY)
-        study = Study.of(sections[STUDY], face=face)
-        with shown_by(face):
-            require_owners(study, ("bob", *(self.parties or ("alice",))))
+        study = Study.of(sections[STUDY], face=self.face.within(STUDY))
         self._require_studied(study)
         return study
-
-    def _require_label_bins(self) -> None:
-        """Refuses bins that are made with labels where there are none, or where they would tell."""
-        if self.role == "alice":
-            raise ConfigError(
-                "monotone bins are made with labels, and this side has none",
-                setting="monotone",
-                hint=Hint(
-                    "leave {monotone} out; taciturn woe tells Bob what can be known of her columns"
-                ),
-            )
-        if self.study is not None:
-            require_no_label_bins(self.data.monotone)
-        require_label_bins(self.settings())
 
     def _require_studied(self, study: Study) -> None:
         """Refuses what would tell Alice of a model, and what no study can judge or vary."""

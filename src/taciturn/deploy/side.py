@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.tables import PartyTables
 from taciturn.errors import AgreementError, shown_by
@@ -49,7 +49,7 @@ class Side:
         """What Bob takes Alice's table to be; she takes his as it is."""
         if self.config.role == "alice":
             return ANY_TABLE
-        return PeerTable(self.config.alice_columns, self.config.most_columns)
+        return PeerTable(self.config.alice_columns, MOST_COLUMNS)
 
     @property
     def magnitude_bits(self) -> int:

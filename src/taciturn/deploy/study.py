@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.deploy.agreed import require_fit
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import Past
@@ -28,7 +27,6 @@ from taciturn.deploy.keep import Kept
 from taciturn.deploy.log import Figures
 from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
 from taciturn.deploy.playback import Rhythm
-from taciturn.deploy.prepared import PreparedFolder
 from taciturn.deploy.score_book import score_book
 from taciturn.deploy.session import Meeting
 from taciturn.deploy.side import Side
@@ -36,7 +34,7 @@ from taciturn.deploy.study_assess import Assessment
 from taciturn.deploy.study_ended import StudyEnded, Trained
 from taciturn.deploy.study_plan import StudyPlan
 from taciturn.deploy.study_use import set_aside_models
-from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.deploy.tables import PartyTables
 from taciturn.deploy.train import Account, Trainer, Work
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoints
@@ -112,32 +110,18 @@ class StudyParty(Trainer):
             raise ConfigError("there is no [study] in the file", where=config.where)
         self.study: Study = study
         self._whole = config
-        self._folders: list[PreparedFolder] = []
         self._engine: Engine | None = None
         self._scores: dict[int, LoadArray] = {}
-        self.plan = StudyPlan.of(config, study, self._load)
         super().__init__(config.at(study.points[0]), endpoint, callbacks)
         self.log(
             "note",
             about=f"a study: {len(study.points)} combinations, {study.models} models in all",
         )
 
-    def _load(self, config: PartyConfig, number: int) -> PartyTables:
-        folder = config.path(config.state.folder) / f"prepared-{number}"
-        self._folders.append(PreparedFolder(folder))
-        return load_tables(config, self._folders[-1])
-
     def _load_tables(self, config: PartyConfig) -> PartyTables:
-        return self.plan.tables
-
-    def _require_fit(self, config: PartyConfig, tables: PartyTables) -> None:
-        """The agreement speaks of the table as it is, and not as a combination has it."""
-        if config.agreement_file is not None:
-            require_fit(config, load_tables(self._whole))
-
-    def _forget_prepared(self) -> None:
-        for folder in self._folders:
-            folder.clear()
+        tables = super()._load_tables(config)
+        self.plan = StudyPlan.of(self._whole, self.study, tables)
+        return tables
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> StudyRun:
         """Trains all models, or resumes.
@@ -283,7 +267,7 @@ class StudyParty(Trainer):
                 number=model.point.number,
                 values=model.point.values,
                 model=str(self.model_path(model)),
-                columns=len(self.plan.tables_of(model).train.columns),
+                columns=len(self.tables.train.columns),
             )
             for model in self.plan.models
             if model.fold is None

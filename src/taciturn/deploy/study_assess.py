@@ -111,7 +111,7 @@ class Assessment:
         with suppress(FileError):
             share = ModelShare.load(path)
             replace(share, metrics=share.metrics | metrics).save(path)
-            tables = self.party.plan.tables_of(model)
+            tables = self.party.tables
             keep_scores(path, share.session, tables, None, held_out, self.party.log)
 
     def _beside(self, run: StudyRun, best: StudiedSetting) -> StudyRun:
@@ -123,7 +123,7 @@ class Assessment:
         model = next(
             one for one in party.plan.models if one.point.number == best.number and one.fold is None
         )
-        tables, scores = party.plan.tables_of(model), party.scores_of(model)
+        tables, scores = party.tables, party.scores_of(model)
         labels, truth = tables.labels, tables.held_out_labels
         if tables.held_out is None or labels is None or truth is None or scores is None:
             return run

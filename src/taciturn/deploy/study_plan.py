@@ -1,9 +1,8 @@
 """``StudyPlan``: every training of a study, each with its rows and terms, known before the first.
 
 For each combination of values there is a training for each fold, without its rows, which are scored
-then, and one on all training rows. A side's table is prepared once, on all its training rows, for
-all combinations of the same ``columns`` and ``bins``: the preparation knows no label, and new rows
-are prepared as it says.
+then, and one on all training rows. A side's table is prepared once for all of them, on all its
+training rows: the preparation knows no label, and new rows are prepared as it says.
 
 **Guarantee.** What a study gives away is known here, in total, before anything leaves: scores of
 each row at Alice's, releases of each label at Bob's. It depends on no label.
@@ -11,10 +10,9 @@ each row at Alice's, releases of each label at Bob's. It depends on no label.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +20,6 @@ from taciturn.arrays import IndexArray
 from taciturn.crypto.engines import on_engine
 from taciturn.data.folds import filled_folds
 from taciturn.data.ids import RowIds
-from taciturn.data.prepare import Preparation
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.score_book import Charge, Opening
@@ -42,7 +39,7 @@ from taciturn.mapped import MEMORY, Scratch, row_blocks
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
-from taciturn.settings.study import Point, Study, left_out, named, require_some
+from taciturn.settings.study import Study, named
 
 if TYPE_CHECKING:
     from taciturn.crypto.bfv.crew import Engine
@@ -51,9 +48,6 @@ if TYPE_CHECKING:
 
 # Tables of folds are made again for each model where they take more than this together.
 _MOST_KEPT_BYTES = 256 << 20
-_Variant: TypeAlias = tuple[object, object]
-Load: TypeAlias = Callable[[PartyConfig, int], PartyTables]
-"""Reads and prepares a side's table; the number tells tables of one study apart."""
 
 
 @dataclass(slots=True, repr=False)
@@ -63,58 +57,52 @@ class StudyPlan:
     Args:
         config: Its settings, the study included.
         study: What is to be tried.
-        variants: Its tables, for each choice of columns and bins.
+        tables: Its rows, folds included.
         models: The trainings.
         folds: Of each training row, in which fold it is; all in one where there are no folds.
     """
 
     config: PartyConfig
     study: Study
-    variants: dict[_Variant, PartyTables]
+    tables: PartyTables
     models: tuple[StudyModel, ...]
     folds: IndexArray
-    _made: dict[tuple[_Variant, int], PartyTables] = field(default_factory=dict)
+    _made: dict[int, PartyTables] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, config: PartyConfig, study: Study, load: Load) -> StudyPlan:
-        """Reads this side's table, as often as the study prepares it, and plans the trainings.
+    def of(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
+        """Plans the trainings on this side's table.
 
         Raises:
-            ConfigError: Settings of a model do not go together, or a column is not there.
-            DataError: The table is not fit for use.
+            ConfigError: Settings of a model do not go together.
+            AgreementError: This side's table has another size than was agreed.
+            ShapeError: There are too few rows for the folds.
         """
-        variants = _variants(config, study, load)
-        rows = next(iter(variants.values())).train.ids
         with shown_by(config.face):
-            require_agreed_rows(config, len(rows))
-        folds = filled_folds(rows, study.folds, config.agreed["split_salt"])
-        plan = cls(config, study, variants, (), folds)
+            require_agreed_columns(config, len(tables.train.columns))
+            require_agreed_rows(config, tables.train.rows)
+        folds = filled_folds(tables.train.ids, study.folds, config.agreed["split_salt"])
+        plan = cls(config, study, tables, (), folds)
         plan.models = tuple(plan._models())
         return plan
 
     def _models(self) -> list[StudyModel]:
         models: list[StudyModel] = []
+        tables = self.tables
+        held_out = 0 if tables.held_out is None else tables.held_out.rows
+        # What sizes a mechanism that is sized by Alice's columns.
+        columns = self.config.alice_columns or len(tables.train.columns)
         for point in self.study.points:
-            tables, settings = self.variants[_variant(point)], self.config.at(point)
+            settings = self.config.at(point)
             with named(point):
                 whole = terms_of(settings, tables)
-            held_out = 0 if tables.held_out is None else tables.held_out.rows
             for fold in range(self.study.folds):
                 inside = int(np.count_nonzero(self.folds == fold))
                 rows = tables.train.rows - inside
-                terms = _of_fold(whole, terms_for(settings, self._columns(tables, settings), rows))
+                terms = _of_fold(whole, terms_for(settings, columns, rows))
                 models.append(StudyModel(len(models), point, fold, terms, rows, inside))
             models.append(StudyModel(len(models), point, None, whole, tables.train.rows, held_out))
         return models
-
-    def _columns(self, tables: PartyTables, settings: PartyConfig) -> int:
-        """What sizes a mechanism that is sized by Alice's columns."""
-        return settings.alice_columns or len(tables.train.columns)
-
-    @property
-    def tables(self) -> PartyTables:
-        """The tables of the first combination: all rows, folds included."""
-        return self.variants[_variant(self.study.points[0])]
 
     @property
     def first(self) -> StudyModel:
@@ -139,38 +127,30 @@ class StudyPlan:
         terms = model.terms
         if engine is not None:
             terms = replace(terms, scheme=on_engine(terms.scheme, engine))
-        return Side(self.config.at(model.point), self._tables_of(model, scratch), terms)
+        return Side(self.config.at(model.point), self._tables_of(model.fold, scratch), terms)
 
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""
-        tables = self.variants[_variant(model.point)]
-        if model.fold is None or tables.labels is None:
-            return tables.held_out_labels
-        return tables.labels.take(np.flatnonzero(self.folds == model.fold))
+        labels = self.tables.labels
+        if model.fold is None or labels is None:
+            return self.tables.held_out_labels
+        return labels.take(np.flatnonzero(self.folds == model.fold))
 
-    def tables_of(self, model: StudyModel) -> PartyTables:
-        """All rows of a combination's tables, folds included."""
-        return self.variants[_variant(model.point)]
-
-    def _tables_of(self, model: StudyModel, scratch: Scratch) -> PartyTables:
-        variant = _variant(model.point)
-        tables = self.variants[variant]
-        if model.fold is None:
-            return tables
-        place = variant, model.fold
-        if place not in self._made:
-            size = tables.train.values.nbytes
+    def _tables_of(self, fold: int | None, scratch: Scratch) -> PartyTables:
+        if fold is None:
+            return self.tables
+        if fold not in self._made:
+            size = self.tables.train.values.nbytes
             if (len(self._made) + 1) * size > _MOST_KEPT_BYTES:
                 self._made.clear()
-            self._made[place] = _without(tables, self.folds == model.fold, scratch)
-        return self._made[place]
+            self._made[fold] = _without(self.tables, self.folds == fold, scratch)
+        return self._made[fold]
 
     def facts(self) -> dict[str, str]:
         """What must be the same when the session is resumed."""
         tables = sha256()
-        for one in self.variants.values():
-            for part in (one.train, one.held_out):
-                tables.update(b"" if part is None else part.digest().encode())
+        for part in (self.tables.train, self.tables.held_out):
+            tables.update(b"" if part is None else part.digest().encode())
         agreed = sha256(
             "".join(model.terms.agreement.canonical() for model in self.models).encode()
         )
@@ -233,8 +213,7 @@ class StudyPlan:
         from taciturn.protocol.bob.forecast import Planned, forecast_all
 
         planned = [Planned(model.terms, model.rows, model.fold) for model in self.models]
-        columns = max(len(tables.train.columns) for tables in self.variants.values())
-        delta = self.config.privacy.delta
+        columns, delta = len(self.tables.train.columns), self.config.privacy.delta
         return forecast_all(planned, self.study.folds, columns, delta=delta)
 
     def spending(self, session: str = "") -> Spending:
@@ -259,66 +238,6 @@ class StudyPlan:
     def _fold_ids(self) -> list[tuple[int, RowIds]]:
         ids = self.tables.train.ids
         return [(fold, ids.take(np.flatnonzero(self.folds == fold))) for fold in self._fold_range]
-
-
-def _variant(point: Point) -> _Variant:
-    return point.values.get("columns"), point.values.get("bins")
-
-
-def _variants(config: PartyConfig, study: Study, load: Load) -> dict[_Variant, PartyTables]:
-    """The tables of each choice of columns and bins; what only leaves columns out is a part."""
-    loaded: dict[object, PartyTables] = {}
-    variants: dict[_Variant, PartyTables] = {}
-    for point in study.points:
-        key, bins = _variant(point), point.values.get("bins")
-        if key in variants:
-            continue
-        if bins not in loaded:
-            loaded[bins] = load(config.at(point), len(loaded))
-        if bins is None:
-            # Before a set leaves any out.
-            with shown_by(config.face):
-                require_agreed_columns(config, len(loaded[bins].train.columns))
-        variants[key] = _with_columns(config, loaded[bins], point)
-    return variants
-
-
-def _with_columns(config: PartyConfig, tables: PartyTables, point: Point) -> PartyTables:
-    """The tables with those columns that a combination has."""
-    wanted = point.values.get("columns")
-    if not isinstance(wanted, tuple):
-        return tables
-    words = tuple(str(word) for word in wanted)
-    rules = tables.preparation.rules
-    sources = list(dict.fromkeys(rule.column for rule in rules))
-    with shown_by(config.face.within("study")):
-        gone = left_out(words, _owner(config), sources)
-        require_some(point, _owner(config), len(sources) - len(gone))
-    if not gone:
-        return tables
-    kept = Preparation(
-        tuple(rule for rule in rules if rule.column not in gone), tables.preparation.notes
-    )
-    free = tables.train.columns[len(tables.train.columns) - tables.train.free :]
-    names = (*kept.columns, *free)
-    held_out = tables.held_out
-    return replace(
-        tables,
-        train=tables.train.select(names),
-        held_out=None if held_out is None else held_out.select(names),
-        preparation=kept,
-    )
-
-
-def _owner(config: PartyConfig) -> str:
-    """What a study calls this side's columns."""
-    if config.role == "bob" or not config.parties:
-        return config.role
-    # Loaded here: it reads her certificate.
-    from taciturn.deploy.identity import identity_of
-
-    identity = identity_of(config)
-    return config.role if identity is None else identity.name
 
 
 def _without(tables: PartyTables, inside: IndexArray, scratch: Scratch) -> PartyTables:

@@ -26,14 +26,14 @@ class StudyProspect(Prospect):
 
     @classmethod
     def of_study(cls, config: PartyConfig, study: Study) -> StudyProspect:
-        """Reads this side's table, as often as the study prepares it.
+        """Reads this side's table, and plans the trainings.
 
         Raises:
             ConfigError: Settings of a model do not go together.
             DataError: The table is not fit for use.
         """
-        plan = StudyPlan.of(config, study, lambda settings, _: load_tables(settings))
-        return cls(config.at(study.points[0]), plan.tables, plan.first.terms, plan)
+        plan = StudyPlan.of(config, study, load_tables(config.first))
+        return cls(config.first, plan.tables, plan.first.terms, plan)
 
     @property
     def scores(self) -> OpenedScores:

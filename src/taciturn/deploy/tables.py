@@ -103,9 +103,7 @@ def _loaded(
     chosen = [train, rest] if len(rest.rows) else [train]
     key = _key(config, sources, chosen)
     recalled = None if kept is None else kept.recall(key, [rows.ids for rows in chosen])
-    plan, tables = recalled or _prepared(
-        config, columns, settings, chosen, labels, key, kept, passing
-    )
+    plan, tables = recalled or _prepared(config, columns, settings, chosen, key, kept, passing)
     like = named_like_labels(columns) if labels is None else near_the_label(tables[0], labels)
     return PartyTables(
         train=tables[0],
@@ -123,7 +121,6 @@ def _prepared(
     columns: Columns,
     settings: PrepareSettings,
     chosen: list[ChosenRows],
-    labels: LabelTable | None,
     key: str,
     kept: PreparedFolder | None,
     passing: Scratch,
@@ -135,14 +132,7 @@ def _prepared(
         chosen, room = [replace(rows, name="") for rows in chosen], passing
     intercept = config.role == "bob" and config.data.intercept
     try:
-        plan, tables = fit_and_prepare(
-            columns,
-            settings,
-            chosen,
-            intercept=intercept,
-            scratch=room,
-            labels=None if labels is None else labels.values,
-        )
+        plan, tables = fit_and_prepare(columns, settings, chosen, intercept=intercept, scratch=room)
         if kept is not None and room is not passing:
             names = (rows.name for rows in chosen)
             kept.keep(key, room, plan, dict(zip(names, tables, strict=True)))

@@ -201,7 +201,7 @@ class Trainer(Side):
         self.log = self._session.log
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
         tables = self._load_tables(config)
-        self._require_fit(config, tables)
+        require_fit(config, tables)
         if signers:
             self.log("agreement verified", file=config.agreement_file_name, signed_by=[*signers])
         super().__init__(config, tables, terms_of(config, tables))
@@ -305,10 +305,6 @@ class Trainer(Side):
         """Reads and prepares this side's table."""
         return load_tables(config, self._prepared)
 
-    def _require_fit(self, config: PartyConfig, tables: PartyTables) -> None:
-        """Insists that the table is the one that an agreement in a file speaks of."""
-        require_fit(config, tables)
-
     @abstractmethod
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun | StudyRun:
         """Trains, or resumes.
@@ -377,7 +373,7 @@ class Trainer(Side):
                 ended = self._assessed(ended, past, session)
                 kept.journal.done(self._record(ended, kept))
             kept.clear()
-            self._forget_prepared()
+            self._prepared.clear()
             if not confirmed:
                 self.log("the peer has not confirmed the last message; run again if it lacks it")
             return replace(ended.run, peer_confirmed=confirmed)
@@ -392,10 +388,6 @@ class Trainer(Side):
                 yield
             finally:
                 self.terms = terms
-
-    def _forget_prepared(self) -> None:
-        """Removes the prepared rows of large tables."""
-        self._prepared.clear()
 
     def _assess(self, ended: Ended, past: Past, session: str) -> PartyRun:
         """Bob's figures, which go into his model's file too."""

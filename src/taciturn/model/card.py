@@ -66,17 +66,12 @@ def _weighing(model: ModelShare) -> tuple[str, ...]:
 
 
 def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
-    """The named coefficients, the largest on the prepared scale first.
-
-    Neither the intercept is among them, nor a column that only holds the place of a merged bin.
-    """
-    padding = model.preparation.padding
+    """The named coefficients without the intercept, the largest on the prepared scale first."""
     named = [
         Coefficient(name, weight, weight / scale if scale else None, bounded)
         for (name, _, scale, bounded), weight in zip(
             prepared_columns(model), model.weights.tolist(), strict=False
         )
-        if name not in padding
     ]
     return tuple(sorted(named, key=lambda coefficient: -abs(coefficient.prepared)))
 

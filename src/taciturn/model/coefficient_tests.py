@@ -43,12 +43,9 @@ def coefficient_tests(
         scale: The scale of points.
     """
     model, known = part.model, _errors(part, errors)
-    # Columns that only hold the place of bins that were merged are none of the model's.
-    padding = model.preparation.padding
     rows = [
         _coefficient(part, name, place, known, unit, bounded, scale)
         for place, (name, _, unit, bounded) in enumerate(prepared_columns(model))
-        if name not in padding
     ]
     rows.sort(key=lambda one: -abs(one.prepared))
     if model.intercept:

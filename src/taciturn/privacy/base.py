@@ -172,21 +172,6 @@ class Mechanism(ABC):
         return {}
 
     @classmethod
-    def against_label_bins(cls, settings: Settings) -> str | None:
-        """Why Bob may not make columns of his with labels; None where he may.
-
-        He may where nothing that Alice sees depends on his columns but their number, and where
-        nothing is promised. Elsewhere what she sees would depend on labels in a way that no price
-        counts: a promise is about what is released, given his columns.
-
-        Args:
-            settings: What is asked for, with the solver.
-        """
-        if not cls.claims_protection:
-            return None
-        return "what it promises of labels is promised for columns that were made without them"
-
-    @classmethod
     def to_begin_with(cls) -> tuple[str, ...]:
         """The settings that a file to begin with shows: those that somebody must give."""
         return tuple(name for name in cls.takes if name not in cls.defaults)

@@ -117,15 +117,6 @@ class Mutual(EncryptedMechanism):
             return {}
         return {"score_range": NEWTON_SCORE_RANGE}
 
-    @classmethod
-    def against_label_bins(cls, settings: Settings) -> str | None:
-        """Shares tell nothing of his columns; newton tells Alice of what size they are whitened."""
-        if settings.solver != "newton":
-            return None
-        return (
-            "with newton Alice learns a size that depends on Bob's columns, as she does not by sgd"
-        )
-
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""
         shares = "ciphertexts under Bob's key, and numbers that his masks make uniform"

@@ -181,34 +181,6 @@ def require_weighable(name: str) -> None:
         )
 
 
-def require_label_bins(settings: Settings) -> None:
-    """Refuses columns that Bob makes with labels where they would void what is promised.
-
-    Args:
-        settings: What is asked for.
-
-    Raises:
-        ConfigError: Says why, and with which mechanisms he may.
-    """
-    asked = settings.resolved()
-    reason = mechanism_class(asked.mechanism).against_label_bins(asked)
-    if reason is None:
-        return
-    known = ((name, MECHANISMS[name]) for name in OURS if name != asked.mechanism)
-    others = tuple(
-        name
-        for name, other in known
-        if other.claims_protection and other.against_label_bins(asked) is None
-    )
-    raise ConfigError(
-        f"{asked.mechanism} has no monotone bins, which are made with labels: {reason}",
-        setting="monotone",
-        hint=Hint("leave {monotone} out, or use {mechanism}", mechanism=others)
-        if others
-        else Hint("leave {monotone} out"),
-    )
-
-
 def mechanism(agreement: Agreement) -> Mechanism:
     """The mechanism that an agreement names.
 

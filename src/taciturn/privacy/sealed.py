@@ -111,13 +111,6 @@ class Sealed(EncryptedMechanism):
             return {}
         return {"reveal_delta": DEFAULT_REVEAL_DELTA}
 
-    @classmethod
-    def against_label_bins(cls, settings: Settings) -> str | None:
-        """Ciphertexts tell nothing of his columns; the noise of a model is not made for that."""
-        if settings.reveal_epsilon is None:
-            return None
-        return "the noise of reveal-epsilon is made for labels that move no column of his"
-
     def receives(self) -> str:
         """Ciphertexts; her weights where they are revealed."""
         sealed = "ciphertexts under Bob's key, and nothing that he decrypted"

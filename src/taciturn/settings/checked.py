@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from taciturn.errors import ConfigError, nearest_setting, shown_by
 from taciturn.faces import Face, hyphenated
-from taciturn.settings.removed import refuse_removed
+from taciturn.settings.removed import REMOVED, Removed, refuse_removed
 
 PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.
@@ -40,6 +40,7 @@ class Checked(BaseModel):
     """A frozen model that refuses unknown keys and wrong types with a ``ConfigError``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    removed: ClassVar[Removed] = REMOVED
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *, face: Face | None = None) -> Self:
@@ -62,7 +63,7 @@ class Checked(BaseModel):
         Raises:
             ConfigError: A key is unknown, or given in both spellings.
         """
-        return named(values, cls.model_fields, face)
+        return named(values, cls.model_fields, face, cls.removed)
 
     def __init__(self, **values: object) -> None:
         try:
@@ -72,7 +73,10 @@ class Checked(BaseModel):
 
 
 def named(
-    values: Mapping[str, Any], known: Collection[str], face: Face | None = None
+    values: Mapping[str, Any],
+    known: Collection[str],
+    face: Face | None = None,
+    removed: Removed = REMOVED,
 ) -> dict[str, Any]:
     """Values by the names of settings, from keys that are spelled with hyphens or underscores.
 
@@ -80,6 +84,7 @@ def named(
         values: What was given.
         known: The names that there are.
         face: Where it was given.
+        removed: The names that there were.
 
     Raises:
         ConfigError: A key is unknown, removed, or given in both spellings.
@@ -92,7 +97,7 @@ def named(
         for key, value in values.items():
             name = key.replace("-", "_")
             if name not in known:
-                refuse_removed(key, face)
+                refuse_removed(key, face, removed)
                 raise ConfigError(
                     f"unknown setting {key}",
                     where="" if face is None else face.source,

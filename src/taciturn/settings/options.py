@@ -23,7 +23,6 @@ from taciturn.settings.table import (
     DatePart,
     Decimal,
     Impute,
-    Monotone,
     Scale,
     TransformChoice,
 )
@@ -63,7 +62,6 @@ class SettingsOptions(TypedDict, total=False):
     winsorise: float | Literal["none"] | dict[str, float] | None
     transform: TransformChoice | dict[str, TransformChoice] | None
     bins: int | dict[str, int | Sequence[float]] | None
-    monotone: Monotone | dict[str, Monotone] | None
     scale: Scale | None
     clip: float | None
     max_levels: int | None

@@ -19,6 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
+from taciturn.settings.removed import refuse_removed
 from taciturn.settings.setting import Panel, Scope, Setting
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -505,12 +506,13 @@ class Settings(TableSettings, Protection):
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
+        face = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
+                refuse_removed(key, face)
                 raise ConfigError(
                     f"[{key}] is a table; settings belong at the top level", where=str(path)
                 )
-        face = settings_file(path)
         cls.of(values, face=face)
         return cls.named(values, face=face)
 

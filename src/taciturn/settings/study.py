@@ -1,8 +1,7 @@
 """``Study``: several models in one session, one for each combination of some settings' values.
 
 Both sides have the same one, as a section of their files. Which models there are follows from it
-alone, and from no label. Data choices (``bins``, ``columns``) vary slowest, so that a table is
-prepared once for all models that use it.
+alone, and from no label. All models train on one table: what prepares it does not vary.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -20,17 +19,15 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import canonical_json
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.removed import REMOVED_FROM_STUDY
 from taciturn.settings.schema import Variant
 from taciturn.settings.setting import Scope, Setting
 
 MOST_MODELS = 2000
 """The most trainings of one study, folds included."""
 FEWEST_FOLDS, MOST_FOLDS = 2, 20
-EVERY_COLUMN = "all"
-# What changes a side's table; the first varies slowest.
-DATA_AXES = ("columns", "bins")
 RankBy = Literal["loss", "auc"]
-Value: TypeAlias = float | int | str | tuple[float, ...] | tuple[str, ...]
+Value: TypeAlias = float | int | str | tuple[float, ...]
 
 _study = partial(Setting, scope=Scope.STUDY)
 
@@ -44,21 +41,6 @@ def _values(given: object) -> object:
     return tuple(given)
 
 
-def _column_sets(given: object) -> object:
-    """Lists of columns, or the word for all of them."""
-    if isinstance(given, list | tuple):
-        given = [(one,) if isinstance(one, str) else one for one in given]
-        if all(isinstance(one, list | tuple) and one for one in given):
-            given = [tuple(one) for one in given]
-    return _values(given)
-
-
-def _bins(number: int) -> int:
-    if number < 0 or number == 1:
-        raise ValueError(f"it is 2 or more intervals, or 0 for none, not {number}")
-    return number
-
-
 def _folds(number: int) -> int:
     if number != 0 and not FEWEST_FOLDS <= number <= MOST_FOLDS:
         raise ValueError(
@@ -68,11 +50,12 @@ def _folds(number: int) -> int:
 
 
 _Listed = BeforeValidator(_values)
-_Bins = Annotated[int, BeforeValidator(lambda v: _bins(v) if isinstance(v, int) else v)]
 
 
 class Study(Checked):
     """The settings whose values are tried, and what judges the models."""
+
+    removed: ClassVar = REMOVED_FROM_STUDY
 
     folds: Annotated[
         int,
@@ -89,20 +72,6 @@ class Study(Checked):
         RankBy,
         _study("Bob: by what models are ranked, `loss` (log loss) or `auc`.", example="auc"),
     ] = "loss"
-    columns: Annotated[
-        Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_column_sets)] | None,
-        _study(
-            "Sets of columns to try, each a list of `bob`, `alice`, `bob.NAME`, `alice.NAME`.",
-            detail='`-alice.NAME` leaves one out; `"all"` is every column of both sides. With '
-            "several Alices the names in the agreement stand for `alice`. These names are told to "
-            "the other side: both sign them",
-            example=[["all"], ["-alice.income"]],
-        ),
-    ] = None
-    bins: Annotated[
-        Annotated[tuple[_Bins, ...], _Listed] | None,
-        _study("Numbers of intervals into which all numeric columns are cut; 0 is none."),
-    ] = None
     l2: Annotated[
         Annotated[tuple[NonNegative, ...], _Listed] | None,
         _study("L2 penalties to try.", example=[1e-05, 0.0001, 0.001]),
@@ -211,21 +180,11 @@ class Point:
     number: int
     values: Mapping[str, Value]
 
-    @property
-    def agreed(self) -> dict[str, Value]:
-        """Those that the agreement holds."""
-        return {name: value for name, value in self.values.items() if name not in DATA_AXES}
-
-    @property
-    def data(self) -> dict[str, Value]:
-        """Those that decide a side's table."""
-        return {name: value for name, value in self.values.items() if name in DATA_AXES}
-
     def __str__(self) -> str:
         """In words.
 
-        >>> str(Point(1, {"l2": 0.001, "columns": ("bob", "-alice.age")}))
-        'l2 0.001, columns bob -alice.age'
+        >>> str(Point(1, {"l2": 0.001, "class_weight": (0.2, 1.0)}))
+        'l2 0.001, class-weight 0.2 1'
         """
         return ", ".join(
             f"{hyphenated(name)} {shown_value(value)}" for name, value in self.values.items()
@@ -246,103 +205,9 @@ def named(point: Point) -> Iterator[None]:
 def shown_value(value: Value) -> str:
     """A value of a study in a table.
 
-    >>> shown_value(1e-05), shown_value(("alice.age", "bob")), shown_value((0.2, 1.0))
-    ('1e-05', 'alice.age bob', '0.2 1')
+    >>> shown_value(1e-05), shown_value("mean-one"), shown_value((0.2, 1.0))
+    ('1e-05', 'mean-one', '0.2 1')
     """
     if isinstance(value, tuple | list):
         return " ".join(map(shown_value, value))
     return value if isinstance(value, str) else toml_value(value)
-
-
-def left_out(wanted: tuple[str, ...], owner: str, columns: list[str]) -> list[str]:
-    """Which of a side's columns a set of a study leaves out.
-
-    Args:
-        wanted: The set, as the study has it.
-        owner: The side's name in it.
-        columns: The side's columns.
-
-    Raises:
-        ConfigError: One that is named as this side's is not there.
-
-    >>> left_out(("-alice.age",), "alice", ["age", "income"])
-    ['age']
-    >>> left_out(("bob", "alice.age"), "alice", ["age", "income"])
-    ['income']
-    >>> left_out(("all",), "alice", ["age", "income"])
-    []
-    """
-    own = [word.removeprefix("-").removeprefix(f"{owner}.") for word in wanted if _is(word, owner)]
-    for name in own:
-        if name not in columns:
-            raise ConfigError(
-                f"{owner} has no column {name!r}, which a set of the study names",
-                setting="columns",
-                hint=f"its columns are {', '.join(columns[:12])}"
-                + (" …" if len(columns) > 12 else ""),
-            )
-    gone = {word.removeprefix(f"-{owner}.") for word in wanted if word.startswith(f"-{owner}.")}
-    named = {word.removeprefix(f"{owner}.") for word in wanted if word.startswith(f"{owner}.")}
-    # A set of exclusions alone begins with every column.
-    begins = EVERY_COLUMN in wanted or all(word.startswith("-") for word in wanted)
-    kept = set(columns) if begins or owner in wanted else named
-    return [name for name in columns if name not in kept or name in gone]
-
-
-def _is(word: str, owner: str) -> bool:
-    return word.removeprefix("-").startswith(f"{owner}.")
-
-
-def require_no_label_bins(monotone: object) -> None:
-    """Refuses bins that labels decide: those of a fold would have seen the labels that judge it.
-
-    Args:
-        monotone: The setting, as the table has it.
-
-    Raises:
-        ConfigError: It is given.
-    """
-    if monotone is not None:
-        raise ConfigError(
-            "a study has no monotone bins: they would be made with the labels of the very rows "
-            "that judge its models",
-            setting="monotone",
-            hint=Hint("leave {monotone} out, and train the model that you choose with it"),
-        )
-
-
-def require_some(point: Point, owner: str, columns: int) -> None:
-    """Insists that a combination has a column of every Alice.
-
-    Args:
-        point: The combination.
-        owner: Whose columns they are.
-        columns: How many are left.
-
-    Raises:
-        ConfigError: One has none.
-    """
-    if owner != "bob" and not columns:
-        raise ConfigError(
-            f"model {point.number} of the study has no column of {owner}",
-            setting="columns",
-            hint="leave her one column at least: Bob's model alone needs no partner",
-        )
-
-
-def require_owners(study: Study, owners: tuple[str, ...]) -> None:
-    """Insists that every column of a study is somebody's.
-
-    Raises:
-        ConfigError: Says which is not.
-    """
-    for word in {word for wanted in study.columns or () for word in wanted}:
-        plain = word.removeprefix("-")
-        owner = next((name for name in owners if plain.startswith(f"{name}.")), None)
-        alone = plain in owners or plain == EVERY_COLUMN
-        if owner is None and not (alone and plain == word):
-            raise ConfigError(
-                f"{word!r} names no column of {' or '.join(owners)}",
-                setting="columns",
-                hint=f"write {owners[0]}.NAME, -{owners[0]}.NAME, {owners[0]} or all",
-            )

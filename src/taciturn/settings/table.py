@@ -25,13 +25,12 @@ Impute = Literal["median", "mean", "bin", "none"]
 Scale = Literal["standard", "none"]
 ColumnType = Literal["number", "category", "date", "text"]
 TransformChoice = Literal["none", "log", "rank", "yeo-johnson"]
-Monotone = Literal["auto", "increasing", "decreasing", "none"]
 DatePart = Literal["year", "month", "weekday"]
 Decimal = Literal[".", ","]
 
 EVERY = "*"
 # What may be said column by column.
-BY_COLUMN = ("type", "transform", "bins", "monotone", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
 
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
 
@@ -171,10 +170,6 @@ Shares = Annotated[
     BeforeValidator(partial(_by_column, read=_share)),
 ]
 Bins = Annotated[int | dict[str, int | tuple[float, ...]], BeforeValidator(_bins)]
-Directions = Annotated[
-    Monotone | dict[str, Monotone],
-    BeforeValidator(partial(_by_column, read=partial(_one_of, known=get_args(Monotone)))),
-]
 Types = Annotated[
     ColumnType | dict[str, ColumnType],
     BeforeValidator(partial(_by_column, read=partial(_one_of, known=get_args(ColumnType)))),
@@ -262,17 +257,6 @@ class TableSettings(Checked):
             detail="A number: equally many training rows in each; 0 is none. Edges, of one column: "
             "`bins.age = [25, 35, 50]` ([data.md](data.md#bins))",
             example={"age": 5},
-        ),
-    ] = None
-    monotone: Annotated[
-        Directions | None,
-        _table(
-            "Bob: bins are merged until the share of positives is `increasing`, `decreasing`, or "
-            "either (`auto`).",
-            detail="For all binned columns of his, or by column; `none` leaves one out. Only where "
-            "nothing that Alice sees depends on his columns, or nothing is promised "
-            "([data.md](data.md#monotone-bins))",
-            example={"income": "auto"},
         ),
     ] = None
     scale: Annotated[

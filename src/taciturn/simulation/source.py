@@ -15,7 +15,6 @@ from taciturn.data.split import VerticalData, prepare_vertical, random_partition
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.privacy.registry import require_label_bins
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings, missing_label
 from taciturn.simulation.coins import DataCoins
@@ -118,8 +117,6 @@ def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
         return replace(raw, labels_train=raw.labels_train.permuted(coins.permute.fork("labels")))
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
-    if raw.settings.monotone:
-        require_label_bins(settings)
     columns, parties = settings.alice_columns, settings.parties
     intercept = bool(settings.intercept)
     if raw.whole:

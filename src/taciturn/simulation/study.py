@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.data.folds import filled_folds
-from taciturn.data.split import VerticalData, alice_names
+from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.engine.study import StudyModel, opened_scores
 from taciturn.errors import ConfigError, LocalProtocolError
@@ -44,17 +44,8 @@ from taciturn.results.study import (
 )
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
-from taciturn.settings.study import (
-    Point,
-    Study,
-    left_out,
-    named,
-    require_no_label_bins,
-    require_owners,
-    require_some,
-)
+from taciturn.settings.study import Point, Study, named
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.folds import without
 from taciturn.simulation.source import Source, arrange
 from taciturn.simulation.study_worker import receive, send
 from taciturn.simulation.tables import to_bytes
@@ -67,7 +58,6 @@ def simulate_study(
     study: Study,
     raw: Source,
     *,
-    reload: Callable[[Settings], Source] | None = None,
     workers: int | None = None,
     progress: ReportProgress = quietly,
 ) -> SimulatedStudy:
@@ -77,7 +67,6 @@ def simulate_study(
         settings: What all of them share, resolved.
         study: What varies.
         raw: The rows.
-        reload: Reads the rows for settings with other ``bins``; None where they cannot be.
         workers: How many processes train; None for one a core.
         progress: Called with how many models are trained, and of how many.
 
@@ -86,15 +75,15 @@ def simulate_study(
         ShapeError: There are too few rows for the folds.
     """
     start = time.perf_counter()
-    plan = _Plan.of(settings, study, raw, reload or (lambda _: raw))
+    plan = _Plan.of(settings, study, raw)
     count = min(workers or usable_cores(), MOST_WORKERS, len(plan.models))
     runs = plan.run(count, progress)
     rated = ranked([plan.setting(point, runs) for point in study.points], study.rank_by)
     best = best_of(rated, study.rank_by)
     first, scores = runs[study.folds], opened_scores(plan.models, study.folds)
-    base = plan.tables[0]
+    data = plan.data
     planned = [Planned(model.terms, model.rows, model.fold) for model in plan.models]
-    columns = max(len(data.bob_train.columns) for data in plan.tables)
+    columns = len(data.bob_train.columns)
     ledger = forecast_all(planned, study.folds, columns, delta=settings.delta)
     return SimulatedStudy(
         dataset=settings.dataset or settings.data,
@@ -102,10 +91,10 @@ def simulate_study(
         solver=first.solver,
         scheme=first.scheme,
         seed=settings.seed,
-        rows=base.labels_train.rows,
-        held_out_rows=base.labels_test.rows if base.held_out else 0,
-        alice_columns=len(base.alice_train.columns),
-        bob_columns=len(base.bob_train.columns) - base.bob_train.free,
+        rows=data.labels_train.rows,
+        held_out_rows=data.labels_test.rows if data.held_out else 0,
+        alice_columns=len(data.alice_train.columns),
+        bob_columns=columns - data.bob_train.free,
         study=StudyTable(
             folds=study.folds,
             rank_by=study.rank_by,
@@ -128,46 +117,33 @@ class _Plan:
 
     study: Study
     settings: Mapping[int, Settings]
-    tables: tuple[VerticalData, ...]
-    table_of: Mapping[int, int]
+    data: VerticalData
     folds: IndexArray
     models: tuple[StudyModel, ...]
     seed: int | None
 
     @classmethod
-    def of(
-        cls, base: Settings, study: Study, raw: Source, reload: Callable[[Settings], Source]
-    ) -> _Plan:
-        _require_possible(base, study)
+    def of(cls, base: Settings, study: Study, raw: Source) -> _Plan:
+        _require_possible(base)
         coins = Coins.for_seed(base.seed)
         settings = {point.number: _settings_at(base, point) for point in study.points}
-        variants: dict[tuple[object, object], VerticalData] = {}
-        table_of: dict[int, int] = {}
-        for point in study.points:
-            key = point.values.get("columns"), point.values.get("bins")
-            if key not in variants:
-                own = settings[point.number]
-                source = reload(own) if "bins" in point.values else raw
-                variants[key] = _columns_of(arrange(own, source, coins.data), point)
-            table_of[point.number] = list(variants).index(key)
-        tables = tuple(variants.values())
-        ids = tables[0].labels_train.ids
+        data = arrange(settings[study.points[0].number], raw, coins.data)
+        ids = data.labels_train.ids
         folds = filled_folds(ids, study.folds, str(base.seed or 0))
         for number, own in settings.items():
             # The penalty of a fold is that of all training rows, also where it is a default.
             if own.solver == "newton" and own.l2 is None:
                 settings[number] = own.model_copy(update={"l2": 1.0 / len(ids)})
-        plan = cls(study, settings, tables, table_of, folds, (), base.seed)
+        plan = cls(study, settings, data, folds, (), base.seed)
         return replace(plan, models=tuple(plan._models(coins)))
 
     def _models(self, coins: Coins) -> Iterator[StudyModel]:
-        number = 0
+        number, data = 0, self.data
+        pins = coins.pins([name for name, _ in data.alices])
+        columns, rows = len(data.alice_train.columns), data.labels_train.rows
+        held_out = data.labels_test.rows if data.held_out else 0
         for point in self.study.points:
-            data = self.tables[self.table_of[point.number]]
-            pins = coins.pins([name for name, _ in data.alices])
-            columns, rows = len(data.alice_train.columns), data.labels_train.rows
             settings = self.settings[point.number]
-            held_out = data.labels_test.rows if data.held_out else 0
             for fold in [*range(self.study.folds), None]:
                 inside = 0 if fold is None else int(np.count_nonzero(self.folds == fold))
                 with named(point):
@@ -179,7 +155,7 @@ class _Plan:
     def run(self, workers: int, progress: ReportProgress) -> list[TrainingRun]:
         """Trains every model, as many at a time as there are workers."""
         done: list[TrainingRun | None] = [None] * len(self.models)
-        with _crew(workers, self.tables) as helpers:
+        with _crew(workers, self.data) as helpers:
 
             def train(model: StudyModel) -> None:
                 helper = helpers.get()
@@ -199,7 +175,6 @@ class _Plan:
         settings = self.settings[model.point.number].model_dump(mode="json", exclude_none=True)
         seed = None if self.seed is None else (self.seed << 16) + model.number
         return {
-            "tables": str(self.table_of[model.point.number]),
             "fold": model.fold,
             "folds": [] if model.fold is None else self.folds.tolist(),
             "settings": {**settings, "seed": None, "cores": 1},
@@ -211,7 +186,7 @@ class _Plan:
         own = [(model, runs[model.number]) for model in self.models if model.point == point]
         folds = tuple(FoldFigures.of(run.test) for model, run in own if model.fold is not None)
         _, whole = own[-1]
-        data = self.tables[self.table_of[point.number]]
+        data = self.data
         judged = folds or (FoldFigures.of(whole.test),)
         return StudiedSetting(
             number=point.number,
@@ -226,10 +201,7 @@ class _Plan:
         )
 
 
-def _require_possible(settings: Settings, study: Study) -> None:
-    owners = ("bob", *(alice_names(settings.parties) if settings.parties > 1 else ("alice",)))
-    require_owners(study, owners)
-    require_no_label_bins(settings.monotone)
+def _require_possible(settings: Settings) -> None:
     if settings.seeds > 1:
         raise ConfigError(
             "a study has one seed: its folds are the repetitions",
@@ -244,38 +216,17 @@ def _settings_at(base: Settings, point: Point) -> Settings:
     Raises:
         ConfigError: They do not go together; says of which combination.
     """
-    given = base.model_dump(exclude_none=True) | dict(point.agreed)
-    if "bins" in point.values:
-        given["bins"] = point.values["bins"]
+    given = base.model_dump(exclude_none=True) | dict(point.values)
     if given.get("solver") == "sgd" and "passes" not in point.values:
         given.pop("passes", None)
     with named(point):
         return Settings.of(given).resolved()
 
 
-def _columns_of(data: VerticalData, point: Point) -> VerticalData:
-    """The tables with those columns that a combination has."""
-    wanted = point.values.get("columns")
-    if not isinstance(wanted, tuple):
-        return data
-    words = tuple(str(word) for word in wanted)
-    sources = dict(zip(data.preparation.columns, data.preparation.sources, strict=True))
-    hers = data.alice_train.columns
-    owned = {"bob": data.bob_train.columns}
-    owned |= {name: hers[place] for name, place in data.alices} if data.alices else {"alice": hers}
-    gone: set[str] = set()
-    for owner, columns in owned.items():
-        names = list(dict.fromkeys(sources[name] for name in columns if name in sources))
-        dropped = left_out(words, owner, names)
-        require_some(point, owner, len(names) - len(dropped))
-        gone |= {name for name in columns if sources.get(name) in dropped}
-    return without(data, gone)
-
-
 class _Helper:
     """A process that trains."""
 
-    def __init__(self, tables: tuple[VerticalData, ...]) -> None:
+    def __init__(self, data: VerticalData) -> None:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "taciturn.simulation.study_worker"],
@@ -283,9 +234,7 @@ class _Helper:
             stdout=subprocess.PIPE,
             env=environment,
         )
-        for number, data in enumerate(tables):
-            send(self._input, json.dumps({"table": str(number)}).encode())
-            send(self._input, to_bytes(data))
+        send(self._input, to_bytes(data))
 
     @property
     def _input(self) -> BinaryIO:
@@ -319,13 +268,13 @@ class _Helper:
 
 
 @contextmanager
-def _crew(count: int, tables: tuple[VerticalData, ...]) -> Iterator[SimpleQueue[_Helper]]:
-    """Processes that are free, each with all tables; they end with this."""
+def _crew(count: int, data: VerticalData) -> Iterator[SimpleQueue[_Helper]]:
+    """Processes that are free, each with the tables; they end with this."""
     queue: SimpleQueue[_Helper] = SimpleQueue()
     helpers: list[_Helper] = []
     try:
         for _ in range(count):
-            helpers.append(_Helper(tables))
+            helpers.append(_Helper(data))
             queue.put(helpers[-1])
         yield queue
     finally:

@@ -1,7 +1,7 @@
 """What a helper process of a simulated study runs: trainings, one after the other.
 
-Frames over its standard input: a number, and as many bytes. A JSON text says what follows: tables,
-under a name, or a training of some. A reply is a JSON text. It ends when its input ends.
+Frames over its standard input: a number, and as many bytes. The first has the tables, each later
+one a training of them as a JSON text. A reply is a JSON text. It ends when its input ends.
 """
 
 from __future__ import annotations
@@ -50,11 +50,10 @@ def receive(stream: BinaryIO) -> bytes:
     return content
 
 
-def train(job: dict[str, Any], tables: dict[str, VerticalData]) -> dict[str, Any]:
+def train(job: dict[str, Any], data: VerticalData) -> dict[str, Any]:
     """One training of a study: its record, or why there is none."""
-    data, folds = tables[job["tables"]], np.array(job["folds"], dtype=np.int64)
     if job["fold"] is not None:
-        data = of_fold(data, folds == job["fold"])
+        data = of_fold(data, np.array(job["folds"], dtype=np.int64) == job["fold"])
     settings = Settings.of(job["settings"])
     try:
         outcome = simulate(settings, data, coins=Coins.for_seed(job["seed"]))
@@ -65,13 +64,9 @@ def train(job: dict[str, Any], tables: dict[str, VerticalData]) -> dict[str, Any
 
 def serve(jobs: BinaryIO, replies: BinaryIO) -> None:
     """Does what it is told until there is nobody left to ask."""
-    tables: dict[str, VerticalData] = {}
+    data = of_bytes(receive(jobs))
     while True:
-        job = json.loads(receive(jobs))
-        if "table" in job:
-            tables[job["table"]] = of_bytes(receive(jobs))
-            continue
-        send(replies, json.dumps(train(job, tables)).encode())
+        send(replies, json.dumps(train(json.loads(receive(jobs)), data)).encode())
 
 
 def main() -> None:
