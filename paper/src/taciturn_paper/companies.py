@@ -136,6 +136,7 @@ def furnished(folder: Path) -> tuple[Company, Company]:
         text = settings.read_text(encoding="utf-8")
         text = text.replace("[data]\n", f"[data]\nbins = {BINS}\n", 1)
         text = re.sub(r'(?m)^listen = "[^:]*:', 'listen = "127.0.0.1:', text)
+        text = text.replace("# accept-column-exposure", "accept-column-exposure")
         settings.write_text(text + (STUDY if one is bob else ""), encoding="utf-8")
     return alice, bob
 

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
@@ -129,6 +129,7 @@ def _file(role: str, task: Task, port: int) -> str:
     way = f'listen = "127.0.0.1:{port}"' if role == "bob" else f'connect = "localhost:{port}"'
     cores = "" if task.cores is None else f"[compute]\ncores = {task.cores}\n"
     label = 'label = "label"\n' if role == "bob" else ""
+    accepted = f'[privacy]\naccept-column-exposure = "{ACCEPTED_EXPOSURE}"\n'
     return f"""role = "{role}"
 [agreement]
 mechanism = "sealed"
@@ -151,7 +152,7 @@ folder = "{role}-state"
 sync = {str(task.journal).lower()}
 [output]
 model = "{role}.model.json"
-{cores}"""
+{accepted if role == "alice" else ""}{cores}"""
 
 
 class _Watch:
