@@ -15,9 +15,7 @@ DIVERGED = (
     "The training diverged: its loss is beyond that of no model at all, and the model is "
     "worthless. Scale or clip the columns, lower the learning rate, or use newton."
 )
-_SYMMETRIC = (
-    "Symmetry check passed: the scores of all passes come from one table, to the last unit."
-)
+_SYMMETRIC = "Symmetry check passed: no sign that Alice changed her table between passes."
 _ASYMMETRIC = (
     "The symmetry check failed: the scores of the passes do not come from one table (largest "
     "difference: {largest:,} units). Alice answered differently for some rows or in some passes, "
