@@ -90,9 +90,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         reveal_epsilon: `sealed` with `newton`: the weights are revealed with noise, at this price
             in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
-        fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
+        fresh_keys: `sealed`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
-        score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
+        score_range: `mutual`: the largest score that does not wrap (default: 64).
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
             (default: 0.001).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
@@ -101,7 +101,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             simulations only).
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
-            and a learning rate (default: newton on own data).
+            and a learning rate (default: newton with `sealed`, with `mutual` and on own data).
         passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
             Alices 20, with `mutual` 40).
         batch_size: `sgd`: rows per iteration.
