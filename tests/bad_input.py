@@ -23,14 +23,13 @@ import polars as pl
 
 from taciturn.__main__ import run
 from taciturn.api import audit_session, train
-from taciturn.data.prepare import NumericRule, Preparation
-from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.engine.transcript import Transcript, TranscriptFile
-from taciturn.model.scores_file import KeptScores
-from taciturn.model.share import ModelShare
-from taciturn.protocol.messages import Role
-from taciturn.settings.agreement import Agreement
+from taciturn.data import NumericRule, Preparation
+from taciturn.deploy import Trial, template
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Transcript, TranscriptFile
+from taciturn.model import KeptScores, ModelShare
+from taciturn.protocol import Role
+from taciturn.settings import Agreement
 from tests.deploy.sides import run_both, write_config, write_tables
 
 HEADER = "person,age,balance,region,default"

@@ -14,72 +14,74 @@ import numpy as np
 from scipy.optimize import minimize
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
-from taciturn.crypto.base import (
-    EncryptedAnswer,
-    EncryptedVector,
-    PublicKey,
-    Wrapping,
-)
-from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme
-from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.parameters import DEGREE
-from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.seeds import PublicHalf
-from taciturn.data.split import VerticalData
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import EncryptedAnswer, EncryptedVector, PublicKey, Wrapping
+from taciturn.crypto.bfv import DEGREE, BfvPublicKey, BfvScheme, Layout, PublicHalf, Seal
+from taciturn.data import VerticalData
+from taciturn.engine import run_pair
 from taciturn.errors import ConfigError
-from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.numerics.logistic import residue
-from taciturn.numerics.symmetry import OpenedPasses, Symmetry
-from taciturn.numerics.whitening import Whitening
-from taciturn.privacy.base import Released
-from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.agree import agree
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import greet as greet_bob
-from taciturn.protocol.alice.opening import greet_with_table
-from taciturn.protocol.alice.opening import with_key as key_of_bob
-from taciturn.protocol.alice.opening import with_seed as seed_with_bob
-from taciturn.protocol.alice.product import unmasked_product
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.alice.sealed import Keys as KeysOfBob
-from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
-from taciturn.protocol.alice.train_table_sealed import _open as open_sealed_table
-from taciturn.protocol.alice.train_table_sealed import _Passes as TablePasses
-from taciturn.protocol.alice.whitened import WhitenedTable
-from taciturn.protocol.batches import Batch
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
-from taciturn.protocol.bob.opening import greet, with_key, with_seed
-from taciturn.protocol.bob.partners import Partners
-from taciturn.protocol.bob.registry import TRAININGS as BOB
-from taciturn.protocol.bob.sealed import Keys, ask_scores
-from taciturn.protocol.bob.train_sealed import _open, _send_step
-from taciturn.protocol.bob.train_table_sealed import _Questions
-from taciturn.protocol.circle import NO_MASKS, ZeroSum
-from taciturn.protocol.events import Progress
-from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.messages import (
+from taciturn.numerics import OpenedPasses, Symmetry, Whitening, magnitude_bits, residue
+from taciturn.privacy import Ledger, Released
+from taciturn.protocol import (
+    NO_MASKS,
+    Batch,
     EncryptedResidues,
     HiddenBatchOffer,
     KeyOffer,
     MaskedGradient,
     NoisyResidues,
     PartialScores,
+    Prepared,
+    Program,
+    Progress,
     PublicBytes,
     RevealedGradient,
     RowNumbers,
+    Scales,
+    Send,
+    TableShape,
+    Terms,
+    Turns,
+    ZeroSum,
+    receive,
+    receive_scores,
+    send,
 )
-from taciturn.protocol.prepared import Prepared
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.scores import receive_scores
-from taciturn.protocol.steps import Program, Send, receive, send
-from taciturn.protocol.table_shape import TableShape
-from taciturn.protocol.terms import Terms
+from taciturn.protocol import agree_terms as agree
+from taciturn.protocol.alice import TRAININGS as ALICE
+from taciturn.protocol.alice import AliceInputs, WhitenedTable, greet_with_table, unmasked_product
+from taciturn.protocol.alice import Keys as KeysOfBob
+from taciturn.protocol.alice import greet as greet_bob
+from taciturn.protocol.alice import with_key as key_of_bob
+from taciturn.protocol.alice import with_seed as seed_with_bob
+
+# private: a deviating party repeats the honest one up to one step
+from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
+
+# private: a deviating party repeats the honest one up to one step
+from taciturn.protocol.alice.train_table_sealed import _open as open_sealed_table
+
+# private: a deviating party repeats the honest one up to one step
+from taciturn.protocol.alice.train_table_sealed import _Passes as TablePasses
+from taciturn.protocol.bob import TRAININGS as BOB
+from taciturn.protocol.bob import (
+    BobInputs,
+    Keys,
+    Partners,
+    ask_scores,
+    greet,
+    released_labels,
+    with_key,
+    with_seed,
+)
+
+# private: a deviating party repeats the honest one up to one step
+from taciturn.protocol.bob.train_sealed import _open, _send_step
+
+# private: a deviating party repeats the honest one up to one step
+from taciturn.protocol.bob.train_table_sealed import _Questions
 from taciturn.rng import KEY_BYTES, KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, arrange, load_raw
 from tests.packing import Known, Posed, Seen, Stack, posed, stacked
 from tests.protocol.parties import Tables, agreement, talk
 

@@ -10,11 +10,9 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from taciturn.deploy.config import DERIVED, SECTIONS, file_default, section_settings
+from taciturn.deploy import DERIVED, SECTIONS, file_default, section_settings
 from taciturn.faces import hyphenated
-from taciturn.settings.schema import Settings
-from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.study import Study
+from taciturn.settings import Scope, Setting, Settings, Study, declared
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"

@@ -16,14 +16,20 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from taciturn.deploy.agreement_file import AgreementFile, Signature
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.identity import signer
-from taciturn.deploy.propose import proposal_text, propose
-from taciturn.deploy.signing import block, day, signed, statement
-from taciturn.deploy.tables import load_tables
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.tls import Credentials, load_credentials
+from taciturn.deploy import (
+    AgreementFile,
+    PartyConfig,
+    Signature,
+    block,
+    day,
+    load_tables,
+    proposal_text,
+    signed,
+    signer,
+    statement,
+)
+from taciturn.deploy import propose_agreement as propose
+from taciturn.deploy.transport import Credentials, load_credentials, make_certificates
 from tests.certificates import issue_again
 from tests.deploy.sides import NEWTON, write_config, write_tables
 

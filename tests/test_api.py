@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.attacks.registry import ATTACKS
-from taciturn.engine.transcript import Transcript, TranscriptFile
+from taciturn.attacks import ATTACKS
+from taciturn.engine import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
 from taciturn.files import to_json
 from tests.seldom import seldom

@@ -20,8 +20,10 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
+from taciturn.cli import train
 from taciturn_paper import encryption
 from tests.bad_input import CASES, Case, outcome, section
+from tests.modules import module_of
 from tests.seldom import seldom
 from tests.waiting import HANG
 
@@ -486,7 +488,7 @@ def require_demo(runs: list[dict[str, Any]], scheme: str = "bfv") -> None:
 @pytest.mark.parametrize("scheme", seldom(["clear", "bfv"], always=["clear"]))
 def test_demo_with_one_epoch(scheme, tmp_path, monkeypatch, capsys):
     """The same work on a fifth of the batches: of hybrid's hidden ones that is too little."""
-    monkeypatch.setattr("taciturn.cli.simulate.DEMO_EPOCHS", 1)
+    monkeypatch.setattr(module_of(train), "DEMO_EPOCHS", 1)
     monkeypatch.setattr("taciturn.api.audit", partial(taciturn.audit, scheme=scheme))
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--json"]) == 0

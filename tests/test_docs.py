@@ -15,7 +15,7 @@ import pytest
 
 from taciturn import errors
 from taciturn.__main__ import run
-from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy import MECHANISMS
 from tests import bad_input
 
 ROOT = Path(__file__).resolve().parents[1]

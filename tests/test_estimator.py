@@ -33,11 +33,9 @@ import taciturn
 from taciturn.__main__ import run
 from taciturn.errors import ColumnError, ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.schedule import LearningRate
-from taciturn.numerics.sgd import train_centralised
-from taciturn.protocol.events import Progress
-from taciturn.simulation.run import simulate
+from taciturn.numerics import LearningRate, Penalty, train_centralised
+from taciturn.protocol import Progress
+from taciturn.simulation import simulate
 
 # Small steps: some checks have columns with a spread of 20 and more.
 QUICK = VerticalLogisticRegression(scheme="clear", learning_rate=0.01)
@@ -462,7 +460,7 @@ def test_importing_taciturn_does_not_load_scikit_learn():
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
     assert taciturn.VerticalLogisticRegression is VerticalLogisticRegression
     with pytest.raises(AttributeError, match="no attribute 'HorizontalRegression'"):
-        taciturn.HorizontalRegression  # noqa: B018
+        taciturn.HorizontalRegression  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_probabilities_are_corrected_for_class_weights():

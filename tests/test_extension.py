@@ -17,14 +17,14 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.attacks.registry import ATTACKS, attacks
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.doctor.extensions import look_at_extensions
+from taciturn.attacks import ATTACKS, attacks
+from taciturn.deploy.transport import make_certificates
+from taciturn.doctor import look_at_extensions
 from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyError
-from taciturn.model.share import ModelShare
-from taciturn.privacy import prices, registry
-from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
+from taciturn.model import ModelShare
+from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
 from tests.deploy.sides import write_config, write_tables
+from tests.modules import module_of
 from tests.test_two_machines import free_port
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -298,8 +298,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def forget() -> None:
         extensions.installed.cache_clear()
-        registry._loaded.cache_clear()
-        prices._KINDS.pop("told-in-a-test", None)
+        module_of(mechanism_class)._loaded.cache_clear()
+        module_of(Price)._KINDS.pop("told-in-a-test", None)
         for module in modules:
             sys.modules.pop(module, None)
 
@@ -350,7 +350,7 @@ def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):
     """The ledger's own rule: what has no known price is never guessed."""
     install(WHOLE.replace("    prices =", "    unused ="))
     with pytest.raises(PrivacyError, match="no price is known for the event Told"):
-        prices.price(mechanism_class("thing").event)
+        price(mechanism_class("thing").event)
 
 
 def test_nobody_takes_the_name_of_a_mechanism_of_ours_or_of_another_package(install):

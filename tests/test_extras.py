@@ -12,11 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.doctor.packages import look_at_extras
+from taciturn.doctor import look_at_extras
 from taciturn.extras import EXTRAS, MODULES
-from taciturn.model.share import ModelShare
-from taciturn.privacy.events import AdditiveNoise
-from taciturn.privacy.ledger import Ledger
+from taciturn.model import ModelShare
+from taciturn.privacy import AdditiveNoise, Ledger
 from tests.deploy.sides import MECHANISMS
 from tests.deploy.test_loads import furnish
 from tests.results.test_schema import problems

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy.flip_book import FlipBook, LabelBinding
-from taciturn.deploy.vault import Vault
-from taciturn.engine.transcript import Transcript
+from taciturn.deploy import FlipBook, LabelBinding, Vault
+from taciturn.engine import Transcript
 from taciturn.errors import FileError, StateError, TranscriptError
-from taciturn.model.share import ModelShare
-from taciturn.privacy.events import LabelResponse
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.unprotected import Unprotected
+from taciturn.model import ModelShare
+from taciturn.privacy import FlippedLabels, LabelResponse, Unprotected
 
 ROOT = Path(__file__).parent.parent
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)

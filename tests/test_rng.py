@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, kstest
 
 from taciturn.errors import ConfigError
+
+# private: a source whose bytes the test knows
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy, _ByteSource
 
 KEY = bytes(range(32))

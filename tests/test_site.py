@@ -147,7 +147,7 @@ def titles_of(entries: list[dict[str, object]]) -> Iterator[str]:
 @pytest.mark.slow  # builds the site
 def test_the_reference_has_every_command_and_every_public_name(site):
     import taciturn
-    from taciturn.cli.app import app
+    from taciturn.cli import application as app
 
     commands, api = (
         next(page for path, page in site.items() if path.match(f"reference/{name}.html"))

@@ -16,8 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from taciturn.arrays import FloatArray
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import whole_model
+from taciturn.model import ModelShare, whole_model
 from tests.test_two_machines import Terminal, accept_exposure, free_port
 from tests.waiting import HANG
 

@@ -24,18 +24,13 @@ import pytest
 import taciturn
 from taciturn import errors
 from taciturn.arrays import IndexArray
-from taciturn.cli.console import BEAT_SECONDS
-from taciturn.data.ids import RowIds
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.transcript import Transcript
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import WholeModel, whole_model
-from taciturn.numerics.sgd import train_centralised
-from taciturn.protocol.events import Event, Progress
+from taciturn.cli import BEAT_SECONDS
+from taciturn.data import RowIds
+from taciturn.deploy import AlignedRows, Party, PartyConfig, Trial, template
+from taciturn.engine import Callbacks, Transcript
+from taciturn.model import ModelShare, WholeModel, whole_model
+from taciturn.numerics import train_centralised
+from taciturn.protocol import Event, Progress
 from tests.deploy.hosts import ADDRESSES, PORT, two_hosts
 from tests.deploy.sides import in_one_process
 from tests.deploy.wires import Wire

@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import taciturn
-from taciturn.numerics.metrics import auc, ks
+from taciturn.numerics import auc, ks
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "wide-and-small"
 TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))

@@ -9,12 +9,11 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.deploy.config import PartyConfig
+from taciturn.deploy import PartyConfig
 from taciturn.errors import ConfigError
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
-from taciturn.model.whole import own_part, whole_model
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.settings.schema import Settings
+from taciturn.model import own_part, own_to_onnx, whole_model, whole_to_onnx
+from taciturn.privacy import MECHANISMS
+from taciturn.settings import Settings
 from tests.deploy.sides import MECHANISMS as AGREEMENTS
 from tests.deploy.sides import write_config
 from tests.deploy.test_predict import shares, trained

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.attacks.base import LabelAttack, LabelGuess
-from taciturn.audit.judge import judge
-from taciturn.audit.seats import alice_view
-from taciturn.data.tables import LabelTable
+from taciturn.attacks import LabelAttack, LabelGuess
+from taciturn.audit import alice_view
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn.settings import Settings
+from taciturn.simulation import load_raw, simulate
+from taciturn.view import AliceView
 
 DATASETS = ("breast-cancer", "sklearn-digits")
 # Normal deviates beyond this come once in 90,000 times.

@@ -10,23 +10,27 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from taciturn.attacks.base import Attack, LabelGuess
-from taciturn.attacks.controls import ModelOnlyControl
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.least_squares import LeastSquaresAttack
-from taciturn.attacks.linear import gradients, residue_step, solve
-from taciturn.attacks.registry import ATTACKS, rehearsal_attacks
-from taciturn.audit.judge import judge
-from taciturn.data.tables import LabelTable
-from taciturn.engine.callbacks import ReportProgress
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import auc
-from taciturn.protocol.observations import GradientSeen, Signal
+from taciturn.attacks import (
+    ATTACKS,
+    Attack,
+    ExactSolveAttack,
+    LabelGuess,
+    LeastSquaresAttack,
+    ModelOnlyControl,
+    gradients,
+    rehearsal_attacks,
+    residue_step,
+    solve,
+)
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
+from taciturn.engine import ReportProgress
+from taciturn.numerics import auc, sigmoid
+from taciturn.protocol import GradientSeen, Signal
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView, Observations
+from taciturn.settings import Settings
+from taciturn.simulation import load_raw, simulate
+from taciturn.view import AliceView, Observations
 
 
 def run(table: object = None, **options: object) -> tuple[AliceView, LabelTable]:

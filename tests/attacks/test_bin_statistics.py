@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import IntArray
-from taciturn.attacks.bin_counts import HandedOver, recover_counts, total_ones
-from taciturn.attacks.bin_labels import (
+from taciturn.attacks import (
     UNKNOWN,
+    HandedOver,
     certain_labels,
     likeliest_labels,
     majority_labels,
+    recover_counts,
+    total_ones,
 )
-from taciturn.numerics.metrics import auc
-from taciturn.numerics.weight_of_evidence import weights_of_evidence
+from taciturn.numerics import auc, weights_of_evidence
 
 COUNTED = st.lists(
     st.integers(1, 60).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))),

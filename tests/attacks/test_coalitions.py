@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.runner import examine, guess_labels
-from taciturn.data.tables import LabelTable
-from taciturn.results.audit import AttackScore, Findings
+from taciturn.attacks import ATTACKS, ExactSolveAttack
+from taciturn.audit import examine, guess_labels
+from taciturn.data import LabelTable
+from taciturn.results import AttackScore, Findings
 from taciturn.rng import KeyedEntropy
-from taciturn.view.alice_view import AliceView
+from taciturn.view import AliceView
 from tests.attacks.evidence import applies, known_run, sits_at_chance
 from tests.view.several import NEWTON, Several, several
 

@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.attacks.base import LabelAttack, LabelGuess
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.flipped import about_labels
-from taciturn.attacks.known_scores import KnownScoresAttack
-from taciturn.attacks.least_squares import LeastSquaresAttack
-from taciturn.attacks.linear import gradients
-from taciturn.attacks.sparse import SparseAttack
-from taciturn.attacks.stacking import StackingAttack, largest_gap
-from taciturn.audit.runner import examine
-from taciturn.data.tables import LabelTable
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.simulation.coins import Coins
-from taciturn.view.alice_view import AliceView
+from taciturn.attacks import (
+    ExactSolveAttack,
+    KnownScoresAttack,
+    LabelAttack,
+    LabelGuess,
+    LeastSquaresAttack,
+    SparseAttack,
+    StackingAttack,
+    about_labels,
+    gradients,
+    largest_gap,
+)
+from taciturn.audit import examine
+from taciturn.data import LabelTable
+from taciturn.privacy import FlippedLabels
+from taciturn.simulation import Coins
+from taciturn.view import AliceView
 from tests.attacks.evidence import known_run, sits_at_chance
 from tests.privacy.odds import happens
 from tests.seldom import seldom

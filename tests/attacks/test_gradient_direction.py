@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.attacks.gradient_direction import GradientDirectionAttack
-from taciturn.attacks.linear import gradients
-from taciturn.audit.judge import judge
+from taciturn.attacks import GradientDirectionAttack, gradients
+from taciturn.audit import judge_guess as judge
 from tests.attacks.evidence import DATASETS, applies, known_run, sits_at_chance
 from tests.seldom import seldom
 

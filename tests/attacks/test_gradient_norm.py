@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.attacks.gradient_norm import GradientNormAttack, best_cut
-from taciturn.audit.judge import judge
-from taciturn.data.tables import LabelTable
-from taciturn.view.alice_view import AliceView
+from taciturn.attacks import GradientNormAttack, best_cut
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
+from taciturn.view import AliceView
 from tests.attacks.evidence import DATASETS, applies, known_run, run, sits_at_chance
 from tests.seldom import seldom
 

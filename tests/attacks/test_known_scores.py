@@ -8,15 +8,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.attacks.controls import ModelOnlyControl
-from taciturn.attacks.known_scores import KnownScoresAttack, affordable, recover_states
-from taciturn.attacks.linear import gradients
-from taciturn.attacks.posterior import Law, gather, hear
-from taciturn.attacks.recovery import System, lone
-from taciturn.attacks.states import Search, exchangeable
-from taciturn.audit.judge import judge
-from taciturn.data.tables import LabelTable
-from taciturn.view.alice_view import AliceView
+from taciturn.attacks import (
+    KnownScoresAttack,
+    Law,
+    ModelOnlyControl,
+    Search,
+    System,
+    affordable,
+    exchangeable,
+    gather,
+    gradients,
+    hear,
+    lone,
+    recover_states,
+)
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
+from taciturn.view import AliceView
 from tests.attacks.evidence import known_run, sits_at_chance
 from tests.attacks.test_attacks import run
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.attacks.likelihood import SURE, LikelihoodAttack, log_ratios
-from taciturn.audit.judge import judge
-from taciturn.numerics.intervals import clopper_pearson
-from taciturn.numerics.logistic import sigmoid
-from taciturn.protocol.observations import ResiduesSeen
+from taciturn.attacks import SURE, LikelihoodAttack, log_ratios
+from taciturn.audit import judge_guess as judge
+from taciturn.numerics import clopper_pearson, sigmoid
+from taciturn.protocol import ResiduesSeen
 from tests.attacks.evidence import ALARM, DATASETS, applies, known_run, run, sits_at_chance
 from tests.seldom import seldom
 

@@ -11,13 +11,10 @@ import numpy as np
 import pytest
 
 from taciturn import attacks
-from taciturn.attacks.base import LabelGuess
-from taciturn.attacks.known_scores import KnownScoresAttack
-from taciturn.attacks.sparse import SparseAttack
-from taciturn.audit.verdict import foresee, weigh
-from taciturn.data.tables import LabelTable
-from taciturn.results.audit import AttackScore, Control
-from taciturn.results.check import AT_RISK, CLEAR
+from taciturn.attacks import KnownScoresAttack, LabelGuess, SparseAttack
+from taciturn.audit import foresee, weigh
+from taciturn.data import LabelTable
+from taciturn.results import AT_RISK, CLEAR, AttackScore, Control
 from tests.attacks.evidence import known_run
 
 MODULES = sorted(Path(attacks.__path__[0]).glob("*.py"))

@@ -6,14 +6,14 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from taciturn.arrays import IndexArray
-from taciturn.attacks.membership import guess_membership
-from taciturn.audit.membership import judge_membership
-from taciturn.protocol.events import Event, Progress
-from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn.attacks import guess_membership
+from taciturn.audit import judge_membership
+from taciturn.protocol import Event, Progress
+from taciturn.settings import Settings
+from taciturn.simulation import load_raw, simulate
+from taciturn.view import AliceView
 from tests.attacks.test_attacks import blas_threads, run
+from tests.modules import module_of
 
 
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
@@ -100,7 +100,7 @@ def test_tells_how_much_is_done():
 def test_members_are_guessed_on_one_thread_too(monkeypatch):
     seen: list[set[int]] = []
     monkeypatch.setattr(
-        "taciturn.attacks.membership.evenly", lambda *_: seen.append(blas_threads())
+        module_of(guess_membership), "evenly", lambda *_: seen.append(blas_threads())
     )
     view, _ = hybrid(epochs=1)
     with threadpool_limits(limits=2, user_api="blas"), pytest.raises(TypeError):

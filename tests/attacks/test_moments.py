@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks.base import LabelGuess
-from taciturn.attacks.moments import MomentsAttack
-from taciturn.attacks.registry import ATTACKS
-from taciturn.numerics.metrics import auc
+from taciturn.attacks import ATTACKS, LabelGuess, MomentsAttack
+from taciturn.numerics import auc
 from tests.attacks.whole_table import played
 
 

@@ -9,16 +9,21 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.attacks import sparse
-from taciturn.attacks.controls import ModelOnlyControl
-from taciturn.attacks.linear import gradients
-from taciturn.attacks.recovery import evenly, independent_columns, scattered
-from taciturn.attacks.sparse import SparseAttack, recover_sparse
-from taciturn.audit.judge import judge
-from taciturn.protocol.observations import GradientSeen
-from taciturn.view.alice_view import AliceView, Observations
+from taciturn.attacks import (
+    ModelOnlyControl,
+    SparseAttack,
+    evenly,
+    gradients,
+    independent_columns,
+    recover_sparse,
+    scattered,
+)
+from taciturn.audit import judge_guess as judge
+from taciturn.protocol import GradientSeen
+from taciturn.view import AliceView, Observations
 from tests.attacks.evidence import sits_at_chance
 from tests.attacks.test_attacks import run
+from tests.modules import module_of
 from tests.seldom import seldom
 
 BITS = 20
@@ -86,7 +91,7 @@ def test_sits_at_chance_against_labels_shuffled_after_the_run(hidden):
 
 def test_batches_of_full_rank_need_no_linear_program(monkeypatch):
     view, truth = run(epochs=1, learning_rate=0.01)
-    monkeypatch.setattr(sparse, "linprog", None)
+    monkeypatch.setattr(module_of(SparseAttack), "linprog", None)
     guess = SparseAttack().infer(view)
     assert guess.certain.all()
     assert judge("", guess, truth).accuracy == 1.0

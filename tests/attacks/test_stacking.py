@@ -6,13 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.attacks import stacking
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.linear import gradients
-from taciturn.attacks.stacking import StackingAttack, System
-from taciturn.audit.judge import judge
+from taciturn.attacks import Block, ExactSolveAttack, StackingAttack, gradients
+from taciturn.attacks import StackedSystem as System
+from taciturn.audit import judge_guess as judge
 from taciturn.rng import KeyedEntropy
 from tests.attacks.evidence import DATASETS, applies, known_run, run, sits_at_chance
+from tests.modules import module_of
 from tests.seldom import seldom
 
 # Batches wider than Alice's 30 and 64 columns.
@@ -101,7 +100,7 @@ def test_equal_rows_that_share_every_batch_are_not_called_certain(seed):
 def test_the_proof_holds_for_single_rows_where_others_are_open():
     """Rows 0 and 1 are equal and differ in their label; row 2 stands alone."""
     basis = np.linalg.qr(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))[0]
-    block = stacking.Block(np.array([[0, 1, 2]]), basis[None])
+    block = Block(np.array([[0, 1, 2]]), basis[None])
     labels = np.array([True, False, True])
     system = System(3, [block], basis.T @ (labels - 0.5))
     nobody = np.zeros(3, dtype=bool)
@@ -117,9 +116,7 @@ def test_no_wrong_label_is_ever_proven():
     for _ in range(60):
         basis = np.linalg.qr(draw.normal(size=(12, draw.integers(5, 12))))[0]
         truth = draw.random(12) < 0.5
-        system = System(
-            12, [stacking.Block(np.arange(12)[None], basis[None])], basis.T @ (truth - 0.5)
-        )
+        system = System(12, [Block(np.arange(12)[None], basis[None])], basis.T @ (truth - 0.5))
         wrong = draw.random(12) < 0.1
         certain = system.proven(truth ^ wrong, draw.random(12) < 0.2, 2.0**-20)
         assert not (certain & wrong).any()
@@ -130,7 +127,7 @@ def test_no_wrong_label_is_ever_proven():
 def test_equal_rows_of_equal_labels_are_proven():
     """Their sum is 2, which only two ones give."""
     basis = np.linalg.qr(np.array([[1.0], [1.0]]))[0]
-    block = stacking.Block(np.array([[0, 1]]), basis[None])
+    block = Block(np.array([[0, 1]]), basis[None])
     labels = np.array([True, True])
     system = System(2, [block], basis.T @ (labels - 0.5))
     assert system.proven(labels, np.zeros(2, dtype=bool), 2.0**-20).all()
@@ -163,7 +160,7 @@ def test_with_columns_at_bob_it_says_that_scores_are_estimated(dataset, permute_
 
 def test_takes_the_first_epochs_where_memory_is_short(monkeypatch):
     view, truth = known_run(epochs=3)
-    monkeypatch.setattr(stacking, "_MOST_ENTRIES", 455 * 16)
+    monkeypatch.setattr(module_of(StackingAttack), "_MOST_ENTRIES", 455 * 16)
     score = judge("", StackingAttack().infer(view), truth)
     assert score.accuracy == 1.0
     assert "the first 1 of 3 epochs were taken" in score.remark

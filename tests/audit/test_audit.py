@@ -10,20 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.attacks.base import Attack, LabelGuess
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.judge import commoner_label, judge, prior
-from taciturn.audit.runner import examine
-from taciturn.audit.verdict import Status, Verdict, weigh
-from taciturn.data.tables import LabelTable
-from taciturn.engine.callbacks import ReportProgress
+from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess
+from taciturn.audit import Status, Verdict, commoner_label, examine, prior, weigh
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
+from taciturn.engine import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
-from taciturn.numerics.intervals import auc_interval, clopper_pearson
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.observations import Signal
-from taciturn.results.audit import AttackScore, Control, Skipped
-from taciturn.view.alice_view import AliceView
+from taciturn.numerics import auc_interval, clopper_pearson
+from taciturn.privacy import Unprotected
+from taciturn.protocol import Signal
+from taciturn.results import AttackScore, Control, Skipped
+from taciturn.view import AliceView
 from tests.attacks.test_attacks import run
 
 

@@ -10,18 +10,14 @@ import pytest
 from numpy.typing import ArrayLike
 
 import taciturn
-from taciturn.audit.bob_seat import bob_view, examine_columns
-from taciturn.audit.columns import Truth, controls, judge_columns
-from taciturn.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
-from taciturn.column_attacks.prediction import PredictionAttack
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.audit import Truth, bob_view, controls, examine_columns, judge_columns
+from taciturn.column_attacks import Ambiguity, ColumnEstimate, KnownRows, PredictionAttack
+from taciturn.data import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
-from taciturn.numerics.intervals import t_interval
-from taciturn.results.check import CLEAR
-from taciturn.results.columns import conclude_columns
-from taciturn.results.saved import of_record
+from taciturn.numerics import t_interval
+from taciturn.results import CLEAR, conclude_columns, of_record
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from tests.column_attacks.runs import newton, run, sgd
 
 SMALL: dict[str, Any] = {

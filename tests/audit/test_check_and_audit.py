@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.attacks.base import LabelGuess
-from taciturn.audit.rehearsal import Rehearsal, random_table
-from taciturn.audit.verdict import Status, conclude, foresee
-from taciturn.data.tables import LabelTable
+from taciturn.attacks import LabelGuess
+from taciturn.audit import Rehearsal, Status, conclude, foresee, random_table
+from taciturn.data import LabelTable
 from taciturn.errors import ShapeError
-from taciturn.results.runs import AuditResult
-from taciturn.settings.schema import Settings
+from taciturn.results import AuditResult
+from taciturn.settings import Settings
 
 LEAKS, AT_RISK, CLEAR = "leaks", "at risk", "no attack of ours applies"
 # Of the rows that an attack speaks about: more, for sure, is called a leak.

@@ -13,10 +13,8 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.report import html, markdown
-from taciturn.report.compare import compare_blocks, compare_page
-from taciturn.results.compare import Comparison
-from taciturn.results.saved import of_record
+from taciturn.report import compare_blocks, compare_page, render_html, render_markdown
+from taciturn.results import Comparison, of_record
 from tests.report.test_terminal import shown
 
 OPTIONS: dict[str, Any] = {"dataset": "breast-cancer", "epochs": 2, "scheme": "clear", "seed": 3}
@@ -99,7 +97,7 @@ def test_it_fits_a_terminal_and_has_a_picture(comparison):
     page = compare_page(replace(comparison, scheme="bfv", key_bits=128))
     assert [figure.name for figure in page.figures] == ["compared"]
     assert "var(--" in page.figures[0].svg
-    for rendered in (html.render(page), markdown.render(page)):
+    for rendered in (render_html(page), render_markdown(page)):
         assert "2^128" in rendered
         assert "Decision" in rendered
 

@@ -13,33 +13,32 @@ from scipy.stats import binom
 
 import taciturn
 from taciturn.arrays import IntArray
-from taciturn.audit.challenge import Challenge, Round, challenge
-from taciturn.audit.distinguisher import (
+from taciturn.audit import (
     FALSE_ALARM,
     LEAST_ENTROPY,
-    _look,
-    _shape_features,
+    Challenge,
+    Round,
+    Status,
+    apart_sentence,
+    conclude,
     detectable,
     distinguish,
     needed,
     repeated_blocks,
     ridge,
 )
-from taciturn.audit.verdict import Status, apart_sentence, conclude
-from taciturn.crypto.base import Capacity, EncryptedVector
-from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from taciturn.crypto.bfv.seeds import KeySeeds
-from taciturn.crypto.clear import ClearScheme
-from taciturn.report import html, markdown
-from taciturn.report.page import audit_page
-from taciturn.results.audit import Distinguisher, Look
-from taciturn.results.runs import AuditResult
-from taciturn.results.saved import of_record
+from taciturn.audit import train_on_random_labels as challenge
+
+# private: one look and its features, without a training
+from taciturn.audit.distinguisher import _look, _shape_features
+from taciturn.crypto import Capacity, ClearScheme, EncryptedVector
+from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
+from taciturn.report import audit_page, render_html, render_markdown
+from taciturn.results import AuditResult, Distinguisher, Look, of_record
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn.settings import Settings
+from taciturn.simulation import load_raw, simulate
+from taciturn.view import AliceView
 
 COINS = KeyedEntropy.from_seed(5)
 # Half of the usual: noticed is what tells nine of ten batches.
@@ -204,7 +203,7 @@ def test_the_result_is_shown_and_read_back():
     audit = audited()
     assert of_record(audit.to_dict()).to_dict() == audit.to_dict()
     page = audit_page(audit)
-    for text in (html.render(page), markdown.render(page)):
+    for text in (render_html(page), render_markdown(page)):
         assert "Ciphertexts, seen from outside" in text
         assert "one encryption" in text
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from taciturn.audit.epsilon_bound import (
+from taciturn.audit import (
     FIRST_OVER_SECOND,
     SECOND_OVER_FIRST,
     EpsilonBound,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.attacks.membership import MembershipGuess
-from taciturn.audit.membership import judge_membership
+from taciturn.attacks import MembershipGuess
+from taciturn.audit import judge_membership
 from taciturn.errors import ShapeError
 
 

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from taciturn.audit.one_run import _fair_p_value, one_run_epsilon
+from taciturn.audit import one_run_epsilon
+
+# private: the p-value for itself, against exact binomials
+from taciturn.audit.one_run import _fair_p_value
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
 

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.audit.rehearsal import Rehearsal, random_table
-from taciturn.data.tables import LabelTable
+from taciturn.audit import Rehearsal, random_table
+from taciturn.data import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
-from taciturn.settings.schema import Settings
+from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
+from taciturn.settings import Settings
 from tests.deploy.sides import MECHANISMS, NEWTON, write_config, write_tables
 
 

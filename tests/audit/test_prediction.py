@@ -10,18 +10,17 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_pair
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.protocol.agree import agree
-from taciturn.protocol.alice import predict as alice_predict
-from taciturn.protocol.alice.predict_sealed import predict as alice_sealed
-from taciturn.protocol.bob import predict as bob_predict
-from taciturn.protocol.bob.predict_sealed import predict as bob_sealed
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms
+from taciturn.data import FeatureTable
+from taciturn.engine import run_pair
+from taciturn.numerics import FixedPoint
+from taciturn.protocol import Scales, Terms
+from taciturn.protocol import agree_terms as agree
+from taciturn.protocol.alice import predict_rows
+from taciturn.protocol.alice import predict_sealed_rows as alice_sealed
+from taciturn.protocol.bob import predict_rows as bob_predict_predict
+from taciturn.protocol.bob import predict_sealed_rows as bob_sealed
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
+from taciturn.settings import Settings
 from tests.protocol.parties import NOISE, NOISE_KEY
 
 COLUMNS = 5
@@ -71,8 +70,8 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
     numbers = []
     for alice_weights in weights:
         _, scores = run_pair(
-            alice_predict.predict(hers, alice_weights, NOISE_KEY, FixedPoint(bits=20)),
-            bob_predict.predict(his, bob_weights),
+            predict_rows(hers, alice_weights, NOISE_KEY, FixedPoint(bits=20)),
+            bob_predict_predict(his, bob_weights),
         )
         numbers.append(scores - his.values @ bob_weights)
     # One model gives w_A x_A to its scale; as many as there are columns give x_A.

@@ -11,28 +11,28 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.audit import guesses
-from taciturn.audit.guesses import GuessesFile
-from taciturn.audit.recorded import audit_guesses, audit_recording
-from taciturn.audit.recording import OtherSide, RecordedSession
-from taciturn.audit.runner import examine
-from taciturn.audit.verdict import Status, before_judgement, conclude_session
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.pair import run_pair
-from taciturn.engine.transcript import Recorder, Transcript
+from taciturn.audit import (
+    GuessesFile,
+    OtherSide,
+    RecordedSession,
+    Status,
+    audit_guesses,
+    audit_recording,
+    before_judgement,
+    conclude_session,
+    examine,
+)
+from taciturn.deploy import Party, PartyConfig
+from taciturn.engine import Callbacks, Recorder, Transcript, run_pair
 from taciturn.errors import FileError, RowOrderError, TranscriptError
-from taciturn.model.share import ModelShare
-from taciturn.report import html, markdown
-from taciturn.report.session import session_blocks, session_page
-from taciturn.results.audit import Findings
-from taciturn.results.saved import of_record
-from taciturn.results.session import SessionAudit
+from taciturn.model import ModelShare
+from taciturn.report import render_html, render_markdown, session_blocks, session_page
+from taciturn.results import Findings, SessionAudit, of_record
 from taciturn.rng import KeyedEntropy
-from taciturn.view.alice_view import AliceView
+from taciturn.view import AliceView
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.report.test_terminal import shown
 
 
@@ -189,7 +189,7 @@ def test_a_record_is_read_back(judged):
 def test_the_report_has_what_an_officer_asks_for(judged):
     page = session_page(replace(judged, audited="2026-11-16T21:04:05+00:00"))
     facts = judged.recording
-    for text in (html.render(page), markdown.render(page)):
+    for text in (render_html(page), render_markdown(page)):
         assert "Of 100 people, the attack" in text
         assert "2026-11-16 21:04 UTC" in text
         for digest in (facts.agreement_digest, facts.table_digest, facts.file_digest):
@@ -238,7 +238,7 @@ def test_guesses_that_do_not_fit_are_refused(folder, judged, tmp_path, damage):
     values = json.loads((folder / "guesses.json").read_text(encoding="utf-8"))
     values.pop("digest")
     damage(values)
-    values["digest"] = guesses._digest(values)
+    values["digest"] = module_of(GuessesFile)._digest(values)
     path = tmp_path / "guesses.json"
     path.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(FileError):

@@ -13,21 +13,15 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.audit.consistency import explained
-from taciturn.audit.recording import RecordedSession
-from taciturn.audit.verdict import Status, conclude_columns_of
-from taciturn.column_attacks.registry import COLUMN_ATTACKS
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.transcript import Transcript
+from taciturn.audit import RecordedSession, Status, conclude_columns_of, explained
+from taciturn.column_attacks import COLUMN_ATTACKS
+from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import ConfigError, FileError, TranscriptError
-from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
-from taciturn.protocol.codec import encode
-from taciturn.protocol.messages import KeyOffer, PublicBytes
-from taciturn.report import html
-from taciturn.report.session import session_blocks, session_page
-from taciturn.results.saved import of_record
-from taciturn.results.session import SessionAudit
-from taciturn.view.bob_view import BobView
+from taciturn.protocol import KeyOffer, PublicBytes, encode
+from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
+from taciturn.report import render_html, session_blocks, session_page
+from taciturn.results import SessionAudit, of_record
+from taciturn.view import BobView
 from tests.deploy.hosts import Side, both_finish
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.test_newton import OneHost, furnish
@@ -143,7 +137,7 @@ def test_where_alices_table_is_here_it_judges(folder):
     assert audit.judgement is not None
     assert audit.judgement.same_session
     assert conclude_columns_of(audit).status is Status.LEAK
-    page = html.render(session_page(replace(audit, audited="2026-11-16T21:04:05+00:00")))
+    page = render_html(session_page(replace(audit, audited="2026-11-16T21:04:05+00:00")))
     for words in ("What Bob can tell of Alice", "anchored", audit.judgement.table_digest):
         assert words in page
     assert of_record(json.loads(json.dumps(audit.to_dict()))) == audit

@@ -6,9 +6,10 @@ from dataclasses import fields
 
 import pytest
 
+# private: the two tables together name every message
 from taciturn.audit.messages import _ENCRYPTED, _PLAIN
-from taciturn.protocol.codec import MESSAGES
-from taciturn.protocol.messages import (
+from taciturn.protocol import (
+    MESSAGES,
     AlignmentEnd,
     AlignmentHello,
     CommonToAll,

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit.distinguisher import FALSE_ALARM
-from taciturn.audit.separation import answers_of, separate
-from taciturn.protocol.circle import ZeroSum
-from taciturn.results.looks import Separation
+from taciturn.audit import FALSE_ALARM, answers_of, separate
+from taciturn.protocol import ZeroSum
+from taciturn.results import Separation
 from tests.view.several import NEWTON, Several, several
 
 PASSES = {**NEWTON, "batch_size": 200, "epochs": 6}

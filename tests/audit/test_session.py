@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.attacks.base import LabelGuess
-from taciturn.audit.evidence import FAILURE, evidence
-from taciturn.data.tables import LabelTable
-from taciturn.privacy.statement import Statement
+from taciturn.attacks import LabelGuess
+from taciturn.audit import FAILURE
+from taciturn.audit import epsilon_evidence as evidence
+from taciturn.data import LabelTable
+from taciturn.privacy import Statement
 from taciturn.rng import KeyedEntropy
 
 

@@ -11,22 +11,21 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run as run_command
-from taciturn.audit.bob_seat import examine_columns
-from taciturn.audit.columns import Truth, judge_columns
-from taciturn.audit.consistency import explained
-from taciturn.audit.distinguisher import distinguish
-from taciturn.audit.seats import members
-from taciturn.audit.verdict import Status, conclude
-from taciturn.column_attacks.base import KnownRows
-from taciturn.column_attacks.discrete import DiscreteAttack
-from taciturn.column_attacks.gram import GramAttack
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.audit import (
+    Status,
+    Truth,
+    conclude,
+    distinguish,
+    examine_columns,
+    explained,
+    judge_columns,
+    members,
+)
+from taciturn.column_attacks import DiscreteAttack, GramAttack, KnownRows
+from taciturn.data import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
-from taciturn.report import markdown
-from taciturn.report.page import audit_page
-from taciturn.results.check import LEAKS
-from taciturn.results.runs import AuditResult
-from taciturn.results.saved import of_record
+from taciturn.report import audit_page, render_markdown
+from taciturn.results import LEAKS, AuditResult, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.exposure import Exposed, numeric_table
 from tests.column_attacks.runs import newton, sgd
@@ -271,11 +270,11 @@ def test_bobs_view_of_a_simulation_is_of_all_links():
 
 @pytest.mark.slow  # a second or two, and others show the same on less
 def test_the_report_says_whom_alice_stands_for():
-    text = markdown.render(audit_page(audited()))
+    text = render_markdown(audit_page(audited()))
     assert "Alice stands for alice-1, alice-2 and alice-3, who pool what they have." in text
     assert "What Bob can tell of a single Alice's scores" in text
     assert "No single Alice's scores were told from her answers." in text
-    alone = markdown.render(audit_page(audited(seat="alice-2")))
+    alone = render_markdown(audit_page(audited(seat="alice-2")))
     assert "Alice stands for alice-2 alone, one of several." in alone
 
 

@@ -9,17 +9,13 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.attacks.base import LabelGuess
-from taciturn.audit.judge import judge, prior
-from taciturn.audit.runner import Guesses
-from taciturn.audit.verdict import Status, conclude, weigh
-from taciturn.data.tables import LabelTable
-from taciturn.numerics.intervals import auc_interval
-from taciturn.report.officer import in_plain_words
-from taciturn.results.audit import AttackScore, Control
-from taciturn.results.check import LEAKS
-from taciturn.results.runs import AuditResult
-from taciturn.results.saved import audit_of_record
+from taciturn.attacks import LabelGuess
+from taciturn.audit import Guesses, Status, conclude, prior, weigh
+from taciturn.audit import judge_guess as judge
+from taciturn.data import LabelTable
+from taciturn.numerics import auc_interval
+from taciturn.report import in_plain_words
+from taciturn.results import LEAKS, AttackScore, AuditResult, Control, audit_of_record
 
 ROWS, COLUMNS, POSITIVES = 1200, 66, 26
 OPTIONS: dict[str, Any] = {"label": "label", "mechanism": "none", "scheme": "clear"}

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.results.check import AT_RISK, CLEAR
-from taciturn.results.runs import AuditResult
+from taciturn.results import AT_RISK, CLEAR, AuditResult
 
 ALICE = "age,income,place"
 

@@ -14,19 +14,15 @@ from playwright.sync_api import Browser
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.audit import judge
-from taciturn.audit import woe as audited
+from taciturn.audit import audit_woe, judge_guess
 from taciturn.errors import ConfigError
-from taciturn.numerics.weight_of_evidence import information_value, weights_of_evidence
-from taciturn.report import html
-from taciturn.report.markdown import render as to_markdown
-from taciturn.report.woe import woe_audit_page, woe_page
-from taciturn.results.folder import ResultFolder, run_folders
-from taciturn.results.saved import kind_of, of_record
-from taciturn.results.woe import WoeResult
-from taciturn.results.woe_audit import WoeAudit
-from taciturn.runs.parts import parts_of
-from taciturn.simulation import woe as simulated
+from taciturn.numerics import information_value, weights_of_evidence
+from taciturn.report import render_html, woe_audit_page, woe_page
+from taciturn.report import render_markdown as to_markdown
+from taciturn.results import ResultFolder, WoeAudit, WoeResult, kind_of, of_record, run_folders
+from taciturn.runs import parts_of
+from taciturn.simulation import converse
+from tests.modules import module_of
 from tests.waiting import HANG
 from tests.watch.browsers import chromium
 
@@ -63,10 +59,8 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     assert by_name["age"].bins[-1].label == "(missing)"
     assert [one.label for one in by_name["region"].bins] == ["east", "north", "south"]
     # The same seed trains on the same rows: their labels and regions are those of the result.
-    from taciturn.settings.schema import Settings
-    from taciturn.simulation.coins import Coins
-    from taciturn.simulation.source import load_raw
-    from taciturn.simulation.woe import TrainingRows
+    from taciturn.settings import Settings
+    from taciturn.simulation import Coins, TrainingRows, load_raw
 
     settings = Settings.of({"label": "y", "data": "frame", "seed": 3}).resolved()
     raw = load_raw(settings.model_copy(update={"data": None}), frame)
@@ -100,14 +94,14 @@ def test_four_decimals_give_every_count_and_the_counts_give_the_labels(audit):
 
 
 def test_against_labels_shuffled_after_the_counts_the_attack_is_at_chance(monkeypatch):
-    judged = judge.judge
+    judged = judge_guess
 
     def misjudged(name: str, guess: Any, truth: Any, seconds: float = 0.0) -> Any:
         from taciturn.rng import KeyedEntropy
 
         return judged(name, guess, truth.permuted(KeyedEntropy.from_seed(8)), seconds)
 
-    monkeypatch.setattr(audited, "judge", misjudged)
+    monkeypatch.setattr(module_of(audit_woe), "judge", misjudged)
     result = taciturn.audit_woe(dataset="breast-cancer", scheme="clear", seed=1, alice_columns=5)
     assert all(0.4 < one.best.auc < 0.6 for one in result.fineness)
     assert result.fineness[0].best.accuracy_low < result.control.accuracy
@@ -138,7 +132,7 @@ def test_without_encryption_the_audit_says_that_labels_are_readable(weighed):
 
 def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
     """The positive control: a Bob whose key depends on a label."""
-    original = simulated.converse
+    original = converse
     seen: list[int] = []
 
     def faulty(cut: Any, labels: Any, terms: Any, coins: Any, **options: Any) -> Any:
@@ -148,7 +142,7 @@ def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
         other = replace(coins, bob=coins.bob.fork(str(len(seen))))
         return original(cut, labels, terms, other, **options)
 
-    monkeypatch.setattr(audited, "converse", faulty)
+    monkeypatch.setattr(module_of(audit_woe), "converse", faulty)
     result = taciturn.audit_woe(dataset="breast-cancer", seed=1, alice_columns=2)
     assert not result.alike
     page = to_markdown(woe_audit_page(result))
@@ -227,7 +221,7 @@ def test_the_page_opens_in_a_browser_without_a_complaint(
         "audit": lambda: woe_audit_page(audit),
     }
     path = tmp_path / "page.html"
-    path.write_text(html.render(pages[kind]()), encoding="utf-8")
+    path.write_text(render_html(pages[kind]()), encoding="utf-8")
     page = browser.new_page(viewport={"width": 1000, "height": 900})
     page.set_default_timeout(1000 * HANG)
     requests: list[str] = []

@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.audit.bob_seat import bob_view
-from taciturn.audit.columns import Truth, judge_columns
-from taciturn.column_attacks.base import ColumnAttack, KnownRows
-from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
-from taciturn.results.columns import ColumnScore
+from taciturn.audit import Truth, bob_view, judge_columns
+from taciturn.column_attacks import ColumnAttack, KnownRows
+from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
+from taciturn.results import ColumnScore
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
-from taciturn.view.bob_view import BobView
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, Outcome, load_raw, simulate
+from taciturn.view import BobView
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.audit.columns import controls
-from taciturn.column_attacks.anchored import AnchoredAttack
-from taciturn.column_attacks.base import KnownRows
-from taciturn.column_attacks.motion import follow
-from taciturn.column_attacks.scores import Batches, Visits
-from taciturn.results.columns import is_above
+from taciturn.audit import controls
+from taciturn.column_attacks import AnchoredAttack, Batches, KnownRows, Visits, follow
+from taciturn.results import is_above
 from tests.column_attacks.runs import newton, sgd
+from tests.modules import module_of
 
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
@@ -57,10 +55,9 @@ def test_the_same_view_gives_the_same_estimate():
 
 def test_fewer_rows_and_stretches_stand_for_all_where_there_are_many(monkeypatch):
     """A limit on work costs accuracy, not soundness; and it is said."""
-    from taciturn.column_attacks import motion
 
-    monkeypatch.setattr(motion, "MOST_VALUES", 200 * 8 * 8)
-    monkeypatch.setattr(motion, "MOST_WORK", 60 * 151_000)
+    monkeypatch.setattr(module_of(follow), "MOST_VALUES", 200 * 8 * 8)
+    monkeypatch.setattr(module_of(follow), "MOST_WORK", 60 * 151_000)
     one = sgd()
     known = one.known(20)
     followed = follow(Batches.of(one.view), len(one.hers), 4, known)

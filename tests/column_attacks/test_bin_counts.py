@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.column_attacks.bin_counts import bin_knowledge
+from taciturn.column_attacks import bin_knowledge
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=60))

@@ -9,15 +9,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.audit.bob_seat import bob_view
-from taciturn.audit.columns import controls
-from taciturn.column_attacks.discrete import DiscreteAttack, _few_valued, _snapped
-from taciturn.results.columns import is_above
+from taciturn.audit import bob_view, controls
+from taciturn.column_attacks import DiscreteAttack
+
+# private: the rounding for itself, at its edges
+from taciturn.column_attacks.discrete import _few_valued, _snapped
+from taciturn.results import is_above
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, load_raw, simulate
 from tests.column_attacks.runs import Run, newton, sgd
 
 ROWS = 800

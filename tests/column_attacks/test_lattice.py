@@ -8,12 +8,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from taciturn.audit.columns import controls, judge_columns
-from taciturn.column_attacks.base import Ambiguity, ColumnAttack, KnownRows
-from taciturn.column_attacks.hidden_lattice import hidden_table
-from taciturn.column_attacks.integer_columns import IntegerColumnsAttack
-from taciturn.column_attacks.lattice import LatticeAttack
-from taciturn.results.columns import ColumnScore, is_above
+from taciturn.audit import controls, judge_columns
+from taciturn.column_attacks import (
+    Ambiguity,
+    ColumnAttack,
+    IntegerColumnsAttack,
+    KnownRows,
+    LatticeAttack,
+    hidden_table,
+)
+from taciturn.results import ColumnScore, is_above
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.exposure import Exposed, category_table, numeric_table
 from tests.column_attacks.runs import newton

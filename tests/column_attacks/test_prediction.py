@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.audit.columns import controls
-from taciturn.column_attacks.prediction import PredictionAttack
-from taciturn.results.columns import is_above
+from taciturn.audit import controls
+from taciturn.column_attacks import PredictionAttack
+from taciturn.results import is_above
 from tests.column_attacks.runs import newton, sgd
 
 

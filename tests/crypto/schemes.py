@@ -7,10 +7,17 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import Capacity, EncryptedAnswer, Mask, PublicKey, Scheme, SecretKey
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
+from taciturn.crypto import (
+    Capacity,
+    ClearScheme,
+    EncryptedAnswer,
+    Mask,
+    PaillierScheme,
+    PublicKey,
+    Scheme,
+    SecretKey,
+)
+from taciturn.crypto.bfv import BfvScheme
 from taciturn.rng import Entropy, KeyedEntropy
 
 SMALL = 512

@@ -10,24 +10,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from distributed import WorkerPlugin
 
-from taciturn.crypto import cluster
-from taciturn.crypto.base import TableSize, Wrapping, transposed_product
-from taciturn.crypto.bfv.crew import Frame, Job
-from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from taciturn.crypto.bfv.parameters import DEGREE
-from taciturn.crypto.bfv.tiles import Tiling
-from taciturn.crypto.bfv.wire import Parts
-from taciturn.crypto.cluster import Address, DaskEngine, connected, on_this_machine
+from taciturn.crypto import (
+    Address,
+    DaskEngine,
+    TableSize,
+    Wrapping,
+    connected,
+    on_this_machine,
+    transposed_product,
+)
+from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Frame, Job, Parts, Tiling
 from taciturn.errors import ClusterError, CryptoError
 from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries
+from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 
@@ -49,9 +52,9 @@ class Recorder(WorkerPlugin):  # type: ignore[misc]
         self.folder = folder
 
     def setup(self, worker: object) -> None:
-        usual, folder = cluster._Held.reply, self.folder
+        usual, folder = module_of(Address)._Held.reply, self.folder
 
-        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
+        def reply(held: Any, job: Job) -> tuple[Frame, ...]:
             frames = usual(held, job)
             if job.name in ("rows", "columns"):
                 noted = {"name": job.name, "mask": job.frames[1], **job.facts}
@@ -61,9 +64,9 @@ class Recorder(WorkerPlugin):  # type: ignore[misc]
                 with suppress(FileExistsError):
                     (folder / "killed").touch(exist_ok=False)
                     os.kill(os.getpid(), signal.SIGKILL)
-            return frames
+            return cast("tuple[Frame, ...]", frames)
 
-        setattr(cluster._Held, "reply", reply)  # noqa: B010
+        setattr(module_of(Address)._Held, "reply", reply)  # noqa: B010
 
 
 def held(dask_worker: Any) -> int:
@@ -143,14 +146,14 @@ def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
 
 def test_what_goes_to_workers_shows_nothing_in_a_log():
     job = Job("rows", {}, (memoryview(b"a mask"),))
-    for shown in (repr(cluster._Held("1", job)), repr(cluster._Task(job))):
+    for shown in (repr(module_of(Address)._Held("1", job)), repr(module_of(Address)._Task(job))):
         assert "mask" not in shown
-    sent = pickle.loads(pickle.dumps(cluster._Task(job)))  # noqa: S301 - our own
+    sent = pickle.loads(pickle.dumps(module_of(Address)._Task(job)))  # noqa: S301 - our own
     assert sent.job.frames == (b"a mask",)
 
 
 def test_an_address_where_nobody_listens(monkeypatch):
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(module_of(Address), "CONNECT_SECONDS", 0.5)
     address = f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(ClusterError, match="cannot be reached") as raised:
         connected(Address(address)).__enter__()
@@ -190,8 +193,8 @@ class Deadly(WorkerPlugin):  # type: ignore[misc]
     name = "deadly"
 
     def setup(self, worker: object) -> None:
-        def reply(held: cluster._Held, job: Job) -> tuple[Frame, ...]:
+        def reply(held: Any, job: Job) -> tuple[Frame, ...]:
             os.kill(os.getpid(), signal.SIGKILL)
             raise AssertionError
 
-        setattr(cluster._Held, "reply", reply)  # noqa: B010
+        setattr(module_of(Address)._Held, "reply", reply)  # noqa: B010

@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from taciturn.crypto import paillier
-from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
-from taciturn.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
-from taciturn.crypto.trapdoor import Trapdoor, suitable
+from taciturn.crypto import (
+    OFFERED_BITS,
+    Capacity,
+    EncryptedAnswer,
+    EncryptedVector,
+    PaillierScheme,
+    PaillierSecretKey,
+    Trapdoor,
+    generate_for_tests,
+    suitable,
+)
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SMALL, answered, exchange, ints, oracle
@@ -347,5 +354,5 @@ def test_no_error_shows_a_secret(small_key):
 
 
 def test_the_door_for_tests_is_the_only_small_one():
-    assert paillier.OFFERED_BITS == (3072, 2048)
+    assert OFFERED_BITS == (3072, 2048)
     assert generate_for_tests(256, Capacity(8, 8, 2), SystemEntropy()).public.bits == 256

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.registry import SCHEMES, scheme
+from taciturn.crypto import SCHEMES, Scheme, scheme
 from taciturn.errors import ConfigError
 
 

@@ -11,8 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from taciturn.crypto.exchange import ExchangeKey
-from taciturn.crypto.signatures import KeyIdentity, fingerprint, verify
+from taciturn.crypto import ExchangeKey, KeyIdentity, fingerprint, verify
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
 

@@ -10,24 +10,32 @@ import pytest
 from scipy.stats import ks_2samp, kstest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, SlotScheme
-from taciturn.crypto.bfv.modular import Grid, block_sums
-from taciturn.crypto.bfv.parameters import (
+from taciturn.crypto import (
+    SCHEMES,
+    ClearSlots,
+    EncryptedAnswer,
+    EncryptedVector,
+    SlotScheme,
+    looks_prime,
+)
+from taciturn.crypto.bfv import (
     DEGREE,
     LEAST_FAILURE_BITS,
     MARGIN,
     SLOT_MODULUS,
     SLOTS,
+    BfvSlots,
+    BfvSlotSecretKey,
+    Coder,
+    Grid,
+    Parts,
+    block_sums,
     flood_half,
     slot_failure_bits,
     slot_leak_bits,
     slot_noise,
+    slots_for,
 )
-from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, Coder, slots_for
-from taciturn.crypto.bfv.wire import Parts
-from taciturn.crypto.clear import ClearSlots
-from taciturn.crypto.primes import looks_prime
-from taciturn.crypto.registry import SCHEMES
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes, kept_primes

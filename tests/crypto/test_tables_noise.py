@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import TableSize, Wrapping
-from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from taciturn.crypto.bfv.parameters import (
+from taciturn.crypto import TableSize, Wrapping
+from taciturn.crypto.bfv import (
     DEGREE,
     LEAST_FAILURE_BITS,
     LEAST_LEAK_BITS,
     STANDARD,
+    BfvScheme,
+    BfvSecretKey,
+    Parts,
+    Rows,
+    Seal,
+    Sheet,
+    Tiling,
     flood_half,
 )
-from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.tables import Rows, Sheet
-from taciturn.crypto.bfv.tiles import Tiling
-from taciturn.crypto.bfv.wire import Parts
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes

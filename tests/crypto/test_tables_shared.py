@@ -13,15 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import TableSize, Wrapping, transposed_product
-from taciturn.crypto.bfv import keys, tables
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto import TableSize, Wrapping, transposed_product
+from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, Rows
 from taciturn.errors import CryptoError
 from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries, oracle
+from tests.modules import module_of
 
 COINS = SystemEntropy()
 RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
@@ -31,8 +29,8 @@ TWO = BfvScheme(engine=LocalEngine(cores=2))
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "LEAST_SHARED_TILES", 1)
-    monkeypatch.setattr(keys, "LEAST_SHARED_PIECES", 2)
+    monkeypatch.setattr(module_of(Rows), "LEAST_SHARED_TILES", 1)
+    monkeypatch.setattr(module_of(BfvScheme), "LEAST_SHARED_PIECES", 2)
 
 
 def children() -> set[int]:

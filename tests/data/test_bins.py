@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import Preparation, fit
-from taciturn.data.rules import BinnedRule
+from taciturn.data import DEFAULTS, BinnedRule, Preparation, PrepareSettings, fit
 from taciturn.errors import ConfigError
 
 EDGES = (25.0, 35.0, 50.0)

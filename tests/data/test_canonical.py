@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.canonical import Layout, canonical, digest, written
+from taciturn.data import Layout, digest, written
+from taciturn.data import canonical_frame as canonical
 from taciturn.errors import ColumnError, LabelValueError
 
 Row = tuple[Decimal | float | None, str | None, bool]

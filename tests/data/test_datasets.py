@@ -11,15 +11,21 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from taciturn.data import datasets
-from taciturn.data.canonical import canonical, digest
-from taciturn.data.datasets import load
-from taciturn.data.files import read_frame
-from taciturn.data.ids import RowIds
-from taciturn.data.raw import RawData
-from taciturn.data.split import VerticalData, prepare_vertical, random_partition
+from taciturn.data import (
+    RawData,
+    RowIds,
+    VerticalData,
+    cache_dir,
+    digest,
+    load,
+    prepare_vertical,
+    random_partition,
+    read_frame,
+)
+from taciturn.data import canonical_frame as canonical
 from taciturn.errors import ConfigError, DatasetUnavailable
 from taciturn.rng import KeyedEntropy
+from tests.modules import module_of
 
 SMALL_CSV = "age,workclass,income\n39,Private,<=50K\n"
 
@@ -141,7 +147,7 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
 
     def fetch(**options):
         asked.append(options)
-        assert socket.getdefaulttimeout() == datasets._TIMEOUT
+        assert socket.getdefaulttimeout() == module_of(load)._TIMEOUT
         return SimpleNamespace(frame=table)
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
@@ -204,7 +210,7 @@ def test_absent_data_says_where_it_was_sought_and_where_to_get_it(
     assert f"put {file} into {tmp_path / 'cache' / 'taciturn'}" in error.hint
     assert origin in error.hint
     assert error.exit_code == 21
-    assert alone[0][1] == datasets._TIMEOUT
+    assert alone[0][1] == module_of(load)._TIMEOUT
     assert socket.getdefaulttimeout() is None
 
 
@@ -227,8 +233,8 @@ def test_altered_content_is_refused_with_both_digests(alone, dataset_dir, tmp_pa
     (tmp_path / "adult.csv").write_bytes(text.replace(b"\n39,", b"\n40,", 1))
     with pytest.raises(DatasetUnavailable, match="altered") as caught:
         load("census-income", data_dir=tmp_path)
-    assert datasets._CENSUS.digest in caught.value.message
-    actual = digest(canonical(read_frame(tmp_path / "adult.csv"), datasets._CENSUS.layout))
+    assert module_of(load)._CENSUS.digest in caught.value.message
+    actual = digest(canonical(read_frame(tmp_path / "adult.csv"), module_of(load)._CENSUS.layout))
     assert actual in caught.value.message
     assert caught.value.where == str(tmp_path / "adult.csv")
 
@@ -252,7 +258,7 @@ def test_unknown_names_get_the_nearest():
 def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert datasets.cache_dir() == tmp_path / ".cache" / "taciturn"
+    assert cache_dir() == tmp_path / ".cache" / "taciturn"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import hashlib
 import polars as pl
 import pytest
 
-from taciturn.data.digests import file_digest
+from taciturn.data import file_digest
 from taciturn.errors import FileError
 
 

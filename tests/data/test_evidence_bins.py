@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.evidence_bins import Bins, cut_column, cut_table, default_least
+from taciturn.data import Bins, PrepareSettings, cut_column, cut_table, default_least
 
 USUAL = PrepareSettings()
 

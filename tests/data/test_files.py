@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import files
-from taciturn.data.files import CsvColumns, Dialect, converted, open_table, read_frame
+from taciturn.data import CsvColumns, Dialect, converted, open_table, read_frame
 from taciturn.errors import ColumnError, FileError
+from tests.modules import module_of
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, 
     kept = len("".join(str(width) for width in widths).rstrip("0"))
     fit = kept > 0 and all(width == 2 for width in widths[:kept])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "_BLOCK", block)
+        patch.setattr(module_of(Dialect), "_BLOCK", block)
         if fit:
             assert read_frame(path).height == kept
         else:
@@ -279,7 +279,7 @@ def test_a_table_reads_the_same_with_a_decimal_comma(tmp_path_factory, values):
 @pytest.mark.parametrize("size", [7, 40, 1 << 20])
 def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, size):
     """Whatever the blocks in which it is converted."""
-    monkeypatch.setattr("taciturn.data.files._CONVERTED", size)
+    monkeypatch.setattr(module_of(Dialect), "_CONVERTED", size)
     path = save("a.csv", content)
     frame = read_frame(path, text=["id"])
     table = converted(path, tmp_path / "parts", text=("id",))
@@ -290,7 +290,7 @@ def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, cont
 
 def test_a_large_file_is_converted_where_there_is_a_folder(save, tmp_path, monkeypatch):
     path = save("a.csv", TABLE)
-    monkeypatch.setattr("taciturn.data.files.LARGE_CSV", 1)
+    monkeypatch.setattr(module_of(Dialect), "LARGE_CSV", 1)
     for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", CsvColumns)):
         table = open_table(path, text=["id"], folder=folder)
         assert isinstance(table, kind)

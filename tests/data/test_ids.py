@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import ids as ids_module
-from taciturn.data.ids import RowIds, row_name
+from taciturn.data import RowIds, row_name
 from taciturn.errors import RowIdError, RowOrderError, ShapeError
+from tests.modules import module_of
 
 TEXTS = st.lists(
     st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=6),
@@ -95,7 +95,7 @@ def test_digest_is_sha256_over_nul_terminated_ids():
 
 def test_digest_does_not_depend_on_the_block(monkeypatch):
     whole = RowIds.numbered(1000).digest()
-    monkeypatch.setattr(ids_module, "_BLOCK", 7)
+    monkeypatch.setattr(module_of(RowIds), "_BLOCK", 7)
     assert RowIds.numbered(1000).digest() == whole
 
 

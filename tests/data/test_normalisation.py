@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import STEPS, Normalisation, Spelling, spellings
+from taciturn.data import STEPS, Normalisation, RowIds, Spelling, spellings
 from taciturn.errors import ConfigError, RowIdError
+from tests.modules import module_of
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_many_at_a_time_are_normalised_as_each_alone(texts, steps):
     how = Normalisation.of(",".join(steps))
     series = pl.Series(texts, dtype=pl.String)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("taciturn.data.normalisation._BLOCK", 7)
+        patch.setattr(module_of(Normalisation), "_BLOCK", 7)
         assert how.series(series).to_list() == [how.one(text) for text in texts]
 
 

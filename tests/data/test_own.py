@@ -7,9 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from taciturn.data.label_words import LabelWords
-from taciturn.data.own import DEFAULTS, OwnTable, own_data
-from taciturn.data.prepare import fit
+from taciturn.data import DEFAULTS, LabelWords, OwnTable, fit, own_data
 from taciturn.errors import (
     ColumnError,
     ConfigError,

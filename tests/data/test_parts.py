@@ -10,12 +10,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.files import read_frame
-from taciturn.data.ids import RowIds
-from taciturn.data.own import DEFAULTS, OwnTable, ids_alone, own_rows
-from taciturn.data.parts import PartedTable, is_parted
-from taciturn.data.prepare import fit, prepared_table
-from taciturn.data.streaming import ChosenRows, fit_and_prepare
+from taciturn.data import (
+    DEFAULTS,
+    ChosenRows,
+    OwnTable,
+    PartedTable,
+    RowIds,
+    fit,
+    fit_and_prepare,
+    ids_alone,
+    is_parted,
+    own_rows,
+    prepared_table,
+    read_frame,
+)
 from taciturn.errors import ColumnError, FileError
 from taciturn.mapped import BLOCK_ROWS, Scratch
 

@@ -13,14 +13,7 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from taciturn.data.ids import RowIds
-from taciturn.data.prepare import (
-    CategoricalRule,
-    NumericRule,
-    Preparation,
-    PrepareSettings,
-    fit,
-)
+from taciturn.data import CategoricalRule, NumericRule, Preparation, PrepareSettings, RowIds, fit
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
 
 FRAME = pl.DataFrame(

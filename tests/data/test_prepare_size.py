@@ -11,9 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.data.prepare import PrepareSettings, fit, prepared_table
-from taciturn.data.split import split_columns
+from taciturn.data import PrepareSettings, RowIds, fit, prepared_table, split_columns
 
 ROWS = 20
 

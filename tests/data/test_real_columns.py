@@ -20,15 +20,25 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.ids import RowIds
-from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import Preparation, fit
-from taciturn.data.readings import Reading
-from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.data.transforms import KINDS, Transform, fit_transform, winsor_bounds
+from taciturn.data import (
+    DEFAULTS,
+    KINDS,
+    BinnedRule,
+    CategoricalRule,
+    FeatureTable,
+    LabelTable,
+    NumericRule,
+    Preparation,
+    PrepareSettings,
+    Reading,
+    RowIds,
+    Transform,
+    fit,
+    fit_transform,
+    named_like_labels,
+    near_the_label,
+    winsor_bounds,
+)
 from taciturn.errors import ColumnError, ConfigError, TableError, shown_by
 from taciturn.faces import COMMAND_LINE, TomlFile
 

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.own import own_data
-from taciturn.data.raw import RawData
-from taciturn.data.split import (
+from taciturn.data import (
     ColumnSplit,
+    LabelTable,
     Partition,
+    RawData,
     deal,
+    own_data,
     prepare_vertical,
     random_partition,
     split_columns,
 )
-from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy
 

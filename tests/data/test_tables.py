@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from taciturn.data import frames as frames_module
-from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data import FeatureTable, LabelTable, RowIds, is_pandas, matrix_of
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -23,6 +21,7 @@ from taciturn.errors import (
 )
 from taciturn.mapped import BLOCK_ROWS
 from taciturn.rng import KeyedEntropy
+from tests.modules import module_of
 
 MATRICES = hnp.arrays(
     np.float64,
@@ -260,7 +259,7 @@ def test_permuted_keeps_ids_and_counts():
 def test_a_matrix_is_filled_alike_whatever_the_blocks(block, order):
     expected = np.arange(35.0).reshape(7, 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames_module, "_ROWS_AT_ONCE", block)
-        patch.setattr(frames_module, "_COLUMNS_AT_ONCE", 1 + block // 2)
-        filled = frames_module.matrix_of(7, 5, ((place, expected[:, place]) for place in order))
+        patch.setattr(module_of(is_pandas), "_ROWS_AT_ONCE", block)
+        patch.setattr(module_of(is_pandas), "_COLUMNS_AT_ONCE", 1 + block // 2)
+        filled = matrix_of(7, 5, ((place, expected[:, place]) for place in order))
     np.testing.assert_array_equal(filled, expected)

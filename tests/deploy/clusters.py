@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport import make_certificates
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 

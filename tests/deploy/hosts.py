@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport import make_certificates
 from tests.deploy.sides import write_config, write_tables
 from tests.waiting import HANG, wait_until
 

@@ -18,20 +18,13 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.tls import show_certificate
-from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoints
-from taciturn.engine.pair import run_star
-from taciturn.engine.transcript import Transcript
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import WholeModel, whole_model
+from taciturn.deploy import Party, PartyConfig, way_to_peer
+from taciturn.deploy.transport import make_certificates, show_certificate
+from taciturn.engine import Callbacks, Endpoints, Transcript, run_star
+from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.protocol.party import PartyResult
-from taciturn.results.serialise import record_of
+from taciturn.protocol import PartyResult
+from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import NEWTON, write_config
 from tests.deploy.wires import Wire

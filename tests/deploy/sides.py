@@ -12,17 +12,12 @@ import numpy as np
 import polars as pl
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.deploy.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
-from taciturn.deploy.train import Party, Trainer
-from taciturn.engine.callbacks import Callbacks, Observer, ignore
-from taciturn.engine.channel import Endpoint
-from taciturn.engine.pair import run_pair
-from taciturn.engine.transcript import Transcript
-from taciturn.model.share import ModelShare
+from taciturn.deploy import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, Party, PartyConfig, Trainer
+from taciturn.engine import Callbacks, Endpoint, Observer, Transcript, ignore, run_pair
+from taciturn.model import ModelShare
 from taciturn.parallel import one_thread
-from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.party import PartyResult
-from taciturn.results.serialise import record_of
+from taciturn.protocol import PartyResult, WeightShare
+from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
 from tests.waiting import HANG

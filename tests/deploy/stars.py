@@ -9,18 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
-from taciturn.deploy.link import ALIGNMENT
-from taciturn.deploy.playback import Rhythm
-from taciturn.deploy.session import Meeting, PeerSession
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoints
+from taciturn.deploy import (
+    ALIGNMENT,
+    NONCE_BYTES,
+    Journal,
+    Meeting,
+    Meta,
+    PartyConfig,
+    Past,
+    PeerSession,
+    Rhythm,
+)
+from taciturn.engine import Callbacks, Endpoints
 from taciturn.faces import hyphenated
-from taciturn.protocol.codec import kind_of
-from taciturn.protocol.messages import PartialScores
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol import PartialScores, Program, TrainingState, kind_of
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.deploy.sides import write_config
 from tests.deploy.talks import centre, spoke

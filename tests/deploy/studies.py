@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import Journal
-from taciturn.deploy.keep import state_key
-from taciturn.deploy.model_file import model_share
-from taciturn.deploy.study import StudyParty
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.pair import run_pair
-from taciturn.model.share import ModelShare
+from taciturn.deploy import Journal, PartyConfig, StudyParty, model_share, state_key
+from taciturn.engine import Callbacks, run_pair
+from taciturn.model import ModelShare
 from taciturn.parallel import one_thread
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import NEWTON, Ends, run_both, write_config, write_tables

@@ -19,20 +19,24 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
-from taciturn.deploy import align as room
-from taciturn.deploy.align import AligningParty
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import Meta, Past
-from taciturn.deploy.link import ALIGNMENT, Link
-from taciturn.deploy.playback import run_party
-from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks, Observer, ignore
+from taciturn.data import Normalisation, RowIds
+from taciturn.deploy import (
+    ALIGNMENT,
+    SCRATCH,
+    AlignedRows,
+    AligningParty,
+    Link,
+    Meta,
+    Party,
+    PartyConfig,
+    Past,
+    Trial,
+    run_party,
+    template,
+    way_to_peer,
+)
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks, Observer, ignore
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -46,22 +50,27 @@ from taciturn.errors import (
 )
 from taciturn.faces import COMMAND_LINE
 from taciturn.mapped import Scratch
-from taciturn.protocol.align import TURN_IDS
-from taciturn.protocol.events import Aligning, Event
-from taciturn.protocol.messages import (
+from taciturn.protocol import (
+    TURN_IDS,
+    Aligning,
+    Alignment,
     AlignmentHello,
     BlindedIds,
+    Event,
     GroupElements,
+    Program,
     PublicBytes,
     Role,
     TwiceBlinded,
+    receive,
+    send,
 )
-from taciturn.protocol.steps import Program, receive, send
-from taciturn.results.parties import AlignmentResult
-from taciturn.watch.board import Board
+from taciturn.results import AlignmentResult
+from taciturn.watch import Board
 from tests.deploy.hosts import Hosts, furnish, two_hosts
 from tests.deploy.sides import Ends, write_config
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.system import needs_namespaces, small_disk
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
@@ -368,12 +377,12 @@ def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
 @pytest.fixture
 def elements_in_files(monkeypatch):
     """As with many millions of ids: both sides' elements are on the disk, in many buckets."""
-    monkeypatch.setattr(room, "Scratch", partial(Scratch, least=1))
-    monkeypatch.setattr("taciturn.protocol.align.BUCKET_IDS", 4)
+    monkeypatch.setattr(module_of(AligningParty), "Scratch", partial(Scratch, least=1))
+    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 4)
 
 
 def states(folder: Path) -> Iterator[Path]:
-    return (folder / f"{role}-state" / room.SCRATCH for role in ROLES)
+    return (folder / f"{role}-state" / SCRATCH for role in ROLES)
 
 
 @pytest.mark.usefixtures("elements_in_files")
@@ -409,8 +418,8 @@ def test_a_disk_without_room_for_the_elements_is_named(tmp_path):
 
 
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(room, "NOTE_SECONDS", 0.0)
-    monkeypatch.setattr("taciturn.protocol.align.TURN_IDS", 8)
+    monkeypatch.setattr(module_of(AligningParty), "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)
     seen: list[Event] = []

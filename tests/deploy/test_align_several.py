@@ -11,20 +11,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
-from taciturn.deploy import align as room
-from taciturn.deploy.align import AligningParty
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.tls import show_certificate
-from taciturn.engine.callbacks import Callbacks
+from taciturn.data import Normalisation, RowIds
+from taciturn.deploy import AlignedRows, AligningParty, PartyConfig
+from taciturn.deploy.transport import make_certificates, show_certificate
+from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.mapped import LEAST_MAPPED_BYTES
 from tests.deploy.sides import write_config
 from tests.deploy.test_align import running, some
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
@@ -189,7 +185,7 @@ def test_the_elements_of_all_pairs_may_take_the_memory_of_one(tmp_path):
     furnish(tmp_path, {"bob": ["a"], "alice-1": ["a"]})
     for name, most in (("bob", LEAST_MAPPED_BYTES // 2), ("alice-1", LEAST_MAPPED_BYTES)):
         config = PartyConfig.read(tmp_path / name / f"{role_of(name)}.toml")
-        with room._scratch(config) as scratch:
+        with module_of(AligningParty)._scratch(config) as scratch:
             assert scratch.least == most
 
 

@@ -10,10 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.tables import PartyTables, load_tables
+from taciturn.data import RowIds
+from taciturn.deploy import (
+    AlignedRows,
+    PartyConfig,
+    PartyTables,
+    load_tables,
+    require_kind,
+    require_room,
+)
 from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
 from taciturn.faces import COMMAND_LINE
 from tests.deploy.sides import write_config

@@ -12,15 +12,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from taciturn.deploy import train
-from taciturn.deploy.assess import Ended
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.session import Meeting
-from taciturn.deploy.tables import load_tables
-from taciturn.model.share import ModelShare
-from taciturn.results.parties import PartyRun
-from taciturn.results.serialise import read
+from taciturn.deploy import Ended, Meeting, PartyConfig, SealedShelf, Trainer, load_tables
+from taciturn.model import ModelShare
+from taciturn.results import PartyRun, read
 from tests.deploy.sides import NEWTON, run_both, write_config, write_tables
+from tests.modules import module_of
 
 
 def set_up(folder: Path, rows: int = 120, **agreed: Any) -> None:
@@ -69,7 +65,7 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     """A stop in the middle of it loses nothing, and Alice has long been told farewell."""
     set_up(tmp_path, **NEWTON)
     # Scores of many rows wait for it in a file of their own.
-    monkeypatch.setattr("taciturn.deploy.shelf.LEAST_BYTES", 1)
+    monkeypatch.setattr(module_of(SealedShelf), "LEAST_BYTES", 1)
     order: list[str] = []
 
     def stopped(*_: Any) -> PartyRun:
@@ -77,7 +73,7 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
         raise KeyboardInterrupt
 
     finish = Meeting.finish
-    monkeypatch.setattr(train, "assess", stopped)
+    monkeypatch.setattr(module_of(Trainer), "assess", stopped)
 
     def finished(meeting: Meeting, seconds: float) -> bool:
         confirmed = finish(meeting, seconds)

@@ -8,12 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.tables import load_tables
-from taciturn.deploy.train import Party
+from taciturn.deploy import Party, PartyConfig, PreparedFolder, load_tables
 from taciturn.errors import AgreementError
-from taciturn.model.share import ModelShare
+from taciturn.model import ModelShare
 from tests.deploy.sides import NEWTON, run_both, write_config, write_tables
 from tests.deploy.test_predict import ROLES, answers, expected, in_threads, question, write_new
 from tests.deploy.wires import Wire

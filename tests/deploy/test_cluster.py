@@ -18,13 +18,10 @@ import pytest
 import yaml
 
 import taciturn
-from taciturn.crypto import cluster as engine
-from taciturn.crypto.base import TableSize, Wrapping
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.bfv.parameters import DEGREE
-from taciturn.crypto.cluster import Address, connected
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.crypto import Address, TableSize, Wrapping, connected
+from taciturn.crypto.bfv import DEGREE, BfvScheme
+from taciturn.deploy import PartyConfig
+from taciturn.deploy.transport import make_certificates
 from taciturn.errors import ClusterError, ConfigError
 from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
@@ -33,6 +30,7 @@ from tests.deploy.clusters import Cluster, running_cluster
 from tests.deploy.hosts import Side, both_finish
 from tests.deploy.sides import NEWTON, model_numbers, numbers_in_one_process, write_config
 from tests.deploy.test_newton import OneHost, write_wide_tables
+from tests.modules import module_of
 from tests.system import NOT_TESTED
 from tests.test_two_machines import ROOT, Terminal, free_port
 from tests.waiting import wait_until
@@ -173,7 +171,7 @@ def test_both_parties_may_have_a_cluster(cluster, tmp_path):
 
 @pytest.mark.slow  # a cluster of its own
 def test_certificates_of_another_authority_are_named(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "CONNECT_SECONDS", 5.0)
+    monkeypatch.setattr(module_of(Address), "CONNECT_SECONDS", 5.0)
     make_certificates(tmp_path / "others", ["party", "worker"])
     theirs = {"certificate": tmp_path / "others/party.pem", "key": tmp_path / "others/party.key"}
     for changes in (theirs, {**theirs, "ca": tmp_path / "others/ca.pem"}):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import ACCEPTED_EXPOSURE
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy import ACCEPTED_EXPOSURE
+from taciturn.deploy.transport import make_certificates
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
 from tests.deploy.several import Company
 from tests.deploy.sides import MECHANISMS, write_config, write_tables

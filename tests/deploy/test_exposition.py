@@ -16,14 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from taciturn.deploy import bulletin
-from taciturn.deploy.bulletin import Bulletin
-from taciturn.deploy.exposition import METRICS, LinkSeen, Standing, exposition
+from taciturn.deploy import METRICS, Bulletin, LinkSeen, Standing
+from taciturn.deploy import prometheus_text as exposition
 from taciturn.errors import OutputError
-from taciturn.results.live import LinkChanged, Setup
-from taciturn.results.parties import CurvePoint, Identity, PartyFigures
+from taciturn.results import CurvePoint, Identity, LinkChanged, PartyFigures, Setup
 from tests.deploy.sides import run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.system import promtool_path
 from tests.waiting import wait_until
 
@@ -165,7 +164,7 @@ def test_the_file_is_written_while_nothing_happens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that an old file is one of a process that is gone; a link that breaks is in the next."""
-    monkeypatch.setattr(bulletin, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(module_of(Bulletin), "EVERY_SECONDS", 0.01)
     file = tmp_path / "bob.metrics.prom"
     board = Bulletin(tmp_path / "bob.metrics.json", file)
     board.begin(setup())

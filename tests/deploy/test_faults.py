@@ -14,13 +14,9 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.keep import key_place
-from taciturn.deploy.session import tellable
-from taciturn.deploy.train import Party
-from taciturn.deploy.vault import Vault
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.transcript import Transcript
+from taciturn.deploy import VERSION, Party, PartyConfig, Vault, key_place, tellable
+from taciturn.engine import VERSION as transcript_VERSION
+from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     ConnectionLost,
     OutputError,
@@ -30,7 +26,8 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.model.share import ModelShare
+from taciturn.model import VERSION as share_VERSION
+from taciturn.model import ModelShare
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_party import pulled_at, record
 from tests.deploy.wires import Wire
@@ -158,7 +155,7 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
 
 def test_a_real_full_disk_is_one_of_those(tmp_path):
     """The kernel's own words for it become an OutputError."""
-    from taciturn.deploy.vault import reporting_write_errors
+    from taciturn.deploy import reporting_write_errors
 
     with (
         pytest.raises(OutputError, match="No space left") as caught,
@@ -260,19 +257,16 @@ def test_the_page_names_every_figure_and_every_event(folder):
 
 
 def test_the_page_has_the_versions_of_today():
-    from taciturn.deploy import link, vault
-    from taciturn.deploy.transport.chunks import VERSION as WIRE
-    from taciturn.engine import transcript
-    from taciturn.model import share
-    from taciturn.protocol.handshake import PROTOCOL_VERSION
+    from taciturn.deploy.transport import VERSION as WIRE
+    from taciturn.protocol import PROTOCOL_VERSION
 
     for name, version in (
         ("wire", WIRE),
-        ("session", link.VERSION),
+        ("session", VERSION),
         ("protocol", PROTOCOL_VERSION),
-        ("journal", vault.VERSION),
-        ("model file", share.VERSION),
-        ("transcript", transcript.VERSION),
+        ("journal", VERSION),
+        ("model file", share_VERSION),
+        ("transcript", transcript_VERSION),
     ):
         # A version, and in words when it is looked at: the other tables count.
         pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"

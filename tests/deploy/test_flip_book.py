@@ -10,15 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.data.tables import LabelTable
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.flip_book import FlipBook, LabelBinding, flip_book
+from taciturn.data import LabelTable
+from taciturn.deploy import FlipBook, LabelBinding, PartyConfig
+from taciturn.deploy import open_flip_book as flip_book
 from taciturn.errors import FileError, OutputError, PrivacyError
-from taciturn.privacy.events import LabelResponse
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.bob.labels import released_labels
+from taciturn.privacy import FlippedLabels, LabelResponse, Ledger, Unprotected
+from taciturn.protocol.bob import released_labels
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import write_config
 

@@ -13,20 +13,25 @@ from typing import Any
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data.ids import RowIds
-from taciturn.deploy.book_file import BookFile
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.ledger_book import LedgerBook, Release, Spending, ledger_book
-from taciturn.deploy.outlook import outlook
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import load_tables
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
+from taciturn.data import RowIds
+from taciturn.deploy import (
+    BookFile,
+    LedgerBook,
+    Party,
+    PartyConfig,
+    Release,
+    Spending,
+    load_tables,
+    terms_of,
+)
+from taciturn.deploy import open_ledger_book as ledger_book
+from taciturn.deploy import training_outlook as outlook
+from taciturn.engine import Callbacks
 from taciturn.errors import BudgetExceeded, FileError, OutputError, PeerStopped
 from taciturn.files import exclusive_lock
-from taciturn.privacy.events import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
-from taciturn.protocol.events import Boundary, Event
-from taciturn.results.outlook import LedgerSum
+from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
+from taciturn.protocol import Boundary, Event
+from taciturn.results import LedgerSum
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 
 NOISE: Release = (AdditiveNoise(2.0), "")

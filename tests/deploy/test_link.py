@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy import link as link_module
-from taciturn.deploy.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
-from taciturn.deploy.link import DRY_RUN, Link, Pace, Patience
+from taciturn.deploy import DRY_RUN, UNKNOWN, Checkpoint, Journal, Link, Meta, Pace, Past, Patience
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
@@ -23,6 +21,7 @@ from taciturn.errors import (
 )
 from taciturn.faces import COMMAND_LINE
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.waiting import HANG
 
 KEY = bytes(32)
@@ -270,7 +269,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(link_module, "time", clock)
+    monkeypatch.setattr(module_of(Patience), "time", clock)
     return clock
 
 

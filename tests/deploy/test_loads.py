@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.results.folder import ResultFolder, run_folders
+from taciturn.deploy.transport import make_certificates
+from taciturn.results import ResultFolder, run_folders
 from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.seldom import seldom
 from tests.test_two_machines import free_port

@@ -6,11 +6,10 @@ import time
 
 import pytest
 
-from taciturn.deploy.link import Traffic
-from taciturn.deploy.log import Figures, Log
-from taciturn.engine.callbacks import silent
-from taciturn.protocol.events import Progress
-from taciturn.results.serialise import record_of
+from taciturn.deploy import Figures, Log, Traffic
+from taciturn.engine import silent
+from taciturn.protocol import Progress
+from taciturn.results import record_of
 
 
 def test_what_remains_is_told_once_there_is_a_pace_and_until_the_end(monkeypatch):

@@ -17,21 +17,16 @@ from rich.console import Console
 from sklearn import metrics as oracle
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.cli.party import leave_model_page
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.model_report import Question, model_report
-from taciturn.deploy.study_use import use_model
-from taciturn.deploy.tables import load_tables
+from taciturn.cli import leave_model_page
+from taciturn.deploy import PartyConfig, load_tables, use_model
+from taciturn.deploy import ReportQuestion as Question
+from taciturn.deploy import make_model_report as model_report
 from taciturn.errors import ConfigError, FileError
-from taciturn.model.scores_file import KeptScores, scores_path
-from taciturn.model.share import ModelShare
-from taciturn.numerics.cutoffs import Costs
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import Scale
-from taciturn.report.model_report import report_blocks
-from taciturn.report.terminal import render
-from taciturn.results.model_report import CoefficientTest, ModelReport
-from taciturn.results.saved import of_record
+from taciturn.model import KeptScores, ModelShare, scores_path
+from taciturn.numerics import Costs, Scale, sigmoid
+from taciturn.report import render_terminal as render
+from taciturn.report import report_blocks
+from taciturn.results import CoefficientTest, ModelReport, of_record
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.deploy.studies import run_study, write_study
 

@@ -13,9 +13,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy import Trainer
+from taciturn.deploy.transport import make_certificates
 from taciturn.errors import PeerStopped, StateError
-from taciturn.model.whole import whole_model
+from taciturn.model import whole_model
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Side, both_finish
 from tests.deploy.sides import (
@@ -33,6 +34,7 @@ from tests.deploy.test_predict import ended, expected, shares, start, write_new
 from tests.deploy.test_two_hosts import BROKEN
 from tests.deploy.transport.relay import Relay
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
 
@@ -90,7 +92,7 @@ def test_a_side_that_is_stopped_goes_on_to_the_same_shares(tmp_path, role, event
 @pytest.mark.slow  # seconds each
 @pytest.mark.parametrize("every", [5, 8, 13])
 def test_a_wire_that_keeps_breaking_changes_nothing(tmp_path, every, monkeypatch):
-    monkeypatch.setattr("taciturn.deploy.train.LINGER_SECONDS", 3.0)
+    monkeypatch.setattr(module_of(Trainer), "LINGER_SECONDS", 3.0)
     write_tables(tmp_path)
     set_up(tmp_path)
     wire = Wire(lambda number: number % every == 0)

@@ -13,22 +13,16 @@ import pytest
 
 import taciturn
 from taciturn.arrays import IntArray
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.playback import Rhythm
-from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.engine.callbacks import Callbacks
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.deploy import Party, PartyConfig, Rhythm, Trial, template
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
-from taciturn.model.sklearn import to_sklearn
-from taciturn.model.whole import own_part, whole_model
-from taciturn.numerics.likelihood import of_labels
-from taciturn.numerics.whole_table import optimum, penalised_loss
-from taciturn.privacy.base import EncryptedMechanism
-from taciturn.protocol.alice.sealed import own_scores
-from taciturn.protocol.events import PartDone, Progress
+from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_model, whole_to_onnx
+from taciturn.numerics import of_labels, optimum, penalised_loss
+from taciturn.privacy import EncryptedMechanism
+from taciturn.protocol import PartDone, Progress
+from taciturn.protocol.alice import own_scores
 from taciturn.rng import KeyedEntropy
 from tests.deploy.hosts import Hosts, Side, both_finish
 from tests.deploy.sides import (
@@ -41,6 +35,7 @@ from tests.deploy.sides import (
 )
 from tests.deploy.test_party import Pulled, party_alone, pulled_at, record, require_held_out_auc
 from tests.deploy.test_predict import answers, expected, in_threads, question, shares, write_new
+from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 
@@ -210,7 +205,7 @@ def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatc
         scores[5] += len(asked) == 2
         return scores
 
-    monkeypatch.setattr("taciturn.protocol.alice.sealed.own_scores", moved)
+    monkeypatch.setattr(module_of(own_scores), "own_scores", moved)
     alice, bob = run_both(tmp_path).records
     assert bob["symmetry"]["passed"] is False
     assert bob["symmetry"]["largest"] > 0
@@ -277,7 +272,7 @@ def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     if every == "so many bytes":
         # Long messages alone are a reason; whoever resumes holds them all.
         monkeypatch.setattr(
-            "taciturn.deploy.train.Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
+            module_of(Party), "Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
         )
     # Three events a pass.
     run_both(tmp_path, watch=pulled_at("bob", 24))

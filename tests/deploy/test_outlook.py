@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
-from taciturn.deploy.outlook import outlook
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import load_tables
+from taciturn.deploy import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, load_tables, terms_of
+from taciturn.deploy import training_outlook as outlook
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
-from taciturn.results.outlook import Outlook
-from taciturn.results.serialise import record_of
+from taciturn.results import Outlook, record_of
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.seldom import seldom
 

@@ -12,29 +12,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.keep import _usual_place, key_place
-from taciturn.deploy.train import Party
-from taciturn.deploy.vault import KEY_BYTES, Vault
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.transcript import Transcript
-from taciturn.errors import (
-    AgreementError,
-    PeerStopped,
-    StateError,
-    TaciturnError,
+from taciturn.deploy import KEY_BYTES, Party, PartyConfig, Vault, key_place
+
+# private: where a key would be if the file did not name a place
+from taciturn.deploy.keep import _usual_place
+from taciturn.engine import Callbacks, Transcript
+from taciturn.errors import AgreementError, PeerStopped, StateError, TaciturnError
+from taciturn.model import ModelShare, listed_models, whole_model
+from taciturn.numerics import auc, log_loss
+from taciturn.protocol import (
+    BobTrained,
+    Boundary,
+    EpochScores,
+    Event,
+    PartialScores,
+    PeerTable,
+    Progress,
+    decode,
+    kind_of,
 )
-from taciturn.model.history import listed_models
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import whole_model
-from taciturn.numerics.logistic import log_loss
-from taciturn.numerics.metrics import auc
-from taciturn.protocol.codec import decode, kind_of
-from taciturn.protocol.events import Boundary, Event, Progress
-from taciturn.protocol.handshake import PeerTable
-from taciturn.protocol.messages import EpochScores, PartialScores
-from taciturn.protocol.outcome import BobTrained
-from taciturn.report.parties import party_blocks
+from taciturn.report import party_blocks
 from tests.deploy.sides import (
     MECHANISMS,
     ends_in_one_process,
@@ -47,6 +44,7 @@ from tests.deploy.sides import (
     write_tables,
 )
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.report.test_terminal import shown
 from tests.seldom import seldom
 from tests.waiting import HANG
@@ -145,7 +143,7 @@ def test_both_transcripts_hold_the_same_frames(folder):
 @pytest.mark.sampled(1)
 def test_a_wire_that_keeps_breaking_changes_nothing(folder, every, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr("taciturn.deploy.train.LINGER_SECONDS", 3.0)
+    monkeypatch.setattr(module_of(Party), "LINGER_SECONDS", 3.0)
     set_up(folder, **MECHANISMS["mult"])
     wire = Wire(lambda number: number % every == 0)
     run_both(folder, wire, act=record(folder)).records  # noqa: B018

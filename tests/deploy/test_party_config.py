@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import Party, PartyConfig
+from taciturn.engine import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.wires import Wire

@@ -19,16 +19,22 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
-from taciturn.data.prepare import NumericRule
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import DataSection, PartyConfig
-from taciturn.deploy.new_rows import new_rows
-from taciturn.deploy.predict import Answer, Predictor, Question, predict
-from taciturn.deploy.score_book import Charge, ScoreBook
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.engine.callbacks import Callbacks
+from taciturn.data import Normalisation, NumericRule, RowIds
+from taciturn.deploy import (
+    AlignedRows,
+    Answer,
+    Charge,
+    DataSection,
+    Meeting,
+    PartyConfig,
+    Predictor,
+    Question,
+    ScoreBook,
+)
+from taciturn.deploy import predict_rows as predict
+from taciturn.deploy import read_new_rows as new_rows
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -42,17 +48,14 @@ from taciturn.errors import (
     RowOrderError,
     TaciturnError,
 )
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import whole_model
-from taciturn.numerics.threshold import chosen
-from taciturn.privacy import registry
-from taciturn.protocol.events import ScoresDue
-from taciturn.protocol.handshake import wire_form
-from taciturn.protocol.messages import Hello
-from taciturn.protocol.steps import Emit, Send
+from taciturn.model import ModelShare, whole_model
+from taciturn.numerics import chosen
+from taciturn.privacy import MECHANISMS as registry_MECHANISMS
+from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.seldom import seldom
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
@@ -453,7 +456,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
         except TaciturnError as problem:
             ends["bob"] = problem
 
-    from taciturn.deploy.train import Party
+    from taciturn.deploy import Party
 
     thread = threading.Thread(target=bob)
     thread.start()
@@ -468,7 +471,7 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
 @pytest.mark.slow  # a second, and others show the same on less
 def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr("taciturn.deploy.predict.FINISH_SECONDS", 1.0)
+    monkeypatch.setattr(module_of(Question), "FINISH_SECONDS", 1.0)
     asked = {role: question(sealed, role) for role in ROLES}
     wire = Wire(lambda number: number % 5 == 0)
     _, his = answers(in_threads(sealed, asked, wire))
@@ -546,8 +549,7 @@ TOWNS = pl.DataFrame(
 
 
 def town_share(**changes: Any) -> ModelShare:
-    from taciturn.data.own import DEFAULTS
-    from taciturn.data.prepare import fit
+    from taciturn.data import DEFAULTS, fit
 
     plan = fit(TOWNS.drop("id"), DEFAULTS)
     share = ModelShare(
@@ -629,7 +631,7 @@ def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
 
 
 def test_what_a_probability_means_is_said_for_every_mechanism():
-    meanings = {name: mechanism.meaning for name, mechanism in registry.MECHANISMS.items()}
+    meanings = {name: mechanism.meaning for name, mechanism in registry_MECHANISMS.items()}
     assert all("label 1" in meaning for meaning in meanings.values())
     assert "TRUE label 1" in meanings["label-rr"]
     assert "noisy" in meanings["add"]
@@ -759,7 +761,7 @@ def test_another_model_ends_both_over_a_real_link(plain):
 @pytest.mark.slow  # some seconds
 def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     """Alice here, Bob in a process of his own."""
-    monkeypatch.setattr("taciturn.deploy.session.TELLING_SECONDS", HANG)
+    monkeypatch.setattr(module_of(Meeting), "TELLING_SECONDS", HANG)
     config = PartyConfig.read(furnished(plain) / "alice.toml")
     bob = start(plain, "bob", "--json")
     assert bob.stderr is not None

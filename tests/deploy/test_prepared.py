@@ -16,16 +16,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.own import own_rows
-from taciturn.data.streaming import fit_and_prepare
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.engine.callbacks import Callbacks
+from taciturn.data import fit_and_prepare, own_rows
+from taciturn.deploy import PartyConfig, PartyTables, PreparedFolder, Trainer, load_tables
+from taciturn.engine import Callbacks
 from taciturn.errors import FileError
 from taciturn.files import exclusive_lock
-from taciturn.model.share import ModelShare
+from taciturn.model import ModelShare
 from tests.deploy.sides import run_both, write_config, write_tables
+from tests.modules import module_of
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         done.append(1)
         return fit_and_prepare(*values, **named)
 
-    monkeypatch.setattr("taciturn.deploy.tables.fit_and_prepare", counted)
+    monkeypatch.setattr(module_of(PartyTables), "fit_and_prepare", counted)
     return done
 
 
@@ -221,7 +219,7 @@ def test_a_part_that_goes_between_two_columns_is_named_and_nothing_is_left(folde
         (folder / "alice/1.parquet").unlink()
         return rows
 
-    monkeypatch.setattr("taciturn.deploy.tables.own_rows", gone)
+    monkeypatch.setattr(module_of(PartyTables), "own_rows", gone)
     with pytest.raises(FileError, match="is gone") as caught:
         load(folder)
     assert caught.value.where == str(folder / "alice/1.parquet")
@@ -238,7 +236,7 @@ def test_a_training_goes_by_mapped_tables_and_removes_them(folder, monkeypatch):
         seen.update(path.name for path in folder.glob("*-state/prepared/*/*"))
 
     mapped = partial(PreparedFolder, least=0)
-    monkeypatch.setattr("taciturn.deploy.train.PreparedFolder", mapped)
+    monkeypatch.setattr(module_of(Trainer), "PreparedFolder", mapped)
     assert run_both(folder, watch={"bob": Callbacks(observe=look)}).records
     assert seen == {"train", "held-out"}
     assert not list(folder.glob("*-state/prepared"))

@@ -18,29 +18,36 @@ from hypothesis import strategies as st
 
 import taciturn.deploy.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from taciturn.__main__ import run
-from taciturn.deploy.agreed import peer_keys, require_signed
-from taciturn.deploy.agreement_file import AgreementFile
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.propose import proposal_text, propose
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.pin import KeyPin
-from taciturn.deploy.transport.serve import Hub
-from taciturn.deploy.transport.tls import load_credentials, show_certificate
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import (
+    AgreementFile,
+    Party,
+    PartyConfig,
+    PartyTables,
+    load_tables,
+    peer_keys,
+    proposal_text,
+    require_signed,
+    terms_of,
+)
+from taciturn.deploy import propose_agreement as propose
+from taciturn.deploy.transport import (
+    DialEndpoint,
+    Hub,
+    KeyPin,
+    load_credentials,
+    make_certificates,
+    show_certificate,
+)
+from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, PeerRefused, SignatureError
-from taciturn.model.share import ModelShare
-from taciturn.protocol.events import Event, Progress
-from taciturn.report import html
-from taciturn.report.review import review_page
-from taciturn.results.agreement import Review
-from taciturn.results.saved import of_record
+from taciturn.model import ModelShare
+from taciturn.protocol import Event, Progress
+from taciturn.report import render_html, review_page
+from taciturn.results import Review, of_record
 from tests.certificates import issue_again
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.results.test_schema import problems
 from tests.tampering import AGREED, furnish, name_agreement
 from tests.waiting import HANG
@@ -311,7 +318,7 @@ def test_a_session_that_began_in_time_may_be_finished_later(folder, capsys, monk
 
     first = run_both(folder, watch={"alice": Callbacks(observe=interrupt)})
     assert isinstance(first.alice, KeyboardInterrupt)
-    monkeypatch.setattr("taciturn.deploy.train.require_begun_in_time", over)
+    monkeypatch.setattr(module_of(Party), "require_begun_in_time", over)
     alice, _ = run_both(folder).records
     assert alice["run"]["iterations"] == 4
     # A new session is asked for the time, and so is a dry run.
@@ -401,8 +408,8 @@ def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
-    from taciturn.audit.review import review
-    from taciturn.deploy.sign_file import sign_file
+    from taciturn.audit import review_agreement as review
+    from taciturn.deploy import sign_agreement_file as sign_file
 
     folder = tmp_path_factory.mktemp("reviews")
     furnish(folder)
@@ -431,7 +438,7 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert (result.opened is None) == (role == "bob")
     assert (result.check.price.ledger is None) == (role == "alice")
     assert result.estimate.bytes_to_alice > 0
-    page = html.render(review_page(result))
+    page = render_html(review_page(result))
     for words in (
         "a &lt;pilot&gt;",
         result.agreement.digest,

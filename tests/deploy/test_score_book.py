@@ -15,14 +15,11 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data.ids import RowIds
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import Charge, Opening, ScoreBook
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.data import RowIds
+from taciturn.deploy import Charge, Opening, Party, PartyConfig, ScoreBook
+from taciturn.deploy.transport import make_certificates
 from taciturn.errors import BudgetExceeded, ConfigError, FileError, OutputError, PeerStopped
-from taciturn.results.ledger import ExposedSession
-from taciturn.results.saved import of_record
+from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_predict import in_threads, question, write_new
 from tests.results.test_schema import problems
@@ -175,8 +172,8 @@ class Cut(Exception):
 
 
 def test_a_stopped_training_is_charged_once_when_it_is_resumed(tmp_path):
-    from taciturn.engine.callbacks import Callbacks
-    from taciturn.protocol.events import Boundary, Event
+    from taciturn.engine import Callbacks
+    from taciturn.protocol import Boundary, Event
 
     furnish(tmp_path, 2, **MECHANISMS["sealed"])
 

@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.journal import Meta, Past
-from taciturn.deploy.link import ALIGNMENT, PREDICTION
-from taciturn.deploy.session import Meeting, PeerSession
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import ALIGNMENT, PREDICTION, Meeting, Meta, PartyConfig, Past, PeerSession
+from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, OutputError, PeerStopped, StateError
-from taciturn.protocol.codec import encode
-from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.messages import BudgetSpent
-from taciturn.protocol.steps import Program, receive
+from taciturn.protocol import BudgetSpent, Event, Program, Progress, encode, receive
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import write_config
 from tests.deploy.talks import TURNS, alice, bob, scores

@@ -18,17 +18,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from taciturn.crypto.signatures import KeyIdentity
-from taciturn.data.normalisation import Normalisation
-from taciturn.deploy.align import AligningParty
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import BROKEN
-from taciturn.deploy.predict import Predictor, Question
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Channel, Endpoints
-from taciturn.engine.transcript import Transcript
+from taciturn.crypto import KeyIdentity
+from taciturn.data import Normalisation
+from taciturn.deploy import BROKEN, AligningParty, Party, PartyConfig, Predictor, Question
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks, Channel, Endpoints, Transcript
 from taciturn.errors import (
     AgreementError,
     PeerAbsent,
@@ -37,15 +31,17 @@ from taciturn.errors import (
     PeerStopped,
     TaciturnError,
 )
-from taciturn.model.onnx import whole_to_onnx
-from taciturn.protocol.codec import decode, encode, kind_of
-from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import (
+from taciturn.model import whole_to_onnx
+from taciturn.protocol import (
+    Boundary,
     Endorsement,
     Endorsements,
     Introduction,
     PublicBytes,
     Roster,
+    decode,
+    encode,
+    kind_of,
 )
 from taciturn.rng import KeyedEntropy
 from tests.certificates import issue_again

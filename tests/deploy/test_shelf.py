@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.journal import Journal
-from taciturn.deploy.shelf import SealedShelf
+from taciturn.deploy import Journal, SealedShelf, state_key
 from taciturn.errors import StateError
 from taciturn.mapped import BLOCK_ROWS, Scratch
 from tests.deploy.sides import model_numbers, numbers_in_one_process, run_both, write_tables
 from tests.deploy.test_newton import set_up
 from tests.deploy.test_party import Pulled, party_alone, pulled_at, record
+from tests.modules import module_of
 
 KEY = bytes(range(32))
 ROWS = 2 * BLOCK_ROWS + 7
@@ -127,8 +127,8 @@ def test_what_no_checkpoint_names_is_swept(shelf, tmp_path):
 @pytest.fixture
 def long_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every array counts as long: in files of the state folder, and mapped while it is used."""
-    monkeypatch.setattr("taciturn.deploy.shelf.LEAST_BYTES", 1)
-    monkeypatch.setattr("taciturn.deploy.keep.Scratch", partial(Scratch, least=1))
+    monkeypatch.setattr(module_of(SealedShelf), "LEAST_BYTES", 1)
+    monkeypatch.setattr(module_of(state_key), "Scratch", partial(Scratch, least=1))
 
 
 def stopped(folder: Path, event: int) -> list[str]:

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.study import StudyParty
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import PartyConfig, StudyParty
+from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, SignatureError
 from tests.deploy.studies import ROLES, run_study, study_of, written
 from tests.deploy.wires import Wire

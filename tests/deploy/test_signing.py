@@ -19,19 +19,27 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taciturn.deploy.agreed import peer_keys, require_begun_in_time, require_signed
-from taciturn.deploy.agreement_file import AgreementFile
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.identity import credentials_of
-from taciturn.deploy.predict import predict
-from taciturn.deploy.signing import Verifier, block, require_in_time, verified
-from taciturn.doctor.party import look_at_agreement
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import (
+    AgreementFile,
+    PartyConfig,
+    Verifier,
+    block,
+    credentials_of,
+    peer_keys,
+    require_begun_in_time,
+    require_in_time,
+    require_signed,
+    verified,
+)
+from taciturn.deploy import predict_rows as predict
+from taciturn.doctor import look_at_agreement
+from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.results.doctor import Level
-from taciturn.serve.service import partner_of, service_of
+from taciturn.results import Level
+from taciturn.serve import partner_of, service_of
 from tests import tampering
 from tests.certificates import issue_again, renew
+from tests.modules import module_of
 from tests.tampering import TAMPERINGS, Scene
 
 
@@ -224,7 +232,7 @@ class Later:
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_no_prediction_and_no_service_begins_after_the_end(scene, role, monkeypatch):
     config = scene.config(scene.text, role)
-    monkeypatch.setattr("taciturn.deploy.agreed.datetime", Later)
+    monkeypatch.setattr(module_of(require_signed), "datetime", Later)
     serve = partner_of if role == "alice" else service_of
     with pytest.raises(SignatureError):
         predict(config, lambda: pytest.fail("the model was read"), Callbacks())

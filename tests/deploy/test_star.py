@@ -10,14 +10,21 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy import link as link_module
-from taciturn.deploy.journal import Checkpoint, Journal, Meta, Past
-from taciturn.deploy.link import ALIGNMENT, Link, Patience, Traffic
-from taciturn.deploy.playback import run_party
-from taciturn.deploy.session import Meeting, PeerSession
-from taciturn.deploy.vault import Vault
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.pair import run_star
+from taciturn.deploy import (
+    ALIGNMENT,
+    Checkpoint,
+    Journal,
+    Link,
+    Meeting,
+    Meta,
+    Past,
+    Patience,
+    PeerSession,
+    Traffic,
+    Vault,
+    run_party,
+)
+from taciturn.engine import Callbacks, run_star
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -31,14 +38,22 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.protocol.codec import encode
-from taciturn.protocol.messages import EncryptedResidues, PartialScores
-from taciturn.protocol.steps import Program, Receive, receive, send
-from taciturn.protocol.together import together, with_peer
+from taciturn.protocol import (
+    EncryptedResidues,
+    PartialScores,
+    Program,
+    Receive,
+    encode,
+    receive,
+    send,
+    with_peer,
+)
+from taciturn.protocol import gather as together
 from taciturn.rng import KeyedEntropy
 from tests.deploy.stars import KEY, NAMES, NEVER, OFTEN, Killed, Star, configs
 from tests.deploy.talks import TURNS, centre, residues, scores, spoke
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
 A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
@@ -393,8 +408,8 @@ def test_the_waits_for_several_overlap(tmp_path):
 
 
 def test_who_waits_for_bob_gets_signs_of_life_while_he_waits_for_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(link_module, "NOTE_SECONDS", 0.0)
-    monkeypatch.setattr(link_module, "TENDING_SECONDS", 0.01)
+    monkeypatch.setattr(module_of(Patience), "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(Patience), "TENDING_SECONDS", 0.01)
     wires = {name: Wire() for name in NAMES}
     side, ended = bob_with(wires, tmp_path), threading.Event()
 
@@ -450,7 +465,7 @@ def test_a_sign_of_life_begins_the_wait_anew():
 
 def test_a_link_that_broke_while_another_is_waited_for_keeps_what_had_arrived(monkeypatch):
     """Who has finished and gone does not come back to send her last frame again."""
-    monkeypatch.setattr(link_module, "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(Patience), "NOTE_SECONDS", 0.0)
     wire = Wire()
     gone = wire.endpoint(serves=False).connect(HANG)
     gone.send(opening(A, 1))

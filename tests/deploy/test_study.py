@@ -13,16 +13,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 
-from taciturn.data.folds import fold_numbers
-from taciturn.data.ids import RowIds
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.ledger_book import ledger_book
-from taciturn.deploy.predict import Question
-from taciturn.deploy.score_book import score_book
-from taciturn.deploy.study import StudyParty
-from taciturn.deploy.study_use import studied_model, use_model
-from taciturn.engine.callbacks import Callbacks, silent
-from taciturn.engine.channel import Endpoints
+from taciturn.data import RowIds, fold_numbers
+from taciturn.deploy import PartyConfig, Question, StudyParty, studied_model, use_model
+from taciturn.deploy import open_ledger_book as ledger_book
+from taciturn.deploy import open_score_book as score_book
+from taciturn.engine import Callbacks, Endpoints, silent
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -33,14 +28,11 @@ from taciturn.errors import (
     ShapeError,
     TaciturnError,
 )
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import whole_model
-from taciturn.protocol.events import Event
-from taciturn.protocol.study import ModelTrained
-from taciturn.results.saved import of_record
-from taciturn.results.study import StudyRun
+from taciturn.model import ModelShare, whole_model
+from taciturn.protocol import Event, ModelTrained
+from taciturn.results import StudyRun, of_record
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.study import Study
+from taciturn.settings import Study
 from tests.deploy.several import Company, role_of
 from tests.deploy.sides import MECHANISMS
 from tests.deploy.studies import (

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.tables import PartyTables, _held_out, load_tables
+from taciturn.data import RowIds
+from taciturn.deploy import PartyConfig, PartyTables, load_tables
+
+# private: the choice of rows for itself, for its distribution
+from taciturn.deploy.tables import _held_out
 from taciturn.errors import (
     ColumnError,
     DataError,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.tagged import TaggedRows, tags_of
+from taciturn.data import RowIds
+from taciturn.deploy import TaggedRows, tags_of
 from taciturn.mapped import BLOCK_ROWS
 
 changes = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 5)), max_size=6)

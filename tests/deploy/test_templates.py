@@ -6,11 +6,10 @@ import tomllib
 
 import pytest
 
-from taciturn.deploy.config import ACCEPTED_EXPOSURE, PartyConfig
-from taciturn.deploy.templates import Trial, template, write_templates
+from taciturn.deploy import ACCEPTED_EXPOSURE, PartyConfig, Trial, template, write_templates
 from taciturn.errors import ConfigError, OutputError
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.protocol.messages import Role
+from taciturn.privacy import MECHANISMS
+from taciturn.protocol import Role
 
 ROLES: tuple[Role, Role] = ("alice", "bob")
 

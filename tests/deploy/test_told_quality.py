@@ -9,25 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit.recording import RecordedSession
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.ledger_book import ledger_book
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
+from taciturn.audit import RecordedSession
+from taciturn.deploy import Party, PartyConfig
+from taciturn.deploy import open_ledger_book as ledger_book
+from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
-from taciturn.model.card import card
-from taciturn.model.share import ModelShare
-from taciturn.privacy.base import Released
-from taciturn.privacy.events import NoisyAccuracy
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.quality import hear
-from taciturn.protocol.events import Event
-from taciturn.protocol.messages import HeldOutQuality
-from taciturn.protocol.observations import QualityTold, Signal
-from taciturn.report.model import card_blocks
-from taciturn.report.parties import party_blocks
+from taciturn.model import ModelShare
+from taciturn.model import model_card as card
+from taciturn.privacy import NoisyAccuracy, Released
+from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
+from taciturn.protocol.alice import AliceInputs, hear
+from taciturn.report import card_blocks, party_blocks
 from taciturn.rng import KeyedEntropy
-from taciturn.view.alice_view import AliceView
+from taciturn.view import AliceView
 from tests.deploy.sides import MECHANISMS, NEWTON, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.report.test_terminal import shown

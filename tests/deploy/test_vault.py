@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.deploy.vault import MAGIC, Vault
+from taciturn.deploy import MAGIC, Vault
 from taciturn.errors import OutputError, StateError
+from tests.modules import module_of
 from tests.system import small_disk
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -154,7 +155,7 @@ def test_a_full_disk_is_said_in_words(tmp_path, monkeypatch, when):
 
     monkeypatch.setattr(os, "fsync", full)
     if when == "append":
-        monkeypatch.setattr("taciturn.deploy.vault._write_all", full)
+        monkeypatch.setattr(module_of(Vault), "_write_all", full)
     acts: dict[str, Callable[[], Any]] = {
         "create": lambda: Vault.create(tmp_path / "other", KEY, [b"first"]),
         "append": lambda: vault.append(b"second"),

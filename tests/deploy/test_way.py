@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 import taciturn.deploy.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import ALIGNMENT
-from taciturn.deploy.session import PeerSession
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.tls import load_credentials, show_certificate
-from taciturn.deploy.way import way_to_peer
-from taciturn.doctor.party import look_at_certificates
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import ALIGNMENT, PartyConfig, PeerSession, way_to_peer
+from taciturn.deploy.transport import (
+    DialEndpoint,
+    load_credentials,
+    make_certificates,
+    show_certificate,
+)
+from taciturn.doctor import look_at_certificates
+from taciturn.engine import Callbacks
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, shown_by
-from taciturn.protocol.steps import Program
+from taciturn.protocol import Program
 from taciturn.rng import KeyedEntropy
 from tests.certificates import issue_again
 from tests.deploy.stars import NAMES, party

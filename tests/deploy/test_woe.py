@@ -15,14 +15,18 @@ import polars as pl
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data.evidence_bins import cut_column, default_least
-from taciturn.data.own import DEFAULTS
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.tables import load_tables
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.woe import OwnChoice, WoeParty, WoeSide
-from taciturn.deploy.woe_book import GivenTable, WoeBook
-from taciturn.engine.callbacks import Callbacks
+from taciturn.data import DEFAULTS, cut_column, default_least
+from taciturn.deploy import (
+    GivenTable,
+    OwnChoice,
+    PartyConfig,
+    WoeBook,
+    WoeParty,
+    WoeSide,
+    load_tables,
+)
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -32,7 +36,7 @@ from taciturn.errors import (
     PeerStopped,
     TaciturnError,
 )
-from taciturn.numerics.weight_of_evidence import information_value, weights_of_evidence
+from taciturn.numerics import information_value, weights_of_evidence
 from tests.deploy.sides import Ends, run_both, write_config, write_tables
 from tests.deploy.test_loads import COMMAND, NEVER, PAYING, within
 from tests.deploy.wires import Wire

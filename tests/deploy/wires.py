@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# private: wires count and cut frames by their kinds
 from taciturn.deploy.link import _DATA, _HEAD
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.engine import Channel, Endpoint
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerSilent
 
 _CLOSED = object()

@@ -16,14 +16,26 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.crypto.clear import ClearScheme
-from taciturn.data.ids import RowIds
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.doctor import datasets, machine, packages
-from taciturn.doctor.party import look_at_party
-from taciturn.doctor.schemes import look_at_scheme, look_at_schemes
-from taciturn.results.doctor import Finding, Level
+from taciturn.crypto import ClearScheme
+from taciturn.data import RowIds
+from taciturn.deploy import AlignedRows
+from taciturn.deploy.transport import make_certificates
+from taciturn.doctor import (
+    NEEDED,
+    OLDEST_PYTHON,
+    TESTED_PYTHONS,
+    look_at_clock,
+    look_at_datasets,
+    look_at_memory,
+    look_at_packages,
+    look_at_party,
+    look_at_platform,
+    look_at_processor,
+    look_at_python,
+    look_at_scheme,
+    look_at_schemes,
+)
+from taciturn.results import Finding, Level
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import Authority
 from tests.system import small_disk
@@ -274,15 +286,15 @@ def test_the_packages_are_those_of_the_project():
     with (ROOT / "pyproject.toml").open("rb") as stream:
         project = tomllib.load(stream)["project"]
     declared = dict(requirement.split(">=") for requirement in project["dependencies"])
-    assert dict(packages.NEEDED) == declared
+    assert dict(NEEDED) == declared
     oldest = tuple(int(part) for part in project["requires-python"].removeprefix(">=").split("."))
-    assert oldest == packages.OLDEST_PYTHON
+    assert oldest == OLDEST_PYTHON
     tested = [
         tuple(map(int, classifier.split("::")[-1].split(".")))
         for classifier in project["classifiers"]
         if re.search(r":: 3\.\d+$", classifier)
     ]
-    assert tuple(tested) == packages.TESTED_PYTHONS
+    assert tuple(tested) == TESTED_PYTHONS
 
 
 def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
@@ -294,7 +306,7 @@ def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     needed = {"oldwheel": "1.10", "badwheel": "1", "nowheel": "2", "numpy": "2.0"}
-    findings = packages.look_at_packages(needed)
+    findings = look_at_packages(needed)
     text = said(findings, "packages")
     assert "oldwheel 1.2 is older than 1.10" in text
     assert "badwheel 3.0 does not load: OSError" in text
@@ -306,7 +318,7 @@ def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
     ("version", "level"), [((3, 10, 9), "problem"), ((3, 12, 0), "ok"), ((3, 99, 0), "warning")]
 )
 def test_pythons(version, level):
-    assert packages.look_at_python(version).level == level
+    assert look_at_python(version).level == level
 
 
 @pytest.mark.parametrize(
@@ -318,21 +330,21 @@ def test_pythons(version, level):
     ],
 )
 def test_platforms_that_are_not_tested_are_called_that(system, name, level):
-    finding = machine.look_at_platform(system, name)
+    finding = look_at_platform(system, name)
     assert finding.level == level
     assert "tested" in finding.summary + finding.way_out
 
 
 def test_a_processor_without_instructions_and_one_that_is_not_known():
-    assert "avx2 (linear algebra)" in machine.look_at_processor("flags : aes sse", 1).summary
-    assert machine.look_at_processor("", 1).summary.startswith("1 core;")
+    assert "avx2 (linear algebra)" in look_at_processor("flags : aes sse", 1).summary
+    assert look_at_processor("", 1).summary.startswith("1 core;")
 
 
 def test_little_memory_and_a_coarse_clock():
-    little = machine.look_at_memory("MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
+    little = look_at_memory("MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
     assert little.level is Level.WARNING
     now = datetime.now(UTC)
-    assert machine.look_at_clock(now, 0.015).level is Level.WARNING
+    assert look_at_clock(now, 0.015).level is Level.WARNING
 
 
 class WrongKey:
@@ -367,15 +379,15 @@ def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
 def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "nowhere"))
-    assert "TACITURN_DATA names" in said(datasets.look_at_datasets(), "datasets", Level.WARNING)
+    assert "TACITURN_DATA names" in said(look_at_datasets(), "datasets", Level.WARNING)
     (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path))
-    assert "not census-income" in said(datasets.look_at_datasets(), "datasets")
+    assert "not census-income" in said(look_at_datasets(), "datasets")
 
 
 def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
     where = os.environ.get("TACITURN_DATA", "")
     if not (Path(where) / "adult.csv.gz").is_file():
         pytest.skip("census-income is not here: set TACITURN_DATA to the directory of adult.csv.gz")
-    text = said(datasets.look_at_datasets(), "datasets", Level.OK)
+    text = said(look_at_datasets(), "datasets", Level.OK)
     assert f"census-income: {where}" in text

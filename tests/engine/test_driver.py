@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from taciturn.engine.driver import Driver
+from taciturn.engine import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame, RemoteProtocolError
-from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.messages import Hello, PartialScores
-from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.protocol import (
+    Event,
+    Hello,
+    PartialScores,
+    Program,
+    Progress,
+    decode,
+    emit,
+    encode,
+    receive,
+    send,
+)
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import alice, bob, residues, scores
 from tests.protocol.parties import same

@@ -6,16 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.engine.pair import run_pair
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
+from taciturn.engine import Recorder, Transcript, TranscriptFile, run_pair
+from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
-from taciturn.protocol.alice import train_revealed
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.codec import encode
-from taciturn.protocol.events import Event
-from taciturn.protocol.observations import GradientSeen
-from taciturn.protocol.terms import Terms
+from taciturn.protocol import Event, GradientSeen, Terms, encode
+from taciturn.protocol.alice import AliceInputs, train
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import TURNS, alice, bob, residues
 from tests.protocol.parties import (
@@ -150,7 +145,7 @@ def recorded() -> Transcript:
 def test_the_training_of_other_coins_is_refused():
     """Other coins are other masks: her first answer already differs from the recorded one."""
     coins = KeyedEntropy.from_seed(8)
-    program = train_revealed.train(AliceInputs(TABLES.alice, Terms(AGREED, CLEAR), coins))
+    program = train(AliceInputs(TABLES.alice, Terms(AGREED, CLEAR), coins))
     with pytest.raises(TranscriptError, match="differs from the recording"):
         replay(program, recorded())
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.engine.transcript import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
+from taciturn.engine import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
-from taciturn.protocol.messages import Role
+from taciturn.protocol import Role
 from tests.waiting import HANG
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}

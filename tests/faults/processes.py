@@ -17,13 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from taciturn import errors
-from taciturn.deploy.align import AligningParty
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.predict import Predictor, Question
-from taciturn.deploy.train import Party
-from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoints
+from taciturn.deploy import AligningParty, Party, PartyConfig, Predictor, Question, way_to_peer
+from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import TaciturnError
 from tests.deploy.wires import HookedEndpoint, Hooks
 from tests.waiting import HANG

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.ledger_book import ledger_book
-from taciturn.deploy.score_book import score_book
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import Party, PartyConfig
+from taciturn.deploy import open_ledger_book as ledger_book
+from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.transport import make_certificates
+from taciturn.engine import Callbacks
 from tests.deploy import studies
 from tests.deploy.several import Company, role_of
 from tests.deploy.sides import (

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.score_book import score_book
-from taciturn.deploy.tables import load_tables
+from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
+from taciturn.deploy import open_score_book as score_book
 from taciturn.errors import OutputError, TaciturnError
 from tests.deploy import test_align
 from tests.deploy.sides import MECHANISMS, NEWTON, Ends, write_config, write_tables

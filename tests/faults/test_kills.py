@@ -10,13 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import score_book
-from taciturn.deploy.tagged import tags_of
+from taciturn.data import RowIds
+from taciturn.deploy import PartyConfig, tags_of
+from taciturn.deploy import open_score_book as score_book
 from taciturn.errors import TaciturnError
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import whole_model
+from taciturn.model import ModelShare, whole_model
 from tests.deploy.sides import write_tables
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.way import way_to_peer
+from taciturn.deploy import PartyConfig, way_to_peer
 from tests.deploy.transport.test_flips import Flipper
 from tests.faults.processes import training
 from tests.faults.setups import ROLES, pair_is_same, two_parties

@@ -22,16 +22,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.serving.partner import ScorePartner
-from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import silent
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.deploy import way_to_peer
+from taciturn.deploy.serving import Job, ScorePartner, StandingModel
+from taciturn.engine import Channel, Endpoint, silent
 from taciturn.errors import PeerAbsent
-from taciturn.protocol.serving import Verdict
-from taciturn.serve.refusals import REASONS
+from taciturn.protocol import Verdict
+from taciturn.serve import REASONS
 from tests.deploy.serving.stands import Stand, partner, runs, serve_settings
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
+from tests.modules import module_of
 from tests.protocol.test_hostile_bytes import Mutator
 from tests.serve.services import Running, furnish, started
 from tests.waiting import HANG, wait_until
@@ -230,11 +230,11 @@ def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Mutating
 
 def test_a_mutated_frame_is_taken_or_refused_and_the_service_goes_on(folder, monkeypatch):
     """After each of them an honest round has the right score, over the same link or another."""
-    monkeypatch.setattr("taciturn.deploy.serving.desk.BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(module_of(Job), "BEAT_SECONDS", 0.1)
     # Who is refused again and again need not wait ever longer here.
-    monkeypatch.setattr("taciturn.deploy.serving.standing.LONGEST_PAUSE_SECONDS", 0.2)
-    monkeypatch.setattr("taciturn.deploy.serving.standing.SILENT_SECONDS", 3.0)
-    monkeypatch.setattr("taciturn.deploy.serving.standing.REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(StandingModel), "LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(module_of(StandingModel), "SILENT_SECONDS", 3.0)
+    monkeypatch.setattr(module_of(StandingModel), "REPEAT_SECONDS", 0.0)
     draw, counts = np.random.default_rng(33), Counter[str]()
     with both(folder) as (stand, alice, ends):
         wanted = stand.scores(ROWS)

@@ -15,10 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.tables import load_tables
-from taciturn.engine.transcript import Transcript
+from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
+from taciturn.engine import Transcript
 from taciturn.errors import TaciturnError
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.test_party import Pulled, pulled_at, record

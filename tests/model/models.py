@@ -9,11 +9,8 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import Preparation, PrepareSettings, fit
-from taciturn.data.raw import RawData
-from taciturn.data.tables import INTERCEPT
-from taciturn.model.share import ModelShare
+from taciturn.data import DEFAULTS, INTERCEPT, Preparation, PrepareSettings, RawData, fit
+from taciturn.model import ModelShare
 from taciturn.rng import KeyedEntropy
 
 

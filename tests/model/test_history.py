@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import FileError, OutputError
-from taciturn.model.history import listed_models, set_aside
-from taciturn.model.share import ModelShare
+from taciturn.model import ModelShare, listed_models, set_aside
 from tests.model.test_share import share
 
 FIRST, SECOND = "a1" * 16, "b2" * 16

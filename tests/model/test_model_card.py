@@ -14,16 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.__main__ import run
-from taciturn.cli.console import console
-from taciturn.data.prepare import fit
+from taciturn.cli import make_console as console
+from taciturn.data import fit
 from taciturn.errors import ColumnError, ConfigError
-from taciturn.model.card import card, coefficients
-from taciturn.model.share import ModelShare
-from taciturn.model.sklearn import to_sklearn
-from taciturn.model.whole import own_part, whole_model
-from taciturn.numerics.logistic import sigmoid
-from taciturn.report.model import card_blocks
-from taciturn.report.terminal import render
+from taciturn.model import ModelShare, coefficients, own_part, to_sklearn, whole_model
+from taciturn.model import model_card as card
+from taciturn.numerics import sigmoid
+from taciturn.report import card_blocks
+from taciturn.report import render_terminal as render
 from tests.model.models import WAYS, pair_of, people, share_of, strange
 
 SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 0.5}

@@ -17,16 +17,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.__main__ import run
-from taciturn.data.datasets import load
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import CategoricalRule, NumericRule, Preparation, fit
+from taciturn.data import DEFAULTS, CategoricalRule, NumericRule, Preparation, fit, load
 from taciturn.errors import ConfigError
-from taciturn.model.card import card
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
-from taciturn.model.share import ModelShare
-from taciturn.model.sklearn import to_sklearn
-from taciturn.model.whole import Part, input_names, own_part, whole_model
-from taciturn.numerics.logistic import sigmoid
+from taciturn.model import (
+    ModelShare,
+    Part,
+    input_names,
+    own_part,
+    own_to_onnx,
+    to_sklearn,
+    whole_model,
+    whole_to_onnx,
+)
+from taciturn.model import model_card as card
+from taciturn.numerics import sigmoid
 from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange
 
 CLOSE = 1e-6

@@ -7,11 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import fit
+from taciturn.data import DEFAULTS, fit
 from taciturn.errors import FileError
-from taciturn.model.history import set_aside
-from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
+from taciturn.model import KeptScores, ScoredRows, scores_path, set_aside
 from tests.model.models import people, share_of
 
 

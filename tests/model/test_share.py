@@ -16,14 +16,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.own import DEFAULTS
-from taciturn.data.prepare import NumericRule, Preparation, fit
+from taciturn.data import DEFAULTS, NumericRule, Preparation, fit
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
-from taciturn.model.card import card
-from taciturn.model.onnx import own_to_onnx
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import own_part
+from taciturn.model import ModelShare, own_part, own_to_onnx
+from taciturn.model import model_card as card
 from taciturn.version import __version__
 
 FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})

@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics.acceleration import fit_on_schedule, momentum
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.numerics.shared_fraction import UNIT_BITS
-from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.numerics import (
+    UNIT_BITS,
+    Whitening,
+    fit_on_schedule,
+    momentum,
+    of_labels,
+    optimum,
+    penalised_loss,
+    weighted_likelihood,
+)
 
 ROWS = 60
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics.batches import batch_count, batches
+from taciturn.numerics import batch_count
+from taciturn.numerics import cut_batches as batches
 
 
 @given(st.integers(0, 300), st.integers(1, 320), st.randoms(use_true_random=False))

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import taciturn
-from taciturn.numerics.convergence import MOST_LOSS, arrival, tolerance
+from taciturn.numerics import MOST_LOSS, arrival, tolerance
 
 
 def test_a_search_that_settles_has_converged():

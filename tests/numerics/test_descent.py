@@ -16,14 +16,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.descent import (
+from taciturn.numerics import (
     BoundedTable,
     DescentSolver,
+    of_labels,
+    optimum,
     parties_with_columns,
+    penalised_loss,
     row_bound,
+    weighted_likelihood,
 )
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.numerics.whole_table import optimum, penalised_loss
 
 L2 = 0.05
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from taciturn.errors import ConfigError, DataError, InfiniteValueError, MissingValueError
-from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
+from taciturn.numerics import FixedPoint, magnitude_bits
 
 VALUES = arrays(
     np.float64, array_shapes(max_dims=2, max_side=8), elements=st.floats(-(2**20), 2**20)

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from taciturn.errors import ShapeError
-from taciturn.numerics.flipped_labels import (
+from taciturn.numerics import (
     corrected_loss,
     corrected_residue,
     debiased_loss,
     debiased_residue,
+    log_loss,
+    residue,
 )
-from taciturn.numerics.logistic import log_loss, residue
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 FINITE = st.floats(-1e6, 1e6)

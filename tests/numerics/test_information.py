@@ -10,15 +10,8 @@ import statsmodels.api as sm
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.information import (
-    covariance,
-    errors_of,
-    information,
-    row_information,
-    wald,
-)
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import Scale
+from taciturn.numerics import Scale, covariance, errors_of, row_information, sigmoid, wald
+from taciturn.numerics import information_matrix as information
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:

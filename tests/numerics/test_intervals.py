@@ -11,8 +11,7 @@ from scipy.stats import binom, binomtest, rankdata
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, DataError
-from taciturn.numerics.intervals import auc_interval, clopper_pearson, wilson
-from taciturn.numerics.metrics import evaluate
+from taciturn.numerics import auc_interval, clopper_pearson, evaluate, wilson
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])

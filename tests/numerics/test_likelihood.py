@@ -11,9 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taciturn.errors import ShapeError
-from taciturn.numerics.flipped_labels import corrected_loss, corrected_residue
-from taciturn.numerics.likelihood import bounded, corrected_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import log_loss, weighted_residue
+from taciturn.numerics import (
+    bounded,
+    corrected_likelihood,
+    corrected_loss,
+    corrected_residue,
+    log_loss,
+    weighted_likelihood,
+    weighted_residue,
+)
 
 KINDS = {
     "plain": partial(weighted_likelihood, class_weight=None),

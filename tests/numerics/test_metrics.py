@@ -16,15 +16,8 @@ from sklearn import metrics as oracle
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.errors import (
-    ConfigError,
-    DataError,
-    LabelValueError,
-    MissingValueError,
-    ShapeError,
-)
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import (
+from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
+from taciturn.numerics import (
     accuracy,
     added_auc,
     auc,
@@ -35,8 +28,9 @@ from taciturn.numerics.metrics import (
     ks,
     log_odds_shift,
     pr_auc,
+    sigmoid,
 )
-from taciturn.results.serialise import record_of
+from taciturn.results import record_of
 
 
 @st.composite

@@ -11,14 +11,20 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.cutoffs import Costs, cheapest, cutoff, cutoffs
-from taciturn.numerics.gains import gains
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import ks
-from taciturn.numerics.ranked import Ranked
-from taciturn.numerics.roc import ks_point, roc_points
-from taciturn.numerics.threshold import chosen
+from taciturn.numerics import (
+    Bands,
+    Costs,
+    Ranked,
+    cheapest,
+    chosen,
+    cutoff,
+    ks,
+    ks_point,
+    roc_points,
+    sigmoid,
+)
+from taciturn.numerics import gains_table as gains
+from taciturn.numerics import threshold_cutoffs as cutoffs
 
 # Few distinct scores, so that there are ties.
 rows = st.lists(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.schedule import SCHEDULES, LearningRate
+from taciturn.numerics import SCHEDULES, LearningRate
 
 
 @pytest.mark.parametrize(

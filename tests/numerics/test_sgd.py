@@ -8,10 +8,8 @@ from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ShapeError
-from taciturn.numerics.batches import batches
-from taciturn.numerics.logistic import Penalty, log_loss
-from taciturn.numerics.schedule import LearningRate
-from taciturn.numerics.sgd import train_centralised
+from taciturn.numerics import LearningRate, Penalty, log_loss, train_centralised
+from taciturn.numerics import cut_batches as batches
 
 ROWS, COLUMNS = 200, 4
 

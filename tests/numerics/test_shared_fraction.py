@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics.shared_fraction import UNIT_BITS, Carried, SharedFraction
+from taciturn.numerics import UNIT_BITS, Carried, SharedFraction
 
 BITS = 59
 RING = st.integers(0, 2**BITS - 1)

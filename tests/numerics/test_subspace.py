@@ -12,23 +12,21 @@ from hypothesis import strategies as st
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.errors import OutputError
 from taciturn.mapped import BLOCK_ROWS, MEMORY, Scratch
-from taciturn.numerics.descent import DescentSolver
-from taciturn.numerics.likelihood import (
-    Likelihood,
-    RowLikelihood,
-    corrected_likelihood,
-    of_labels,
-    weighted_likelihood,
-)
-from taciturn.numerics.subspace import (
+from taciturn.numerics import (
     ITERATIONS,
     NEWTON_STEPS,
     OUTER_ITERATIONS,
     SAFE_STEPS,
+    DescentSolver,
+    Likelihood,
+    RowLikelihood,
     SubspaceSolver,
+    Whitening,
+    corrected_likelihood,
+    of_labels,
+    optimum,
+    weighted_likelihood,
 )
-from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import optimum
 from taciturn.parallel import one_thread
 
 ROWS, L2 = 300, 1 / 300

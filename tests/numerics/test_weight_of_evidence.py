@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.weight_of_evidence import (
-    information_value,
-    mutual_bits,
-    weights_of_evidence,
-)
+from taciturn.numerics import information_value, mutual_bits, weights_of_evidence
 
 
 def test_a_table_worked_out_by_hand():

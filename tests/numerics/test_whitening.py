@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics.whitening import MOST_COLUMNS, Whitening
+from taciturn.numerics import MOST_COLUMNS, Whitening
 
 TABLES = st.tuples(
     st.integers(1, 12), st.integers(0, 6), st.integers(0, 10_000), st.floats(1e-6, 1e3)

@@ -10,16 +10,19 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
-from taciturn.numerics.likelihood import (
+from taciturn.numerics import (
+    Fit,
     Likelihood,
     RowLikelihood,
     bounded,
     corrected_likelihood,
+    fit_in_clear,
+    log_loss,
     of_labels,
+    optimum,
+    penalised_loss,
     weighted_likelihood,
 )
-from taciturn.numerics.logistic import log_loss
-from taciturn.numerics.whole_table import Fit, fit_in_clear, optimum, penalised_loss
 
 PASSES = 12
 

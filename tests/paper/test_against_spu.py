@@ -11,9 +11,9 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import sigmoid
-from taciturn.protocol.mutual import Sigmoids
-from taciturn.report.markdown import render
+from taciturn.numerics import sigmoid
+from taciturn.protocol import Sigmoids
+from taciturn.report import render_markdown as render
 from taciturn_paper import against_spu
 from taciturn_paper.against_spu import Cheetah, Contender, Lap, Ours, Problem, figures, walk
 from taciturn_paper.record import Record

@@ -8,10 +8,9 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ResidueMechanism
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.agree import agree
-from taciturn.protocol.terms import Terms
+from taciturn.privacy import ResidueMechanism, mechanism
+from taciturn.protocol import Terms
+from taciturn.protocol import agree_terms as agree
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.cleartext import train_with_noise
 from taciturn_paper.lockstep import train_side_by_side

@@ -13,11 +13,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from taciturn.cli.app import app
+from taciturn.cli import application as app
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
-from taciturn.report import html, markdown, terminal
-from taciturn.report.blocks import Block
+from taciturn.report import Block, render_html, render_markdown, render_terminal
 from taciturn_paper import curves, everything, paper, table3
 from taciturn_paper.pieces import Piece, results, seed_plan
 from taciturn_paper.report import tables
@@ -54,7 +53,7 @@ def record(shelf: Path) -> dict[str, Any]:
 
 def shown(blocks: list[Block]) -> str:
     stream = io.StringIO()
-    Console(file=stream, width=100).print(terminal.render(blocks))
+    Console(file=stream, width=100).print(render_terminal(blocks))
     return stream.getvalue()
 
 
@@ -240,14 +239,14 @@ def test_table_three_sets_ratios_beside_the_papers(record):
 def test_the_page_is_one_file_and_escapes_its_words(record):
     page = reproduction_page(record, "taciturn reproduce all --quick <script>")
     assert [figure.name for figure in page.figures] == ["fig-b1", "fig-b2", "fig-eps"]
-    text = html.render(page)
+    text = render_html(page)
     assert "<code>taciturn reproduce all --quick &lt;script&gt;</code>" in text
     assert "http://" not in text.replace("http://www.w3.org/", "")
     assert "<script" not in text
     assert len(text) < 2_000_000
     ids = re.findall(r'\bid="([^"]+)"', text)
     assert len(ids) == len(set(ids))
-    text = markdown.render(page, "reproduction")
+    text = render_markdown(page, "reproduction")
     assert "![Accuracy and AUC over b1" in text
     assert "taciturn reproduce all --quick" in text
     for line in text.splitlines():
@@ -260,7 +259,7 @@ def test_the_page_of_the_documents_is_that_of_its_data():
     parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}
     whole = {**parts, "statements": parts["statements"]["statements"]}
     page = reproduction_page(whole, "taciturn reproduce all --report docs")
-    assert markdown.render(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
+    assert render_markdown(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
 
 
 @REPRODUCES

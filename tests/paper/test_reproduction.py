@@ -9,17 +9,14 @@ import pytest
 from rich.console import Console
 
 import taciturn
-from taciturn.privacy.base import GradientMechanism, ResidueMechanism
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.agree import agree
-from taciturn.protocol.batch_seed import seed_of
-from taciturn.protocol.bob.labels import released_labels
-from taciturn.report.blocks import Block
-from taciturn.report.terminal import render
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.privacy import GradientMechanism, Ledger, ResidueMechanism, mechanism
+from taciturn.protocol import agree_terms as agree
+from taciturn.protocol import seed_of
+from taciturn.protocol.bob import released_labels
+from taciturn.report import Block
+from taciturn.report import render_terminal as render
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper import labels, learning, matrix, recovery
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
 from taciturn_paper.report import words

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.metrics import Metrics
-from taciturn.report.markdown import render
-from taciturn.settings.schema import Solver
+from taciturn.numerics import Metrics
+from taciturn.report import render_markdown as render
+from taciturn.settings import Solver
 from taciturn_paper import solvers
 from taciturn_paper.report.solvers import page, solver_tables
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure

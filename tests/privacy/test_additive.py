@@ -12,10 +12,8 @@ from scipy.stats import dlaplace, kstest, laplace
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.additive import Additive
-from taciturn.privacy.events import AdditiveNoise
-from taciturn.privacy.noise import divisor, draw
-from taciturn.privacy.prices import price
+from taciturn.privacy import Additive, AdditiveNoise, divisor, price
+from taciturn.privacy import draw_noise as draw
 from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import draws_of, fits
 

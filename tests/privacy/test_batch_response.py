@@ -14,19 +14,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.privacy import batch_response
-from taciturn.privacy.batch_response import (
+from taciturn.privacy import (
     BatchDesign,
+    BatchResponse,
     HiddenBatch,
+    HiddenBatchGradient,
     Hybrid,
     acceptance,
     conditioning,
     design,
     draw_batch,
+    response_flips,
 )
-from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
-from taciturn.privacy.noise import response_flips
 from taciturn.rng import KeyedEntropy
+from tests.modules import module_of
 from tests.privacy.odds import fits, happens
 
 # [Tan22, Table III]: batch size, d_A, L_RR; and the training rows of an 80/20 split.
@@ -273,7 +274,7 @@ def test_the_number_of_ones_is_that_of_an_enumeration(made, columns):
         ones = np.zeros(made.subset + 1)
         for response in itertools.product((0, 1), repeat=made.subset):
             ones[sum(response)] += chance(response, marks, made.keep)
-        np.testing.assert_allclose(batch_response._ones(made), ones, atol=1e-12)
+        np.testing.assert_allclose(module_of(BatchDesign)._ones(made), ones, atol=1e-12)
         assert acceptance(made, columns) == pytest.approx(ones[columns + 1 :].sum())
 
 
@@ -391,7 +392,7 @@ def test_redraws_are_as_frequent_as_acceptance_says_with_false_alarm_rate_1e_min
 
 def test_ones_have_the_stated_distribution_with_false_alarm_rate_1e_minus_6(batches):
     ones = np.bincount([len(batch.asked) for batch in batches], minlength=MADE.subset + 1)
-    cells = batch_response._ones(MADE).copy()
+    cells = module_of(BatchDesign)._ones(MADE).copy()
     cells[: COLUMNS + 1] = 0.0
     assert fits(ones, cells / cells.sum())
     assert min(len(batch.asked) for batch in batches) == COLUMNS + 1
@@ -458,7 +459,7 @@ def test_a_draw_hides_itself_in_its_repr():
 
 
 def test_a_design_that_is_never_long_enough_ends_with_an_error(monkeypatch):
-    monkeypatch.setattr(batch_response, "_MOST_REDRAWS", 20)
+    monkeypatch.setattr(module_of(BatchDesign), "_MOST_REDRAWS", 20)
     with pytest.raises(ConfigError, match="no response of 20 had more than 9 ones") as caught:
         draw_batch(BatchDesign(10, 1, 5.0), 9, 50, coins("never"))
     assert caught.value.setting == "l_rr"

@@ -14,9 +14,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom, dlaplace
 
 from taciturn.arrays import FloatArray
-from taciturn.privacy.additive import Additive
-from taciturn.privacy.composition import label_epsilon
-from taciturn.privacy.events import (
+from taciturn.privacy import (
+    Additive,
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
@@ -25,8 +24,9 @@ from taciturn.privacy.events import (
     OneSidedFactor,
     PrintedFactor,
     PrivacyEvent,
+    label_epsilon,
+    price,
 )
-from taciturn.privacy.prices import price
 
 DELTAS = [1e-9, 1e-6, 1e-3, 0.1]
 

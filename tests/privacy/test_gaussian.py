@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from taciturn.privacy.gaussian import delta_of, deviation, draw
+from taciturn.privacy import delta_of, deviation
+from taciturn.privacy import draw_gaussian as draw
 from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import fits
 

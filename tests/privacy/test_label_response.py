@@ -10,19 +10,27 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data import LabelTable
 from taciturn.errors import BudgetExceeded, PrivacyError
-from taciturn.privacy import registry
-from taciturn.privacy.base import Mechanism
-from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
-from taciturn.privacy.label_response import FlippedLabels
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.noise import response_flips
-from taciturn.privacy.prices import Price, price
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.bob.labels import released_labels
+from taciturn.privacy import (
+    MECHANISMS,
+    FlippedLabelGradient,
+    FlippedLabels,
+    LabelResponse,
+    Ledger,
+    Mechanism,
+    Price,
+    Unprotected,
+    mechanism,
+    mechanism_class,
+    price,
+    response_flips,
+    taken,
+)
+from taciturn.protocol.bob import released_labels
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Protection
+from taciturn.settings import Protection
+from tests.modules import module_of
 from tests.privacy.odds import fits, happens
 from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
 
@@ -154,7 +162,7 @@ def test_a_flip_with_another_epsilon_does_not_pay_for_it():
 
 def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]]:
     """Every frame of a training on these released labels."""
-    from taciturn.engine.pair import run_pair
+    from taciturn.engine import run_pair
 
     ledger = Ledger(released.rows, "test")
     ledger.charge(LabelResponse(1.0), np.arange(released.rows))
@@ -229,14 +237,14 @@ class Beneath(Mechanism):
 
 
 def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeypatch):
-    known = {**registry.MECHANISMS, "sealed": Beneath}
-    monkeypatch.setattr(registry, "MECHANISMS", known)
-    made = registry.mechanism(AGREED.model_copy(update={"over": "sealed"}))
+    known = {**MECHANISMS, "sealed": Beneath}
+    monkeypatch.setattr(module_of(mechanism_class), "MECHANISMS", known)
+    made = mechanism(AGREED.model_copy(update={"over": "sealed"}))
     assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
     assert made.assumption.endswith("; besides, nothing is sent in clear")
-    both = registry.taken(Protection(mechanism="label-rr", over="sealed"))
+    both = taken(Protection(mechanism="label-rr", over="sealed"))
     assert both.names == ("epsilon", "over", "b1")
     assert both.defaults == {"over": "none", "b1": 0.5}
     # What does not run over another is not concerned.
-    alone = registry.taken(Protection(mechanism="add", over="sealed"))
-    assert alone.names == registry.MECHANISMS["add"].takes
+    alone = taken(Protection(mechanism="add", over="sealed"))
+    assert alone.names == MECHANISMS["add"].takes

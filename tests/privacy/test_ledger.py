@@ -15,21 +15,23 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
-from taciturn.privacy.composition import label_epsilon
-from taciturn.privacy.events import (
+from taciturn.privacy import (
+    DEFAULT_DELTA,
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
+    Ledger,
     MeanOneFactor,
     NonPrivate,
     OneSidedFactor,
+    Price,
     PrintedFactor,
     PrivacyEvent,
+    Statement,
+    label_epsilon,
+    price,
 )
-from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
-from taciturn.privacy.prices import Price, price
-from taciturn.privacy.statement import Statement
-from taciturn.results.serialise import record_of
+from taciturn.results import record_of
 
 # the record's contract: scripts read these keys.
 KEYS = [

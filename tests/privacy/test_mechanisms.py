@@ -10,17 +10,24 @@ import numpy as np
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import EncryptedMechanism, MaskedProduct, Mechanism, Released
-from taciturn.privacy.events import NonPrivate
-from taciturn.privacy.noise import draw
-from taciturn.privacy.prices import EVENTS, price
-from taciturn.privacy.registry import MECHANISMS, mechanism, mechanism_class
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.privacy import (
+    EVENTS,
+    MECHANISMS,
+    EncryptedMechanism,
+    MaskedProduct,
+    Mechanism,
+    NonPrivate,
+    Released,
+    Unprotected,
+    mechanism,
+    mechanism_class,
+    price,
+)
+from taciturn.privacy import draw_noise as draw
+from taciturn.protocol.alice import TRAININGS as ALICE
+from taciturn.protocol.bob import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Settings
+from taciturn.settings import Agreement, Settings
 from tests.protocol.parties import agreement
 
 _NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}

@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.audit.epsilon_bound import epsilon_lower_bound
+from taciturn.audit import epsilon_lower_bound
 from taciturn.errors import BudgetExceeded, ConfigError
-from taciturn.numerics.descent import BoundedTable, DescentSolver
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.privacy.composition import label_epsilon
-from taciturn.privacy.events import NoisyModel
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.model_release import ModelRelease, rounding_error
-from taciturn.protocol.scales import Scales
+from taciturn.numerics import BoundedTable, DescentSolver, of_labels, weighted_likelihood
+from taciturn.privacy import Ledger, ModelRelease, NoisyModel, label_epsilon, rounding_error
+from taciturn.protocol import Scales
 from taciturn.rng import Entropy, KeyedEntropy
 
 EVENT = NoisyModel(1.0, 1e-6)

@@ -14,11 +14,17 @@ from scipy.stats import dlaplace, kstest
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.events import MeanOneFactor, OneSidedFactor, PrintedFactor
-from taciturn.privacy.multiplicative import VARIANTS, Multiplicative
-from taciturn.privacy.noise import divisor, draw
+from taciturn.privacy import (
+    VARIANTS,
+    MeanOneFactor,
+    Multiplicative,
+    OneSidedFactor,
+    PrintedFactor,
+    divisor,
+)
+from taciturn.privacy import draw_noise as draw
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Variant
+from taciturn.settings import Variant
 from tests.privacy.odds import draws_of, fits, happens, pushed_forward
 
 BITS = 8

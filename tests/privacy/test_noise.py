@@ -12,8 +12,7 @@ from scipy.stats import dlaplace, kstest, laplace
 
 from taciturn.arrays import FloatArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.privacy import noise
-from taciturn.privacy.noise import (
+from taciturn.privacy import (
     SMALLEST_DIVISOR,
     UNIT_BITS,
     LaplaceDraws,
@@ -21,11 +20,12 @@ from taciturn.privacy.noise import (
     continuous_laplace,
     decaying_coins,
     divisor,
-    draw,
     geometric,
     scale,
 )
+from taciturn.privacy import draw_noise as draw
 from taciturn.rng import KeyedEntropy, SystemEntropy
+from tests.modules import module_of
 from tests.privacy.odds import draws_of, fits, happens
 
 UNIT = 1 << UNIT_BITS
@@ -104,7 +104,7 @@ def test_exponential_coins_have_known_answers():
     """The first failure at an odd k is heads: at k = 1 at once, at 2 not, at 3 again."""
     gamma = 1000
     source = ListedIntegers([1000, 999, 0], [2000, 999], [1000])
-    result = noise._exponential_coins(np.full(3, gamma, dtype=np.uint64), source)
+    result = module_of(divisor)._exponential_coins(np.full(3, gamma, dtype=np.uint64), source)
     assert result.tolist() == [True, False, True]
     # The coin of step k has the probability gamma / (k 2^56).
     assert source.bounds == [UNIT, 2 * UNIT, 3 * UNIT]
@@ -169,7 +169,7 @@ def test_draws_are_cut_below_two_to_the_63():
         def integers(self, bound: int, count: int) -> WordArray:
             return np.full(count, 0 if bound == 2 * UNIT else bound - 1, dtype=np.uint64)
 
-    wholes = noise._whole(5, AlwaysOn())
+    wholes = module_of(divisor)._whole(5, AlwaysOn())
     assert wholes.tolist() == [127] * 5
     assert (127 << UNIT_BITS) + UNIT - 1 < 1 << 63
 

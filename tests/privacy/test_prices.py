@@ -13,21 +13,27 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.privacy.events import (
+from taciturn.privacy import (
+    EVENTS,
+    VARIANTS,
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
+    MeanOne,
     MeanOneFactor,
+    Multiplicative,
     MultiplicativeNoise,
     NonPrivate,
     OneSidedFactor,
+    Price,
+    Printed,
     PrintedFactor,
     PrivacyEvent,
+    divisor,
+    price,
+    printed_label_price,
 )
-from taciturn.privacy.multiplicative import VARIANTS, MeanOne, Multiplicative, Printed
-from taciturn.privacy.noise import divisor
-from taciturn.privacy.prices import EVENTS, Price, price, printed_label_price
-from taciturn.settings.schema import Variant
+from taciturn.settings import Variant
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 INNER = (2.0**-6, 0.1, 0.5, 1.0)

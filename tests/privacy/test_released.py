@@ -7,8 +7,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from taciturn.privacy.base import Released
-from taciturn.privacy.events import (
+from taciturn.privacy import (
+    EVENTS,
     AdditiveNoise,
     BatchResponse,
     CiphertextsOnly,
@@ -23,8 +23,8 @@ from taciturn.privacy.events import (
     OneSidedFactor,
     PrintedFactor,
     PrivacyEvent,
+    Released,
 )
-from taciturn.privacy.prices import EVENTS
 
 
 @pytest.mark.parametrize("value", [(314159, 271828), "314159", np.array([314159.0])])

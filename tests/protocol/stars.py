@@ -9,30 +9,32 @@ from typing import Any, cast
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.signatures import KeyIdentity, fingerprint
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import StarTap, run_star, unheard
-from taciturn.engine.transcript import Recorder, Transcript
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import decode
-from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.messages import Message, Role
-from taciturn.protocol.outcome import BobTrained, Trained
-from taciturn.protocol.party import PartyResult
-from taciturn.protocol.steps import ONLY, Keep, Program
-from taciturn.protocol.terms import Terms
+from taciturn.crypto import ClearScheme, KeyIdentity, Scheme, fingerprint
+from taciturn.data import FeatureTable
+from taciturn.engine import Recorder, StarTap, Transcript, run_star, unheard
+from taciturn.privacy import Ledger
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
+    ONLY,
+    BobTrained,
+    Event,
+    HeldOut,
+    Keep,
+    Message,
+    PartyResult,
+    Program,
+    Progress,
+    Role,
+    Terms,
+    Trained,
+    decode,
+)
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, alice_program
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs, bob_program
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
 from tests.protocol.parties import BOB, Tables
 
 CLEAR = ClearScheme()

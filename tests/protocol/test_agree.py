@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.crypto.paillier import PaillierScheme
+from taciturn.crypto import PaillierScheme
 from taciturn.errors import BudgetExceeded, ConfigError
-from taciturn.privacy.batch_response import design
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.protocol.agree import AGREED, agree, unused
-from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DATASET_DEFAULTS, WHOLE_TABLE, Settings
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
+from taciturn.privacy import MECHANISMS, design
+from taciturn.protocol import AGREED, unused
+from taciturn.protocol import agree_terms as agree
+from taciturn.settings import DATASET_DEFAULTS, WHOLE_TABLE, Agreement, Settings
+from taciturn.simulation import load_raw, simulate
 
 COLUMNS, ROWS = 30, 455
 EPSILONS: dict[str, dict[str, Any]] = {

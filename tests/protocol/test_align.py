@@ -13,12 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.driver import Driver
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ELEMENT_BYTES, Scalar, hashed, raised
+from taciturn.data import FeatureTable, Normalisation, RowIds
+from taciturn.engine import Driver, run_pair
 from taciturn.errors import (
     AgreementError,
     LocalProtocolError,
@@ -28,24 +25,34 @@ from taciturn.errors import (
     ShapeError,
 )
 from taciturn.mapped import MEMORY
-from taciturn.protocol import align as room
-from taciturn.protocol.align import MAX_IDS, SHARE_BYTES, TURN_IDS, Alignment, align
-from taciturn.protocol.codec import MAX_ELEMENTS, decode, encode
-from taciturn.protocol.events import Aligning, Event
-from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.messages import (
+from taciturn.protocol import (
+    MAX_ELEMENTS,
+    MAX_IDS,
+    SHARE_BYTES,
+    TURN_IDS,
+    Aligning,
+    Alignment,
     AlignmentEnd,
     AlignmentHello,
     BlindedIds,
+    Event,
     GroupElements,
     Message,
+    Program,
     PublicBytes,
     Role,
+    Send,
     TwiceBlinded,
+    decode,
+    encode,
+    greeting,
+    in_order_of_ids,
+    shake_hands,
 )
-from taciturn.protocol.steps import Program, Send
+from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.align import align_ids, align_tables
+from taciturn.simulation import align_ids, align_tables
+from tests.modules import module_of
 from tests.system import NOT_TESTED
 
 TERMS = Normalisation().canonical()
@@ -102,15 +109,15 @@ def test_none_one_and_all(alice, bob, common):
 @pytest.mark.parametrize(("hers", "his"), [(3, 17), (17, 3), (8, 8), (9, 8), (1, 33)])
 def test_turns_of_unequal_number(monkeypatch, hers, his):
     """With turns of eight: one side has more of them, or one more id."""
-    monkeypatch.setattr(room, "TURN_IDS", 8)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
     assert len(require_right(numbered(0, hers), numbered(0, his))) == min(hers, his)
 
 
 def test_many_small_turns_parts_and_buckets(monkeypatch):
     """Both sides on threads, with turns, parts and buckets of a few ids."""
-    monkeypatch.setattr(room, "TURN_IDS", 16)
-    monkeypatch.setattr(room, "PART_IDS", 3)
-    monkeypatch.setattr(room, "BUCKET_IDS", 2)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 16)
+    monkeypatch.setattr(module_of(Alignment), "PART_IDS", 3)
+    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 2)
     with ThreadPoolExecutor(2) as pool:
         require_right(shuffled(numbered(0, 100), 1), numbered(30, 90), spread=pool.map)
 
@@ -123,11 +130,11 @@ def test_the_order_is_that_of_code_points_whatever_the_tables_order():
 
 @pytest.mark.parametrize("count", [0, 1, 255, 256, 5000])
 def test_ids_are_put_in_order_range_by_range(monkeypatch, count):
-    monkeypatch.setattr(room, "SORTED_IDS", 300)
+    monkeypatch.setattr(module_of(Alignment), "SORTED_IDS", 300)
     row_ids = shuffled(numbered(0, 5000), 1)
     rows = KeyedEntropy.from_seed(2).permutation(5000)[:count]
     expected = sorted(row_ids.take(rows).series.to_list())
-    assert row_ids.take(room.in_order_of_ids(row_ids, rows)).series.to_list() == expected
+    assert row_ids.take(in_order_of_ids(row_ids, rows)).series.to_list() == expected
 
 
 AWKWARD = [
@@ -254,11 +261,13 @@ def test_frames_hold_neither_ids_nor_their_plain_hashes():
     alice, bob = numbered(0, 50), numbered(25, 75)
     wire = b"".join(frame for _, frame in listened(alice, bob, 3))
     hellos = [message for message in map(decode, (f for _, f in listened(alice, bob, 3)))]
-    salt = room._joint_salt(*[hello for hello in hellos if isinstance(hello, AlignmentHello)])
+    salt = module_of(Alignment)._joint_salt(
+        *[hello for hello in hellos if isinstance(hello, AlignmentHello)]
+    )
     for text in (*alice.series, *bob.series):
         data = text.encode()
         assert data not in wire
-        for start in (b"", salt, room._CONTEXT + salt):
+        for start in (b"", salt, module_of(Alignment)._CONTEXT + salt):
             for name in ("md5", "sha1", "sha256", "sha512"):
                 assert hashlib.new(name, start + data).digest() not in wire
             # The unblinded element is as good as a hash.
@@ -271,7 +280,9 @@ def test_each_side_sends_its_ids_raised_to_its_scalar_in_a_random_order():
     frames, coins = listened(alice, bob, 4), KeyedEntropy.from_seed(4)
     scalars = {role: Scalar.draw(coins.fork(role).fork("scalar")) for role in ("alice", "bob")}
     hellos = [decode(frame) for _, frame in frames[:2]]
-    salt = room._joint_salt(*[hello for hello in hellos if isinstance(hello, AlignmentHello)])
+    salt = module_of(Alignment)._joint_salt(
+        *[hello for hello in hellos if isinstance(hello, AlignmentHello)]
+    )
     pairs: list[tuple[Role, Role, RowIds]] = [("alice", "bob", alice), ("bob", "alice", bob)]
     for role, peer, own in pairs:
         once = raised(scalars[role], hashed(b"taciturn alignment id 1\0" + salt, list(own.series)))
@@ -299,14 +310,14 @@ def test_two_sessions_share_no_element():
 def test_the_salt_depends_on_both_shares_and_on_the_terms():
     hello = AlignmentHello(1, "alice", "{}", 1, PublicBytes(bytes(32)))
     other = replace(hello, role="bob", share=PublicBytes(b"1" * 32))
-    salt = room._joint_salt(hello, other)
-    assert salt == room._joint_salt(other, hello)
+    salt = module_of(Alignment)._joint_salt(hello, other)
+    assert salt == module_of(Alignment)._joint_salt(other, hello)
     changed = [
         (replace(hello, share=PublicBytes(b"2" * 32)), other),
         (hello, replace(other, share=PublicBytes(b"2" * 32))),
         (replace(hello, terms="[]"), replace(other, terms="[]")),
     ]
-    assert len({salt, *(room._joint_salt(*pair) for pair in changed)}) == 4
+    assert len({salt, *(module_of(Alignment)._joint_salt(*pair) for pair in changed)}) == 4
 
 
 def test_sizes_tell_how_many_and_nothing_else():
@@ -353,7 +364,7 @@ class Peer:
     def his(self) -> bytes:
         hers = self.sent[0]
         assert isinstance(hers, AlignmentHello)
-        context = room._CONTEXT + room._joint_salt(hers, hello())
+        context = module_of(Alignment)._CONTEXT + module_of(Alignment)._joint_salt(hers, hello())
         return raised(BOBS, hashed(context, list(HIS.series)))
 
     def answer(self) -> bytes:
@@ -528,11 +539,13 @@ def test_the_last_digest_does_not_tell_where_an_id_stands():
     elements = [b"a" * 32, b"c" * 32, b"b" * 32]
     digests = set()
     for turned in range(3):
-        own, peers = room._room_for(3, 3, MEMORY)
+        own, peers = module_of(Alignment)._room_for(3, 3, MEMORY)
         for buckets in (own, peers):
             buckets.add(b"".join(elements[turned:] + elements[:turned]), np.arange(3))
-        digests.add(room._common(own, peers, b"salt")[1])
-    assert digests == {hashlib.sha256(room._LIST + b"salt" + b"".join(sorted(elements))).digest()}
+        digests.add(module_of(Alignment)._common(own, peers, b"salt")[1])
+    assert digests == {
+        hashlib.sha256(module_of(Alignment)._LIST + b"salt" + b"".join(sorted(elements))).digest()
+    }
 
 
 def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():

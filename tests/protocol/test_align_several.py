@@ -17,37 +17,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.api import align as align_tables
-from taciturn.crypto.group import ELEMENT_BYTES, Scalar
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
-from taciturn.engine.driver import Driver
-from taciturn.engine.pair import run_pair, run_star
+from taciturn.crypto import ELEMENT_BYTES, Scalar
+from taciturn.data import Normalisation, RowIds
+from taciturn.engine import Driver, run_pair, run_star
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError, RowOrderError
 from taciturn.mapped import MEMORY, Scratch
-from taciturn.protocol import align as room
-from taciturn.protocol.align import Alignment, Match, align, match_ids
-from taciturn.protocol.align_several import (
-    Matches,
-    hear_common,
-    match_each,
-    tell_common,
-    terms_among,
-)
-from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.events import Aligning, Event
-from taciturn.protocol.messages import (
+from taciturn.protocol import (
+    Aligning,
+    Alignment,
     AlignmentEnd,
     BlindedIds,
     CommonToAll,
+    Event,
     GroupElements,
+    Match,
+    Matches,
     Message,
+    Program,
     PublicBytes,
     Role,
+    Send,
     TwiceBlinded,
+    decode,
+    encode,
+    hear_common,
+    match_each,
+    match_ids,
+    tell_common,
+    terms_among,
 )
-from taciturn.protocol.steps import Program, Send
+from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.align import AlignedStar, align_lists
+from taciturn.simulation import AlignedStar, align_lists
+from tests.modules import module_of
 from tests.protocol.stars import names
 from tests.protocol.test_align import ids, numbered, shuffled
 
@@ -143,9 +145,9 @@ def test_the_same_as_plain_sets(drawn):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 def test_many_small_turns_with_lists_of_unequal_length(monkeypatch, count):
-    monkeypatch.setattr(room, "TURN_IDS", 16)
-    monkeypatch.setattr(room, "PART_IDS", 3)
-    monkeypatch.setattr(room, "BUCKET_IDS", 2)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 16)
+    monkeypatch.setattr(module_of(Alignment), "PART_IDS", 3)
+    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 2)
     alices = [shuffled(numbered(number, 60 + 9 * number), number) for number in range(count)]
     with ThreadPoolExecutor(2) as pool:
         common = require_right(alices, shuffled(numbered(3, 90), 9), spread=pool.map)
@@ -177,7 +179,7 @@ def test_tables_of_several_alices(tmp_path):
 
 
 def test_progress_of_all_pairs_is_one_account(monkeypatch):
-    monkeypatch.setattr(room, "TURN_IDS", 8)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
     seen: list[Event] = []
     lists = {"alice-1": numbered(0, 9), "alice-2": numbered(0, 30)}
     agreed = terms(2)
@@ -422,12 +424,12 @@ def quickly_raised(scalar: Scalar, data: bytes) -> bytes:
 
 @pytest.fixture
 def quick_group(monkeypatch):
-    monkeypatch.setattr(room, "hashed", quickly_hashed)
-    monkeypatch.setattr(room, "raised", quickly_raised)
-    monkeypatch.setattr(room, "require_elements", lambda data: None)
-    monkeypatch.setattr(room, "TURN_IDS", 128)
-    monkeypatch.setattr(room, "BUCKET_IDS", 512)
-    monkeypatch.setattr(room, "SORTED_IDS", 1024)
+    monkeypatch.setattr(module_of(Alignment), "hashed", quickly_hashed)
+    monkeypatch.setattr(module_of(Alignment), "raised", quickly_raised)
+    monkeypatch.setattr(module_of(Alignment), "require_elements", lambda data: None)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 128)
+    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 512)
+    monkeypatch.setattr(module_of(Alignment), "SORTED_IDS", 1024)
 
 
 def peak(alices: Mapping[str, Callable[[], Program[Any]]], bob: Callable[[], Program[Any]]) -> int:
@@ -492,7 +494,7 @@ def test_rows_that_all_have_are_counted():
 
 def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
     """The others, who have many turns to go, are spared them."""
-    monkeypatch.setattr(room, "TURN_IDS", 4)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 4)
     agreed, sent = terms(2), list[str]()
 
     def accept(name: str, match: Match) -> None:

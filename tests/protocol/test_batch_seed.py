@@ -5,18 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.engine.pair import run_pair
+from taciturn.engine import run_pair
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.alice import batch_seed as alices
-from taciturn.protocol.batch_seed import commitment, draw_share, joint_seed, seed_of
-from taciturn.protocol.bob import batch_seed as bobs
-from taciturn.protocol.messages import BatchCommitment, BatchShare, PublicBytes
+from taciturn.protocol import (
+    BatchCommitment,
+    BatchShare,
+    PublicBytes,
+    commitment,
+    draw_share,
+    joint_seed,
+    seed_of,
+)
+from taciturn.protocol.alice import agree_seed
+from taciturn.protocol.bob import agree_seed as bobs_agree_seed
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, alice_program
 
 
 def test_both_get_the_seed_of_both_shares():
-    alice, bob = run_pair(alices.agree_seed(ALICE), bobs.agree_seed(BOB))
+    alice, bob = run_pair(agree_seed(ALICE), bobs_agree_seed(BOB))
     assert alice == bob == seed_of(ALICE, BOB) == joint_seed(draw_share(ALICE), draw_share(BOB))
 
 
@@ -32,7 +39,7 @@ def test_swapping_the_shares_gives_another_seed():
 
 
 def test_bob_tells_his_share_only_after_hers():
-    side = ByHand("bob", bobs.agree_seed(BOB))
+    side = ByHand("bob", bobs_agree_seed(BOB))
     assert [type(message) for message in side.said] == [BatchCommitment]
     assert side.said[0] == BatchCommitment(commitment(draw_share(BOB)))
     side.feed(BatchShare(PublicBytes(bytes(32))))
@@ -41,13 +48,13 @@ def test_bob_tells_his_share_only_after_hers():
 
 
 def test_alice_waits_for_the_commitment_before_she_tells_hers():
-    side = ByHand("alice", alices.agree_seed(ALICE))
+    side = ByHand("alice", agree_seed(ALICE))
     assert side.said == []
     assert side.driver.expects == "BatchCommitment"
 
 
 def test_a_bob_who_changes_his_mind_is_caught():
-    side = ByHand("alice", alices.agree_seed(ALICE))
+    side = ByHand("alice", agree_seed(ALICE))
     side.feed(BatchCommitment(commitment(bytes(32))))
     with pytest.raises(RemoteProtocolError, match="does not match its commitment"):
         side.feed(BatchShare(PublicBytes(b"\x01" + bytes(31))))
@@ -57,10 +64,10 @@ def test_a_bob_who_changes_his_mind_is_caught():
 @pytest.mark.parametrize("who", ["alice", "bob"])
 def test_a_share_of_another_length_is_refused(who, length):
     if who == "alice":
-        side = ByHand("alice", alices.agree_seed(ALICE))
+        side = ByHand("alice", agree_seed(ALICE))
         side.feed(BatchCommitment(commitment(bytes(length))))
     else:
-        side = ByHand("bob", bobs.agree_seed(BOB))
+        side = ByHand("bob", bobs_agree_seed(BOB))
     with pytest.raises(RemoteProtocolError, match=f"seed share has {length} bytes"):
         side.feed(BatchShare(PublicBytes(bytes(length))))
 

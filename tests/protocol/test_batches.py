@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.protocol.batches import BatchPlan
+from taciturn.protocol import BatchPlan
 
 seeds = st.binary(min_size=32, max_size=32)
 plans = st.builds(BatchPlan, seeds, st.integers(1, 40), st.integers(1, 50), st.integers(1, 4))

@@ -12,24 +12,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto.signatures import KeyIdentity
-from taciturn.engine.driver import Driver
-from taciturn.engine.pair import run_star
+from taciturn.crypto import KeyIdentity
+from taciturn.engine import Driver, run_star
 from taciturn.errors import AgreementError, LocalProtocolError, RemoteProtocolError
-from taciturn.protocol.alice.circle import join_circle
-from taciturn.protocol.bob.circle import gather_circle
-from taciturn.protocol.circle import Circle, Members, ZeroSum
-from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.messages import (
+from taciturn.protocol import (
+    Circle,
     Endorsement,
     Endorsements,
     Hello,
     Introduction,
+    Members,
     Message,
+    Program,
     PublicBytes,
     Roster,
+    Send,
+    ZeroSum,
+    decode,
+    encode,
 )
-from taciturn.protocol.steps import Program, Send
+from taciturn.protocol.alice import join_circle
+from taciturn.protocol.bob import gather_circle
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import BOB
 from tests.protocol.stars import coins_of, identity_of, names, pins

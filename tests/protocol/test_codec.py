@@ -15,30 +15,25 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
-from taciturn.engine.driver import Driver
+from taciturn.crypto import EncryptedAnswer, EncryptedVector
+from taciturn.engine import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame
-from taciturn.privacy.base import MaskedProduct, Released
-from taciturn.privacy.events import (
+from taciturn.privacy import (
+    EVENTS,
     AdditiveNoise,
     BatchResponse,
+    MaskedProduct,
     MeanOneFactor,
     MultiplicativeNoise,
     NonPrivate,
     PrivacyEvent,
+    Released,
 )
-from taciturn.privacy.prices import EVENTS
-from taciturn.protocol.codec import (
+from taciturn.protocol import (
     MAX_FRAME,
     MAX_RELEASED,
     MAX_TEXT,
     MESSAGES,
-    decode,
-    encode,
-    field_codecs,
-    kind_of,
-)
-from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
     BatchCommitment,
@@ -67,6 +62,7 @@ from taciturn.protocol.messages import (
     NoisyResidues,
     PartialScores,
     Phases,
+    Program,
     PublicBytes,
     RealResidues,
     ResidueReply,
@@ -88,8 +84,12 @@ from taciturn.protocol.messages import (
     SharedVector,
     ShareNumbers,
     TwiceBlinded,
+    decode,
+    encode,
+    field_codecs,
+    kind_of,
+    send,
 )
-from taciturn.protocol.steps import Program, send
 from tests.protocol.parties import same
 
 

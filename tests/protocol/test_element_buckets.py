@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto.group import ELEMENT_BYTES
+from taciturn.crypto import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
 from taciturn.mapped import Scratch
-from taciturn.protocol import align as room
-from taciturn.protocol.element_buckets import ElementBuckets, bits_for, common_to
+from taciturn.protocol import Alignment, ElementBuckets, bits_for, common_to
+from tests.modules import module_of
 from tests.test_mapped import mapped_bytes
 
 
@@ -81,7 +81,7 @@ def test_there_are_as_many_buckets_as_are_needed(count, size, bits):
 def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
     count = 200_000
     scratch = Scratch(tmp_path / "align", least=1)
-    own, peers = room._room_for(count, count, scratch)
+    own, peers = module_of(Alignment)._room_for(count, count, scratch)
     assert not list((tmp_path / "align").iterdir())
     values = b"".join(elements(count, seed=3))
     before = mapped_bytes()
@@ -90,7 +90,7 @@ def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
         for buckets in (own, peers):
             buckets.add(part, np.arange(start, start + len(part) // ELEMENT_BYTES))
             assert mapped_bytes() - before < 1 << 20
-    rows, _ = room._common(own, peers, b"salt")
+    rows, _ = module_of(Alignment)._common(own, peers, b"salt")
     assert sorted(rows.tolist()) == list(range(count))
     assert mapped_bytes() - before < 1 << 20
 
@@ -98,6 +98,6 @@ def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
 def test_a_disk_without_room_is_named_before_any_element_is_sent(tmp_path: Path):
     scratch = Scratch(tmp_path / "align", least=1)
     with pytest.raises(OutputError, match="cannot be written"):
-        room._room_for(1 << 50, 1, scratch)
+        module_of(Alignment)._room_for(1 << 50, 1, scratch)
     scratch.clear()
     assert not list(tmp_path.iterdir())

@@ -8,19 +8,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import EncryptedVector
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import EncryptedVector
+from taciturn.engine import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
-from taciturn.protocol.codec import MAX_TEXT
-from taciturn.protocol.handshake import (
+from taciturn.protocol import (
+    MAX_MAGNITUDE_BITS,
+    MAX_TEXT,
     PROTOCOL_VERSION,
+    EncryptedResidues,
+    Hello,
     PeerTable,
+    Program,
     compare,
+    receive,
+    send,
     shake_hands,
     wire_form,
 )
-from taciturn.protocol.messages import MAX_MAGNITUDE_BITS, EncryptedResidues, Hello
-from taciturn.protocol.steps import Program, receive, send
 from tests.protocol.parties import ByHand, Tables, agreement
 
 TERMS = agreement().canonical()

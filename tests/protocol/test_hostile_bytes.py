@@ -7,13 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from taciturn.deploy.journal import Meta, Past
-from taciturn.deploy.link import Link
-from taciturn.engine.driver import Driver
+from taciturn.deploy import Link, Meta, Past
+from taciturn.engine import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
-from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
-from taciturn.protocol.messages import Hello
+from taciturn.protocol import PROTOCOL_VERSION, Hello, decode, encode, wire_form
 from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program

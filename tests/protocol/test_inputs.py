@@ -10,14 +10,10 @@ from typing import Any, get_type_hints
 import pytest
 
 from taciturn.errors import RowOrderError
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.outcome import Trained
-from taciturn.protocol.terms import Terms
+from taciturn.privacy import Ledger, Unprotected
+from taciturn.protocol import Terms, Trained
+from taciturn.protocol.alice import TRAININGS, AliceInputs, alice_program
+from taciturn.protocol.bob import BobInputs
 from tests.protocol.parties import BOB, CLEAR, Tables, agreement, talk
 
 

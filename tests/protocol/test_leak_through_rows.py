@@ -16,18 +16,15 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import LabelTable
-from taciturn.numerics.logistic import sigmoid
-from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import Released, ResidueMechanism
-from taciturn.privacy.noise import LaplaceDraws, Stock, divisor
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.batch_seed import seed_of
-from taciturn.protocol.bob import train_residues
-from taciturn.protocol.messages import NoisyResidues, RealResidues
-from taciturn.protocol.observations import ResiduesSeen
+from taciturn.data import LabelTable
+from taciturn.numerics import sigmoid
+from taciturn.privacy import Additive, LaplaceDraws, Released, ResidueMechanism, Stock, divisor
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import NoisyResidues, RealResidues, ResiduesSeen, seed_of
+from taciturn.protocol.bob import train
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
+from tests.modules import module_of
 from tests.protocol.parties import ALICE, BOB, Tables, Talk, agreement, plan_of, talk
 
 ROW = 5
@@ -102,7 +99,7 @@ def coupled(monkeypatch: pytest.MonkeyPatch, tables: Tables, terms: Agreement) -
     """The run, and the one with the other label and the noise that makes up for it."""
     one = talk(tables, terms)
     with monkeypatch.context() as patch:
-        patch.setattr(train_residues, "Stock", shifted_noise(tables, terms))
+        patch.setattr(module_of(train), "Stock", shifted_noise(tables, terms))
         return one, talk(other_label(tables), terms)
 
 

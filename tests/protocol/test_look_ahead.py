@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto.base import Scheme, Wrapping
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS, STANDARD
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.protocol.look_ahead import Turns
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms
+from taciturn.crypto import ClearScheme, PaillierScheme, Scheme, Wrapping
+from taciturn.crypto.bfv import LEAST_FAILURE_BITS, STANDARD, BfvScheme, Layout
+from taciturn.protocol import Scales, Terms, Turns
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import agreement
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_pair
+from taciturn.data import FeatureTable
+from taciturn.engine import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.protocol.alice import predict as alice
-from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.bob import predict as bob
-from taciturn.protocol.codec import decode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
-from taciturn.protocol.messages import Hello, Message, PartialScores
-from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS
+from taciturn.numerics import FixedPoint
+from taciturn.protocol import (
+    CHUNK_ROWS,
+    PREDICTION_TERMS,
+    PROTOCOL_VERSION,
+    Hello,
+    Message,
+    PartialScores,
+    decode,
+    wire_form,
+)
+from taciturn.protocol.alice import ScoreNoise, predict_rows
+from taciturn.protocol.bob import predict_rows as bob_predict
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import NOISE, NOISE_KEY, ByHand, Tables, agreement, alice_program
 
@@ -26,7 +31,7 @@ W_ALICE, W_BOB = np.array([0.5, -2.0, 1.0]), np.array([3.0, 0.25, -1.0])
 
 def test_scores_are_the_product_of_all_columns_and_weights():
     _, scores = run_pair(
-        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob.predict(TABLES.bob, W_BOB)
+        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob_predict(TABLES.bob, W_BOB)
     )
     expected = TABLES.joined @ np.concatenate([W_ALICE, W_BOB])
     np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
@@ -35,7 +40,7 @@ def test_scores_are_the_product_of_all_columns_and_weights():
 def test_a_bob_without_columns_gets_alices_scores():
     none = FeatureTable.of(np.empty((11, 0)))
     _, scores = run_pair(
-        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob.predict(none, np.empty(0))
+        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob_predict(none, np.empty(0))
     )
     exact = TABLES.alice.values @ W_ALICE
     noise = ScoreNoise(NOISE_KEY, W_ALICE).draw(TABLES.alice.ids, TABLES.alice.values, 2.0**-20)
@@ -57,8 +62,8 @@ def test_many_rows_go_in_chunks(rows):
             sizes.append(len(message.scores))
 
     nothing, scores = run_pair(
-        alice.predict(hers, np.array([2.0]), NOISE_KEY, GRID),
-        bob.predict(his, np.array([-1.0, 0.5])),
+        predict_rows(hers, np.array([2.0]), NOISE_KEY, GRID),
+        bob_predict(his, np.array([-1.0, 0.5])),
         tap=listen,
     )
     assert nothing is None
@@ -72,8 +77,8 @@ def test_many_rows_go_in_chunks(rows):
 def test_only_bob_learns_anything():
     heard: list[Message] = []
     nothing, _ = run_pair(
-        alice.predict(TABLES.alice, W_ALICE, NOISE_KEY, GRID),
-        bob.predict(TABLES.bob, W_BOB),
+        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID),
+        bob_predict(TABLES.bob, W_BOB),
         tap=lambda sender, frame: heard.append(decode(frame)) if sender == "bob" else None,
     )
     assert nothing is None
@@ -91,14 +96,14 @@ HELLO = wire_form(
 
 @pytest.mark.parametrize("rows", [0, 10, 12])
 def test_bob_refuses_another_number_of_scores(rows):
-    side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
+    side = ByHand("bob", bob_predict(TABLES.bob, W_BOB))
     side.feed(HELLO)
     with pytest.raises(RemoteProtocolError, match=f"scored {rows} rows where 11 are expected"):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_another_chunk():
-    side = ByHand("bob", bob.predict(TABLES.bob, W_BOB))
+    side = ByHand("bob", bob_predict(TABLES.bob, W_BOB))
     side.feed(HELLO)
     with pytest.raises(RemoteProtocolError, match="iteration 1 where 0 was expected"):
         side.feed(PartialScores(1, np.zeros(11)))
@@ -107,9 +112,9 @@ def test_bob_refuses_another_chunk():
 def test_other_rows_are_refused():
     other = TABLES.alice.take(np.arange(11)[::-1])
     with pytest.raises(AgreementError, match="order"):
-        run_pair(alice.predict(other, W_ALICE, NOISE_KEY, GRID), bob.predict(TABLES.bob, W_BOB))
+        run_pair(predict_rows(other, W_ALICE, NOISE_KEY, GRID), bob_predict(TABLES.bob, W_BOB))
 
 
 def test_a_training_alice_does_not_get_predictions_from_a_predicting_bob():
     with pytest.raises(AgreementError, match='purpose: "predict" here, absent there'):
-        run_pair(alice_program(TABLES, agreement()), bob.predict(TABLES.bob, W_BOB))
+        run_pair(alice_program(TABLES, agreement()), bob_predict(TABLES.bob, W_BOB))

@@ -8,29 +8,30 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ClearScheme, PaillierScheme, Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import FeatureTable
+from taciturn.engine import run_pair
 from taciturn.errors import StateError
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.events import Boundary, Event, HeldOutSeen
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.outcome import BobTrained, StopReason, Trained
-from taciturn.protocol.scores import at_scale
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.terms import Terms
+from taciturn.numerics import FixedPoint, evaluate
+from taciturn.privacy import Ledger
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
+    BobTrained,
+    Boundary,
+    Event,
+    HeldOut,
+    HeldOutSeen,
+    StopReason,
+    Terms,
+    Trained,
+    TrainingState,
+    at_scale,
+)
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, ScoreNoise, noise_key
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs, released_labels
 from tests.protocol.parties import ALICE, BOB, Tables, agreement
 
 TABLES = Tables.make(rows=18, alice=4, bob=2, intercept=True)

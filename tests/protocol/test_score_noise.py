@@ -10,33 +10,30 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from taciturn.crypto.clear import ClearSecretKey
-from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_pair
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice import predict as alice_clear
-from taciturn.protocol.alice import predict_mutual as alice_mutual
-from taciturn.protocol.alice import predict_sealed as alice_sealed
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
-from taciturn.protocol.alice.serve import RevealedAnswers
-from taciturn.protocol.bob import predict as bob_clear
-from taciturn.protocol.bob import predict_mutual as bob_mutual
-from taciturn.protocol.bob import predict_sealed as bob_sealed
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.party import PartyResult
-from taciturn.protocol.prediction import whitened_rows
-from taciturn.protocol.terms import Terms
+from taciturn.crypto import ClearSecretKey, Scheme
+from taciturn.crypto.bfv import BfvScheme, BfvSecretKey
+from taciturn.data import FeatureTable, RowIds
+from taciturn.engine import run_pair
+from taciturn.numerics import FixedPoint
+from taciturn.privacy import Ledger
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import HeldOut, PartyResult, Terms, whitened_rows
+from taciturn.protocol.alice import (
+    AliceInputs,
+    RevealedAnswers,
+    ScoreNoise,
+    alice_program,
+    noise_key,
+    predict_mutual_rows,
+    predict_rows,
+    predict_sealed_rows,
+)
+from taciturn.protocol.bob import BobInputs, bob_program
+from taciturn.protocol.bob import predict_mutual_rows as bob_mutual_predict
+from taciturn.protocol.bob import predict_rows as bob_clear_predict
+from taciturn.protocol.bob import predict_sealed_rows as bob_sealed_predict
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
 from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement, talk
 from tests.protocol.test_train_mutual import mutual, pair
 from tests.protocol.test_train_sealed import sealed, trained
@@ -146,8 +143,8 @@ def test_in_sealed_he_decrypts_the_score_plus_noise_and_nothing_else(name, decry
     hers, his, scales = run.shares["alice"], run.shares["bob"], run.scales
     decrypted.clear()
     run_pair(
-        alice_sealed.predict(tables.alice, hers, terms, scales, NOISE_KEY, ALICE),
-        bob_sealed.predict(tables.bob, run.talk.bob.weights, his, terms, scales, BOB),
+        predict_sealed_rows(tables.alice, hers, terms, scales, NOISE_KEY, ALICE),
+        bob_sealed_predict(tables.bob, run.talk.bob.weights, his, terms, scales, BOB),
     )
     whole = scales.feature_grid.rounded(tables.alice.values)
     exact = scales.ring(4, 4).centred(whole @ (hers + his))
@@ -169,8 +166,8 @@ def test_in_mutual_he_decrypts_the_score_plus_noise_and_nothing_else(name, bob, 
     (own, bobs), his = pair(session.alice), pair(session.bob)
     decrypted.clear()
     _, scored = run_pair(
-        alice_mutual.predict(tables.alice, own, bobs, NOISE_KEY, terms, ALICE.fork("new")),
-        bob_mutual.predict(tables.bob, *his, terms, BOB.fork("new")),
+        predict_mutual_rows(tables.alice, own, bobs, NOISE_KEY, terms, ALICE.fork("new")),
+        bob_mutual_predict(tables.bob, *his, terms, BOB.fork("new")),
     )
     scales, unit = own.scales, own.scales.score_unit(-1)
     ring = scales.ring(4, 4)
@@ -227,18 +224,18 @@ def predicted(
     share, bobs = hers.trained.share, hers.trained.bob_share
     if share is None:
         return run_pair(
-            alice_clear.predict(alice, hers.trained.weights, key, terms.score_grid),
-            bob_clear.predict(bob, his.trained.weights),
+            predict_rows(alice, hers.trained.weights, key, terms.score_grid),
+            bob_clear_predict(bob, his.trained.weights),
         )[1]
     if bobs is not None:
         return run_pair(
-            alice_mutual.predict(alice, share, bobs, key, terms, coins),
-            bob_mutual.predict(bob, *pair(his.trained), terms, coins.fork("bob")),
+            predict_mutual_rows(alice, share, bobs, key, terms, coins),
+            bob_mutual_predict(bob, *pair(his.trained), terms, coins.fork("bob")),
         )[1].scores
     rows, scales = whitened_rows(alice, share.whitening), share.scales
     own = his.trained.share
     assert own is not None
     return run_pair(
-        alice_sealed.predict(rows, share.values, terms, scales, key, coins, share.magnitude_bits),
-        bob_sealed.predict(bob, his.trained.weights, own.values, terms, scales, coins.fork("bob")),
+        predict_sealed_rows(rows, share.values, terms, scales, key, coins, share.magnitude_bits),
+        bob_sealed_predict(bob, his.trained.weights, own.values, terms, scales, coins.fork("bob")),
     )[1].scores

@@ -25,21 +25,26 @@ from scipy.stats import mannwhitneyu
 
 from taciturn import rng
 from taciturn.arrays import IntArray, WordArray
-from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
-from taciturn.crypto.bfv import keys as keys_module
-from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
-from taciturn.crypto.bfv.modular import Grid
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.driver import Driver
-from taciturn.protocol.alice.batch_seed import agree_seed
-from taciturn.protocol.alice.sealed import Keys
-from taciturn.protocol.codec import decode, encode, kind_of
-from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import SealedGradient, SealedResidues
-from taciturn.protocol.steps import Program, receive, send
-from taciturn.protocol.table_shape import TableShape
-from taciturn.protocol.terms import Terms
+from taciturn.crypto import EncryptedAnswer, TableSize, Wrapping
+from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, Grid
+from taciturn.data import FeatureTable, LabelTable
+from taciturn.engine import Driver
+from taciturn.protocol import (
+    Program,
+    SealedGradient,
+    SealedResidues,
+    TableShape,
+    Terms,
+    decode,
+    encode,
+    kind_of,
+    open_training,
+    receive,
+    send,
+)
+from taciturn.protocol.alice import Keys, agree_seed
 from taciturn.rng import SystemEntropy
+from tests.modules import module_of
 from tests.protocol.parties import ALICE, Tables, agreement, alice_program, bob_program
 
 COINS = SystemEntropy()
@@ -395,7 +400,7 @@ def test_the_timing_attack_reads_no_label(monkeypatch):
         """Of what is encrypted; blinds, which have fewer primes, are new."""
         return (ByEntry if len(primes) == 3 else Grid)(primes, modulus)
 
-    monkeypatch.setattr(keys_module, "Grid", grid)
+    monkeypatch.setattr(module_of(BfvSecretKey), "Grid", grid)
     before = Timings(labels)
     for _ in range(MOST_ROUNDS):
         before.measure()

@@ -11,13 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products, row_transforms
-from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.alice.serve import Asked, Responder, RevealedAnswers
-from taciturn.protocol.bob.serve import Requester, RevealedQuestions
-from taciturn.protocol.circle import ZeroSum
-from taciturn.protocol.messages import (
+from taciturn.numerics import FixedPoint, row_transforms
+from taciturn.numerics import products_by_row as row_products
+from taciturn.protocol import (
+    MOST_ASKED,
+    ONLY,
     Message,
     PartialScores,
     PublicBytes,
@@ -25,9 +23,14 @@ from taciturn.protocol.messages import (
     RowsAsked,
     RowsDue,
     RowsHeld,
+    Send,
+    Verdict,
+    ZeroSum,
+    read_ids,
+    write_ids,
 )
-from taciturn.protocol.serving import MOST_ASKED, Verdict, read_ids, write_ids
-from taciturn.protocol.steps import ONLY, Send
+from taciturn.protocol.alice import Asked, Responder, RevealedAnswers, ScoreNoise
+from taciturn.protocol.bob import Requester, RevealedQuestions
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import NOISE_KEY
 

@@ -11,27 +11,31 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.registry import scheme
-from taciturn.data.ids import RowIds
-from taciturn.engine.driver import Driver
-from taciturn.engine.pair import run_star
+from taciturn.crypto import scheme
+from taciturn.data import RowIds
+from taciturn.engine import Driver, run_star
 from taciturn.errors import AgreementError, LocalProtocolError
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.numerics.whole_table import optimum
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import dry_run as alice_dry_run
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob.observations import BatchScored, DirectionScored
-from taciturn.protocol.bob.partners import Partners
-from taciturn.protocol.bob.party import dry_run as bob_dry_run
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.circle import ZeroSum
-from taciturn.protocol.events import Boundary
-from taciturn.protocol.handshake import ANY_TABLE, PeerTable
-from taciturn.protocol.messages import EpochScores, MaskedScores, NoisyResidues, PartialScores
-from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Emit, Program
+from taciturn.numerics import of_labels, optimum, weighted_likelihood
+from taciturn.protocol import (
+    ANY_TABLE,
+    BobTrained,
+    Boundary,
+    Emit,
+    EpochScores,
+    MaskedScores,
+    NoisyResidues,
+    PartialScores,
+    PeerTable,
+    Program,
+    TrainingState,
+    ZeroSum,
+)
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs
+from taciturn.protocol.alice import dry_run as alice_dry_run
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BatchScored, DirectionScored, Partners
+from taciturn.protocol.bob import dry_run as bob_dry_run
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import BOB, Tables, agreement, centralised
 from tests.protocol.stars import Star, StarTalk, converse, names, pins, whole_session

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.engine.driver import Driver, Outlet
-from taciturn.engine.pair import run_star
+from taciturn.engine import Driver, Outlet, run_star
 from taciturn.errors import Deadlock, LocalProtocolError, RemoteProtocolError
-from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.messages import BudgetSpent, Hello, KeyOffer, PublicBytes
-from taciturn.protocol.steps import ONLY, Program, keep, receive, send
-from taciturn.protocol.together import together, with_peer
+from taciturn.protocol import (
+    ONLY,
+    BudgetSpent,
+    Hello,
+    KeyOffer,
+    Program,
+    PublicBytes,
+    decode,
+    encode,
+    keep,
+    receive,
+    send,
+    with_peer,
+)
+from taciturn.protocol import gather as together
 
 
 def unheard(frame: bytes) -> None:

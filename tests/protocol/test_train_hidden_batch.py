@@ -9,36 +9,44 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import EncryptedAnswer, Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ClearScheme, EncryptedAnswer, PaillierScheme, Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.privacy.base import Released
-from taciturn.privacy.batch_response import BatchDesign, HiddenBatch, Hybrid, draw_batch
-from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
-from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.codec import decode, kind_of
-from taciturn.protocol.events import Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
-from taciturn.protocol.messages import (
+from taciturn.numerics import FixedPoint
+from taciturn.privacy import (
+    BatchDesign,
+    BatchResponse,
+    HiddenBatch,
+    HiddenBatchGradient,
+    Hybrid,
+    Ledger,
+    Released,
+    draw_batch,
+)
+from taciturn.protocol import (
+    PROTOCOL_VERSION,
     BatchShare,
+    BobTrained,
     EncryptedResidues,
+    GradientSeen,
     Hello,
     HiddenBatchOffer,
+    HiddenBatchSeen,
     KeyOffer,
     MaskedGradient,
     Message,
     PartialScores,
+    Progress,
     PublicBytes,
     RevealedGradient,
     RowNumbers,
+    Trained,
+    decode,
+    kind_of,
+    wire_form,
 )
-from taciturn.protocol.observations import GradientSeen, HiddenBatchSeen
-from taciturn.protocol.outcome import BobTrained, Trained
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
 from tests.protocol.parties import (
     BOB,
     ByHand,

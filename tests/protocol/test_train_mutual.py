@@ -12,46 +12,48 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ClearScheme, Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import FeatureTable, LabelTable
+from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.numerics.logistic import Penalty, sigmoid
-from taciturn.numerics.schedule import LearningRate
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.mutual import ASSUMPTION, Mutual
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice import predict_mutual as alice_predict
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob import predict_mutual as bob_predict
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import kind_of
-from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import (
+from taciturn.numerics import LearningRate, Penalty, sigmoid
+from taciturn.privacy import MUTUAL_ASSUMPTION as ASSUMPTION
+from taciturn.privacy import Ledger, Mutual
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
     BatchCommitment,
     BatchShare,
+    Boundary,
+    Columns,
     GivenShare,
     Hello,
     KeyOffer,
     Message,
+    Observation,
     Phases,
+    Plan,
+    Program,
+    Receive,
     ResidueShares,
     RevealedShare,
+    Scales,
     SharedProduct,
     SharedVector,
+    ShareRevealed,
+    Sigmoids,
+    Terms,
+    Trained,
+    TrainingState,
+    WeightShare,
+    kind_of,
 )
-from taciturn.protocol.mutual import Columns, Plan, Sigmoids
-from taciturn.protocol.observations import Observation, ShareRevealed
-from taciturn.protocol.outcome import Trained, WeightShare
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, Receive
-from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, predict_mutual_rows
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs
+from taciturn.protocol.bob import predict_mutual_rows as bob_predict_predict
+from taciturn.settings import Agreement
 from tests.protocol.parties import (
     ALICE,
     BOB,
@@ -357,8 +359,8 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     terms = Terms(agreed, scheme)
     hers, his = pair(session.alice), pair(session.bob)
     nothing, scored = run_pair(
-        alice_predict.predict(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
-        bob_predict.predict(tables.bob, *his, terms, BOB.fork("new")),
+        predict_mutual_rows(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
+        bob_predict_predict(tables.bob, *his, terms, BOB.fork("new")),
         tap=lambda sender, frame: frames.append((sender, frame)),
     )
     assert nothing is None

@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto.base import EncryptedVector
-from taciturn.data.tables import LabelTable
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import EncryptedVector
+from taciturn.data import LabelTable
+from taciturn.engine import run_pair
 from taciturn.errors import PrivacyError, RemoteProtocolError, RowOrderError
-from taciturn.privacy.additive import Additive
-from taciturn.privacy.base import Released
-from taciturn.privacy.events import AdditiveNoise
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.noise import LaplaceDraws
-from taciturn.privacy.prices import price
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.batch_seed import commitment, draw_share
-from taciturn.protocol.bob import train_residues
-from taciturn.protocol.codec import MESSAGES, kind_of
-from taciturn.protocol.events import Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
-from taciturn.protocol.messages import (
+from taciturn.privacy import (
+    Additive,
+    AdditiveNoise,
+    LaplaceDraws,
+    Ledger,
+    Released,
+    mechanism,
+    price,
+)
+from taciturn.protocol import (
+    MESSAGES,
+    PROTOCOL_VERSION,
     BatchCommitment,
     BatchShare,
+    BobTrained,
     BudgetSpent,
     EncryptedResidues,
     Hello,
@@ -36,16 +36,24 @@ from taciturn.protocol.messages import (
     Message,
     NoisyResidues,
     PartialScores,
+    Progress,
     PublicBytes,
     RealResidues,
     ResidueReply,
+    ResiduesSeen,
     RevealedGradient,
     Role,
+    StopReason,
+    Trained,
+    commitment,
+    draw_share,
+    kind_of,
+    wire_form,
 )
-from taciturn.protocol.observations import ResiduesSeen
-from taciturn.protocol.outcome import BobTrained, StopReason, Trained
+from taciturn.protocol.bob import train
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
+from tests.modules import module_of
 from tests.protocol.parties import (
     ALICE,
     ByHand,
@@ -188,7 +196,7 @@ def grid_tolerance(tables: Tables, terms: Agreement) -> float:
 @pytest.mark.parametrize("split", SPLITS)
 def test_add_without_noise_is_centralised_sgd_up_to_the_grid(monkeypatch, split, penalty, bits):
     """With L1 it also needs that no weight changes its sign in one run only: true for these."""
-    monkeypatch.setattr(train_residues, "Stock", NoNoise)
+    monkeypatch.setattr(module_of(train), "Stock", NoNoise)
     tables = SPLITS[split]
     agreed = noisy(**PENALTIES[penalty], residue_bits=bits)
     expected, tolerance = centralised(tables, agreed), grid_tolerance(tables, agreed)
@@ -208,7 +216,7 @@ def test_add_with_next_to_no_noise_is_centralised_sgd(split, noise):
 
 
 def test_mean_one_without_noise_and_with_wide_clips_is_centralised_sgd(monkeypatch):
-    monkeypatch.setattr(train_residues, "Stock", NoNoise)
+    monkeypatch.setattr(module_of(train), "Stock", NoNoise)
     tables = SPLITS["halves-and-intercept"]
     agreed = noisy(mechanism="mult", variant="mean-one", b1=2.0**-20, b2=1.0)
     expected = centralised(tables, agreed)
@@ -225,7 +233,7 @@ def flipped(tables: Tables, rows: Any = slice(None)) -> Tables:
 @pytest.mark.parametrize("bits", [8, 20, 40])
 def test_a_label_moves_its_integer_by_exactly_one_unit_at_every_score(monkeypatch, bits):
     """Rounding ``y - f`` whole could move it by one step more, which the noise does not cover."""
-    monkeypatch.setattr(train_residues, "Stock", NoNoise)
+    monkeypatch.setattr(module_of(train), "Stock", NoNoise)
     agreed = noisy(batch_size=18, epochs=1, residue_bits=bits)
     tables = SPLITS["all-at-alice"]
     scores = 8.0 * KEYED.uniform((18,)) - 4.0
@@ -521,7 +529,7 @@ def test_bob_refuses_what_is_his_own_to_say(message):
 
 @pytest.mark.parametrize("scale", [1e300, -1e300])
 def test_bob_survives_the_largest_scores(monkeypatch, scale):
-    monkeypatch.setattr(train_residues, "Stock", NoNoise)
+    monkeypatch.setattr(module_of(train), "Stock", NoNoise)
     side = bob_after(PartialScores(0, np.full(4, scale)))
     reply = side.said[-1]
     assert isinstance(reply, NoisyResidues)

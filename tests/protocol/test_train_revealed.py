@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme, Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import FeatureTable
+from taciturn.engine import run_pair
 from taciturn.errors import (
     AgreementError,
     CryptoError,
@@ -21,29 +19,29 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowOrderError,
 )
-from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import residue
-from taciturn.privacy.base import MaskedProduct, Released
-from taciturn.privacy.events import NonPrivate, PrivacyEvent
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.batch_seed import commitment
-from taciturn.protocol.codec import MESSAGES, decode, kind_of
-from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
-from taciturn.protocol.messages import (
+from taciturn.numerics import FixedPoint, residue
+from taciturn.privacy import Ledger, MaskedProduct, NonPrivate, PrivacyEvent, Released, Unprotected
+from taciturn.protocol import (
+    MESSAGES,
+    PROTOCOL_VERSION,
     BatchCommitment,
     BatchShare,
     EncryptedResidues,
+    Event,
+    GradientSeen,
     Hello,
     KeyOffer,
     MaskedGradient,
     Message,
     PartialScores,
+    Progress,
     PublicBytes,
     RevealedGradient,
+    commitment,
+    decode,
+    kind_of,
+    wire_form,
 )
-from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import Entropy
 from tests.protocol.parties import (
     ByHand,

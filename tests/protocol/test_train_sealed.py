@@ -13,52 +13,53 @@ from typing import Any, get_type_hints
 import numpy as np
 import pytest
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme, Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import FeatureTable, LabelTable
+from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
-from taciturn.numerics.logistic import Penalty, gradient, residue
-from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.schedule import LearningRate
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.privacy.sealed import ASSUMPTION, Sealed
-from taciturn.protocol.alice import predict_sealed as alice_predict
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob import predict_sealed as bob_predict
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import MESSAGES, decode, encode, field_codecs, kind_of
-from taciturn.protocol.events import (
-    Boundary,
-    Event,
-    HeldOutSeen,
-    Progress,
-)
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.messages import (
+from taciturn.numerics import LearningRate, Penalty, evaluate, gradient, residue
+from taciturn.privacy import SEALED_ASSUMPTION as ASSUMPTION
+from taciturn.privacy import Ledger, Sealed
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
+    MESSAGES,
     BatchCommitment,
     BatchShare,
+    Boundary,
+    Event,
+    HeldOut,
+    HeldOutSeen,
     Hello,
     KeyOffer,
     Message,
+    Observation,
+    Program,
+    Progress,
+    Receive,
     RevealedShare,
+    Scales,
     SealedGradient,
     SealedResidues,
     SealedScores,
     SealedWeights,
+    Send,
+    ShareRevealed,
+    Terms,
+    Trained,
+    TrainingState,
+    WeightShare,
+    decode,
+    encode,
+    field_codecs,
+    kind_of,
 )
-from taciturn.protocol.observations import Observation, ShareRevealed
-from taciturn.protocol.outcome import Trained, WeightShare
-from taciturn.protocol.scales import Scales
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, Receive, Send
-from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, predict_sealed_rows
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs
+from taciturn.protocol.bob import predict_sealed_rows as bob_predict_predict
+from taciturn.settings import Agreement
 from tests.protocol.parties import (
     ALICE,
     BOB,
@@ -619,8 +620,8 @@ def test_only_bob_learns_the_scores_of_a_prediction_from_shares(name):
     frames: list[tuple[str, Message]] = []
     weights = run.talk.bob.weights
     nothing, scored = run_pair(
-        alice_predict.predict(new.alice, run.shares["alice"], terms, run.scales, NOISE_KEY, ALICE),
-        bob_predict.predict(new.bob, weights, run.shares["bob"], terms, run.scales, BOB),
+        predict_sealed_rows(new.alice, run.shares["alice"], terms, run.scales, NOISE_KEY, ALICE),
+        bob_predict_predict(new.bob, weights, run.shares["bob"], terms, run.scales, BOB),
         tap=lambda sender, frame: frames.append((sender, decode(frame))),
     )
     assert nothing is None
@@ -638,10 +639,10 @@ def test_prediction_with_other_scales_is_refused():
     his, weights = run.shares["bob"], run.talk.bob.weights
     with pytest.raises(RemoteProtocolError, match="feature_bits"):
         run_pair(
-            alice_predict.predict(
+            predict_sealed_rows(
                 tables.alice, run.shares["alice"], terms, run.scales, NOISE_KEY, ALICE
             ),
-            bob_predict.predict(tables.bob, weights, his, terms, other, BOB),
+            bob_predict_predict(tables.bob, weights, his, terms, other, BOB),
         )
 
 

@@ -19,64 +19,84 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Scheme, TableSize
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import LabelTable
-from taciturn.engine.pair import run_pair
-from taciturn.engine.pulse import Pulse
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Transcript
+from taciturn.crypto import (
+    ClearScheme,
+    EncryptedAnswer,
+    EncryptedVector,
+    PaillierScheme,
+    Scheme,
+    TableSize,
+)
+from taciturn.crypto.bfv import BfvScheme, LocalEngine
+from taciturn.data import LabelTable
+from taciturn.engine import Pulse, Transcript, run_pair
+from taciturn.engine import replay_program as replay
 from taciturn.errors import BudgetExceeded, ConfigError, CryptoError, RemoteProtocolError
-from taciturn.numerics.descent import BoundedTable, DescentSolver
-from taciturn.numerics.likelihood import of_labels
-from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.subspace import SubspaceSolver
-from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
-from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
-from taciturn.privacy.events import NoisyModel
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.model_release import ModelRelease
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice import predict_sealed as alice_predict
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob import predict_sealed as bob_predict
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import decode, encode, field_codecs, kind_of
-from taciturn.protocol.events import Advance, Boundary, Event, HeldOutSeen, PartDone
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.messages import (
+from taciturn.numerics import (
+    BoundedTable,
+    DescentSolver,
+    SubspaceSolver,
+    Whitening,
+    evaluate,
+    fit_in_clear,
+    of_labels,
+    optimum,
+    penalised_loss,
+)
+from taciturn.privacy import (
+    EncryptedMechanism,
+    Ledger,
+    Mechanism,
+    ModelRelease,
+    NoisyModel,
+    Released,
+)
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
+    Advance,
     BatchCommitment,
     BatchShare,
+    BobTrained,
+    Boundary,
     EncryptedResidues,
     EpochScores,
+    Event,
+    HeldOut,
+    HeldOutSeen,
     Hello,
     KeyOffer,
     MaskedGradient,
     Message,
+    MomentsSeen,
+    Observation,
+    PartDone,
     PartialScores,
+    Program,
     RevealedGradient,
     RevealedShare,
     SealedGradient,
     SealedResidues,
     SealedScores,
     SealedWeights,
+    ShareRevealed,
+    Terms,
+    Trained,
+    TrainingState,
+    WeightShare,
+    decode,
+    encode,
+    field_codecs,
+    kind_of,
+    model_release_of,
+    whitened_rows,
 )
-from taciturn.protocol.model_release import model_release_of
-from taciturn.protocol.observations import MomentsSeen, Observation, ShareRevealed
-from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
-from taciturn.protocol.prediction import whitened_rows
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
-from taciturn.view.recall import RecallScheme
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, predict_sealed_rows
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs, released_labels
+from taciturn.protocol.bob import predict_sealed_rows as bob_predict_predict
+from taciturn.settings import Agreement
+from taciturn.view import RecallScheme
 from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, ByHand, Tables, agreement, same
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
@@ -558,10 +578,10 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
     assert hers.whitening is not None
     rows = whitened_rows(new.alice, hers.whitening)
     _, scored = run_pair(
-        alice_predict.predict(
+        predict_sealed_rows(
             rows, hers.values, terms, hers.scales, NOISE_KEY, ALICE, hers.magnitude_bits
         ),
-        bob_predict.predict(new.bob, run.bob.weights, his.values, terms, his.scales, BOB),
+        bob_predict_predict(new.bob, run.bob.weights, his.values, terms, his.scales, BOB),
     )
     expected = new.joined @ run.weights
     assert np.abs(scored.scores - expected).max() < NOISE + 2.0**-9

@@ -14,44 +14,52 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from taciturn.crypto.base import Scheme
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.engine.pair import run_pair
+from taciturn.crypto import Scheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
-from taciturn.numerics.acceleration import fit_on_schedule, momentum
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.numerics.shared_fraction import UNIT_BITS
-from taciturn.numerics.whole_table import optimum, penalised_loss
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.alice import predict_mutual as alice_predict
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICES
-from taciturn.protocol.bob import predict_mutual as bob_predict
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.registry import TRAININGS as BOBS
-from taciturn.protocol.codec import kind_of
-from taciturn.protocol.events import Boundary
-from taciturn.protocol.messages import (
+from taciturn.numerics import (
+    UNIT_BITS,
+    fit_on_schedule,
+    momentum,
+    of_labels,
+    optimum,
+    penalised_loss,
+    weighted_likelihood,
+)
+from taciturn.privacy import Ledger
+from taciturn.privacy import mechanism as mechanism_of
+from taciturn.protocol import (
+    SHARED_ROOM,
+    Boundary,
     CarryShares,
+    Columns,
     GivenShare,
     KeyOffer,
     Message,
+    Observation,
+    OwnTable,
     Phases,
     ResidueShares,
     RevealedShare,
+    Scales,
     Segments,
     SharedProduct,
     SharedVector,
+    ShareRevealed,
+    TablePlan,
+    Terms,
+    TrainingState,
+    kind_of,
+    whitened_bits,
 )
-from taciturn.protocol.mutual import Columns
-from taciturn.protocol.mutual_table import OwnTable, TablePlan, whitened_bits
-from taciturn.protocol.observations import Observation, ShareRevealed
-from taciturn.protocol.scales import SHARED_ROOM, Scales
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.alice import TRAININGS as ALICES
+from taciturn.protocol.alice import AliceInputs, predict_mutual_rows
+from taciturn.protocol.bob import TRAININGS as BOBS
+from taciturn.protocol.bob import BobInputs
+from taciturn.protocol.bob import predict_mutual_rows as bob_predict_predict
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
+from taciturn.settings import Agreement
 from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, Talk, same, talk
 from tests.protocol.test_train_mutual import (
     OPENING,
@@ -305,8 +313,8 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     session, terms = talk(tables, agreed, scheme), Terms(agreed, scheme)
     hers, his = pair(session.alice), pair(session.bob)
     nothing, scored = run_pair(
-        alice_predict.predict(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
-        bob_predict.predict(tables.bob, *his, terms, BOB.fork("new")),
+        predict_mutual_rows(tables.alice, *hers, NOISE_KEY, terms, ALICE.fork("new")),
+        bob_predict_predict(tables.bob, *his, terms, BOB.fork("new")),
     )
     assert nothing is None
     assert scored.scores == pytest.approx(tables.joined @ weights(session), abs=NOISE + 1e-3)

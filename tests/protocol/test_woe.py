@@ -12,30 +12,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.crypto.paillier import PaillierSecretKey as PaillierSecret
-from taciturn.data.evidence_bins import Bins
-from taciturn.data.ids import RowIds
-from taciturn.data.tables import LabelTable
-from taciturn.engine.driver import Tap
-from taciturn.engine.pair import run_pair
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Recorder
+from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme
+from taciturn.crypto import PaillierSecretKey as PaillierSecret
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import Bins, LabelTable, RowIds
+from taciturn.engine import Recorder, Tap, run_pair
+from taciturn.engine import replay_program as replay
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
-from taciturn.privacy.events import CiphertextsOnly
-from taciturn.privacy.ledger import Ledger
-from taciturn.protocol import woe as shared
-from taciturn.protocol.alice import woe as alice
-from taciturn.protocol.bob import woe as bob
-from taciturn.protocol.codec import decode
-from taciturn.protocol.events import BinsDue
-from taciturn.protocol.messages import BinnedColumn, BinSums, Message, Role, SealedLabels
-from taciturn.protocol.steps import Emit, Program, Send
-from taciturn.protocol.woe import Counts, SizedColumn, WoeTerms
+from taciturn.privacy import CiphertextsOnly, Ledger
+from taciturn.protocol import (
+    BinnedColumn,
+    BinsDue,
+    BinSums,
+    Counts,
+    Emit,
+    Message,
+    Program,
+    Role,
+    SealedLabels,
+    Send,
+    SizedColumn,
+    WoeTerms,
+    decode,
+)
+from taciturn.protocol.alice import ToldColumn, WoeInputs, hidden
+from taciturn.protocol.alice import answer as alice_answer
+from taciturn.protocol.bob import WoeInputs as bob_WoeInputs
+from taciturn.protocol.bob import ask
 from taciturn.rng import KeyedEntropy
+from tests.modules import module_of
 from tests.protocol.parties import ByHand
 
 CLEAR = WoeTerms.of(ClearScheme(), None)
@@ -52,11 +57,11 @@ def bins(name: str, codes: Any, count: int | None = None) -> Bins:
 
 def sides(
     columns: Sequence[Bins], labels: list[int], terms: WoeTerms = CLEAR, *, names: bool = True
-) -> tuple[alice.WoeInputs, bob.WoeInputs]:
+) -> tuple[WoeInputs, bob_WoeInputs]:
     ids = RowIds.numbered(len(labels))
-    hers = alice.WoeInputs(ids, tuple(columns), terms, HERS, names)
+    hers = WoeInputs(ids, tuple(columns), terms, HERS, names)
     truth = LabelTable(ids, np.array(labels, dtype=np.int8))
-    his = bob.WoeInputs(truth, terms, Ledger(len(labels), "tests"), HIS)
+    his = bob_WoeInputs(truth, terms, Ledger(len(labels), "tests"), HIS)
     return hers, his
 
 
@@ -67,9 +72,9 @@ def counted(
     *,
     names: bool = True,
     tap: Tap | None = None,
-) -> tuple[tuple[alice.ToldColumn, ...], Counts]:
+) -> tuple[tuple[ToldColumn, ...], Counts]:
     hers, his = sides(columns, labels, terms, names=names)
-    said, counts = run_pair(alice.answer(hers), bob.ask(his), tap=tap)
+    said, counts = run_pair(alice_answer(hers), ask(his), tap=tap)
     counts.require_possible()
     assert his.ledger.statement().label_epsilon_total == 0
     assert his.ledger.history(0) == {CiphertextsOnly(): 1}
@@ -159,7 +164,7 @@ def test_a_large_tables_labels_travel_in_parts_and_are_added_up():
 
 def test_rows_in_parts_are_added_up_under_masks_that_cancel(monkeypatch):
     """With Paillier each part has an answer; none of them alone is that part's counts."""
-    monkeypatch.setattr(shared, "SEALED_CHUNK_ROWS", 16)
+    monkeypatch.setattr(module_of(WoeTerms), "SEALED_CHUNK_ROWS", 16)
     columns, labels = many(rows=40)
     answers: list[Message] = []
 
@@ -176,7 +181,7 @@ def test_rows_in_parts_are_added_up_under_masks_that_cancel(monkeypatch):
 
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_what_one_part_decrypts_to_is_uniform_and_no_count(part, monkeypatch):
-    monkeypatch.setattr(shared, "SEALED_CHUNK_ROWS", 16)
+    monkeypatch.setattr(module_of(WoeTerms), "SEALED_CHUNK_ROWS", 16)
     columns, labels = many(rows=40)
     hers, his = sides(columns, labels, PAILLIER)
     shares = []
@@ -189,7 +194,7 @@ def test_what_one_part_decrypts_to_is_uniform_and_no_count(part, monkeypatch):
         return values
 
     monkeypatch.setattr(PaillierSecret, "decrypt_shares", spy)
-    run_pair(alice.answer(hers), bob.ask(his))
+    run_pair(alice_answer(hers), ask(his))
     rows = slice(16 * part, min(40, 16 * part + 16))
     codes = [np.bincount(c.codes[rows][np.array(labels)[rows] == 1], minlength=6) for c in columns]
     true = np.concatenate(codes)
@@ -238,7 +243,7 @@ def test_hidden_names_tell_neither_names_nor_edges_nor_order():
         words = [own.labels[code] for code in own.codes]
         assert words == [given_column.labels[code] for code in given_column.bins.codes]
     orders = {
-        tuple(len(one.labels) for one in alice.hidden(columns, KeyedEntropy.from_seed(seed)))
+        tuple(len(one.labels) for one in hidden(columns, KeyedEntropy.from_seed(seed)))
         for seed in range(12)
     }
     assert orders == {(2, 3), (3, 2)}
@@ -246,7 +251,7 @@ def test_hidden_names_tell_neither_names_nor_edges_nor_order():
 
 def test_she_says_what_leaves_before_it_leaves():
     hers, _ = sides(*many(rows=60))
-    program = alice.answer(hers)
+    program = alice_answer(hers)
     # Up to the key nothing of hers has left: the event stands before the first column.
     steps = [next(program)]
     assert not isinstance(steps[0], Emit)
@@ -254,8 +259,8 @@ def test_she_says_what_leaves_before_it_leaves():
     seen: list[str] = []
     ours, his = sides(columns, labels)
     run_pair(
-        alice.answer(ours),
-        bob.ask(his),
+        alice_answer(ours),
+        ask(his),
         tap=lambda sender, frame: seen.append(type(decode(frame)).__name__),
         observe=lambda event: seen.append("due") if isinstance(event, BinsDue) else None,
     )
@@ -283,7 +288,7 @@ def test_other_terms_are_named(changes, words):
     hers, _ = sides(columns, labels, replace(CLEAR, **changes))
     _, his = sides(columns, labels)
     with pytest.raises(AgreementError, match=words):
-        run_pair(alice.answer(hers), bob.ask(his))
+        run_pair(alice_answer(hers), ask(his))
 
 
 def test_other_rows_are_refused():
@@ -291,7 +296,7 @@ def test_other_rows_are_refused():
     hers, _ = sides(columns, labels)
     other = replace(hers, ids=RowIds.of([f"p{number}" for number in range(60)]))
     with pytest.raises(AgreementError, match="row ids"):
-        run_pair(alice.answer(other), bob.ask(sides(columns, labels)[1]))
+        run_pair(alice_answer(other), ask(sides(columns, labels)[1]))
 
 
 def test_keys_of_another_size_are_refused():
@@ -301,13 +306,13 @@ def test_keys_of_another_size_are_refused():
 
 def conversation(
     columns: Sequence[Bins], labels: list[int]
-) -> tuple[alice.WoeInputs, bob.WoeInputs, list[tuple[str, Message]]]:
+) -> tuple[WoeInputs, bob_WoeInputs, list[tuple[str, Message]]]:
     """Every message of one conversation, by sender, to be told again."""
     said: list[tuple[str, Message]] = []
     hers, his = sides(columns, labels)
     run_pair(
-        alice.answer(hers),
-        bob.ask(his),
+        alice_answer(hers),
+        ask(his),
         tap=lambda sender, frame: said.append((sender, decode(frame))),
     )
     return hers, his, said
@@ -349,7 +354,7 @@ def test_bob_refuses_other_columns_than_were_said():
         (lambda one: replace(one, columns=1 << 20), "columns"),
     ):
         with pytest.raises(RemoteProtocolError, match=words):
-            replayed("bob", bob.ask(his), said, {BinnedColumn: change})
+            replayed("bob", ask(his), said, {BinnedColumn: change})
 
 
 def test_sums_of_another_turn_or_length_are_refused():
@@ -359,7 +364,7 @@ def test_sums_of_another_turn_or_length_are_refused():
         (lambda one: replace(one, answer=EncryptedAnswer(b"", 3)), "3 entries where 24"),
     ):
         with pytest.raises(RemoteProtocolError, match=words):
-            replayed("bob", bob.ask(his), said, {BinSums: change})
+            replayed("bob", ask(his), said, {BinSums: change})
 
 
 def test_labels_of_another_turn_or_length_are_refused():
@@ -369,7 +374,7 @@ def test_labels_of_another_turn_or_length_are_refused():
         (lambda one: replace(one, labels=EncryptedVector(b"", 3)), "3 entries for 60 rows"),
     ):
         with pytest.raises(RemoteProtocolError, match=words):
-            replayed("alice", alice.answer(hers), said, {SealedLabels: change})
+            replayed("alice", alice_answer(hers), said, {SealedLabels: change})
 
 
 def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():
@@ -379,8 +384,8 @@ def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():
     wrong = [replace(c, codes=np.zeros_like(c.codes)) for c in columns]
     lying = replace(hers, columns=tuple(wrong))
     # Sizes that she states are those of her bins; here they are made not to fit her sums.
-    program = alice.answer(lying)
-    _, counts = run_pair(_stating(program, columns), bob.ask(his))
+    program = alice_answer(lying)
+    _, counts = run_pair(_stating(program, columns), ask(his))
     with pytest.raises(RemoteProtocolError, match="no counts of these labels"):
         counts.require_possible()
 
@@ -400,10 +405,10 @@ def _stating(program: Program[Any], columns: Sequence[Bins]) -> Program[Any]:
 
 
 def test_more_bins_than_can_be_asked_for_are_refused(monkeypatch):
-    monkeypatch.setattr(alice, "MOST_BINS", 10)
+    monkeypatch.setattr(module_of(WoeInputs), "MOST_BINS", 10)
     hers, _ = sides(*many(rows=60))
     with pytest.raises(ConfigError, match="more than"):
-        next(alice.answer(hers))
+        next(alice_answer(hers))
 
 
 def test_a_bob_who_encrypts_powers_of_two_reads_as_many_rows_as_the_modulus_has_bits():
@@ -415,7 +420,7 @@ def test_a_bob_who_encrypts_powers_of_two_reads_as_many_rows_as_the_modulus_has_
     crafted[asked] = CLEAR.ring(len(labels)).centred(1 << asked)
     hers, his = sides(columns, labels)
     forged: Any = SimpleNamespace(rows=his.labels.rows, ids=his.labels.ids, values=crafted)
-    _, counts = run_pair(alice.answer(hers), bob.ask(replace(his, labels=forged)))
+    _, counts = run_pair(alice_answer(hers), ask(replace(his, labels=forged)))
     for column, one in zip(columns, counts.columns, strict=True):
         read = (one.ones[:, None] >> asked) & 1
         assert read.argmax(axis=0).tolist() == column.codes[asked].tolist()
@@ -440,9 +445,9 @@ def test_alices_side_replays_from_a_recording_with_bob_absent():
     said, counts = counted(columns, labels, tap=recorder)
     recording = recorder.finish({})
     hers, his = sides(columns, labels)
-    for one, before in zip(replay(alice.answer(hers), recording), said, strict=True):
+    for one, before in zip(replay(alice_answer(hers), recording), said, strict=True):
         assert one.sized.to_text() == before.sized.to_text()
-    again = replay(bob.ask(his), recording, role="bob")
+    again = replay(ask(his), recording, role="bob")
     assert [one.ones.tolist() for one in again.columns] == [
         one.ones.tolist() for one in counts.columns
     ]
@@ -452,7 +457,7 @@ def test_a_column_of_more_bins_than_a_text_holds_is_refused():
     wide = bins("id", list(range(1001)))
     hers, _ = sides([wide], [0, 1] * 500 + [0])
     with pytest.raises(ConfigError, match="column id has 1,001 bins"):
-        next(alice.answer(hers))
+        next(alice_answer(hers))
     with pytest.raises(RemoteProtocolError, match="1001 bins"):
         SizedColumn.of_text(SizedColumn.of(wide).to_text(), 1001)
 

@@ -7,25 +7,25 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from taciturn.audit.verdict import weigh
-from taciturn.numerics.metrics import AddedAuc, CalibrationBin, Metrics
-from taciturn.privacy.statement import Statement
-from taciturn.report import blocks as b
-from taciturn.report.page import audit_page
-from taciturn.results.audit import (
+from taciturn.audit import weigh
+from taciturn.numerics import AddedAuc, CalibrationBin, Metrics
+from taciturn.privacy import Statement
+from taciturn.report import Page, audit_page
+from taciturn.results import (
     Accuracy,
     AfterEpochs,
     AttackScore,
+    AuditResult,
     AuditRun,
     Control,
     Evidence,
     Findings,
+    HiddenBatches,
     Membership,
     MessageSeen,
     Skipped,
+    TrainingRun,
 )
-from taciturn.results.runs import AuditResult
-from taciturn.results.training import HiddenBatches, TrainingRun
 
 
 def score(name: str, accuracy: float, low: float, high: float, **more: Any) -> AttackScore:
@@ -406,6 +406,6 @@ AUDITS = {
 
 
 @cache
-def page(name: str) -> b.Page:
+def page(name: str) -> Page:
     """The page of an audit, whose pictures take longer to draw than all else."""
     return audit_page(AUDITS[name]())

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from taciturn.report import html
-from taciturn.report.page import audit_page
+from taciturn.report import audit_page, render_html
 from tests.report.samples import AUDITS
 from tests.waiting import HANG
 from tests.watch.browsers import chromium
@@ -49,7 +48,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths = {}
     for name, audit in AUDITS.items():
         paths[name] = folder / f"{name}.html"
-        paths[name].write_text(html.render(audit_page(audit())), encoding="utf-8")
+        paths[name].write_text(render_html(audit_page(audit())), encoding="utf-8")
     return paths
 
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.report import html
-from taciturn.report.blocks import Page, Paragraph, coded
-from taciturn.report.page import audit_page
-from taciturn.results.runs import AuditResult
+from taciturn.report import Page, Paragraph, audit_page, coded, render_html
+from taciturn.results import AuditResult
 from tests.report.samples import AUDITS, hostile, leaking, leaking_run, one, quiet
 from tests.report.samples import page as sample_page
 
@@ -18,13 +16,13 @@ LARGEST = 2 << 20
 
 
 def render(audit: AuditResult) -> str:
-    return html.render(audit_page(audit))
+    return render_html(audit_page(audit))
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_is_one_small_file_without_script_or_request(name):
-    page = html.render(sample_page(name))
+    page = render_html(sample_page(name))
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.endswith("</html>\n")
     assert len(page.encode()) < LARGEST
@@ -43,7 +41,7 @@ def test_the_largest_page_is_below_two_megabytes():
 @pytest.mark.parametrize("name", AUDITS)
 @pytest.mark.sampled(3)
 def test_identifiers_are_unique_and_references_resolve(name):
-    page = html.render(sample_page(name))
+    page = render_html(sample_page(name))
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     named = re.findall(r'aria-labelledby="([^"]+)"', page)
@@ -54,7 +52,7 @@ def test_identifiers_are_unique_and_references_resolve(name):
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_heading_cell_says_what_it_heads(name):
-    page = html.render(sample_page(name))
+    page = render_html(sample_page(name))
     assert not re.findall(r"<th(?! scope=)[ >]", page)
 
 
@@ -66,7 +64,7 @@ def test_names_are_words_and_nothing_else():
 
 
 def test_code_between_backquotes_is_code_and_markup_is_not():
-    text = html.render(Page("w", "T", "s", (Paragraph(coded("<b>`<i>`")),)))
+    text = render_html(Page("w", "T", "s", (Paragraph(coded("<b>`<i>`")),)))
     assert "&lt;b&gt;<code>&lt;i&gt;</code>" in text
 
 
@@ -78,7 +76,7 @@ def test_infinity_is_a_word():
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_no_page_calls_anything_safe(name):
-    said = re.sub(r"<style>.*?</style>", "", html.render(sample_page(name)), flags=re.DOTALL)
+    said = re.sub(r"<style>.*?</style>", "", render_html(sample_page(name)), flags=re.DOTALL)
     assert not re.search(r"\bsafe\b|\bsecure\b", said)
 
 

@@ -6,21 +6,30 @@ import re
 
 import pytest
 
-from taciturn.report import markdown
-from taciturn.report.blocks import Figure, Figures, Page, Paragraph, Span, coded, table
-from taciturn.report.page import audit_page
-from taciturn.results.runs import AuditResult
+from taciturn.report import (
+    Figure,
+    Figures,
+    Page,
+    Paragraph,
+    Span,
+    audit_page,
+    coded,
+    escape,
+    render_markdown,
+    table,
+)
+from taciturn.results import AuditResult
 from tests.report.samples import AUDITS, bare, hostile, hybrid, leaking, page, quiet, several
 
 
 def render(audit: AuditResult) -> str:
-    return markdown.render(audit_page(audit))
+    return render_markdown(audit_page(audit))
 
 
 @pytest.mark.parametrize("name", AUDITS)
 def test_every_table_is_whole(name):
     cells = re.compile(r"(?<!\\)\|")
-    blocks = markdown.render(page(name)).split("\n\n")
+    blocks = render_markdown(page(name)).split("\n\n")
     tables = [block.splitlines() for block in blocks if block.startswith("|")]
     assert tables
     for lines in tables:
@@ -88,14 +97,14 @@ def test_names_are_no_markup():
     ],
 )
 def test_texts_call_nobody_and_link_nowhere(text, written):
-    assert markdown.escape(text) == written
+    assert escape(text) == written
 
 
 def test_figures_are_files_beside_the_page_or_what_stands_in_for_them():
     rows = table(("x", "y"), [("a|b", "1")], caption="c")
     figure = Figures((Figure("f", "t", "alt", "<svg/>"),), instead=(rows,))
     page = Page("w", "T", "s", (figure, Paragraph(coded("run `a_b` now")), Paragraph(Span("x|"))))
-    without, beside = markdown.render(page), markdown.render(page, "pictures")
+    without, beside = render_markdown(page), render_markdown(page, "pictures")
     assert "![t](pictures/f.svg)" in beside
     assert "a\\|b" not in beside
     assert "| a\\|b | 1 |" in without

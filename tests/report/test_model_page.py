@@ -10,17 +10,14 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from taciturn.model.judged import judged_rows
-from taciturn.model.scores_file import ScoredRows
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.cutoffs import Costs
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.stability import stability
-from taciturn.report.blocks import Page
-from taciturn.report.html import render
-from taciturn.report.markdown import render as as_markdown
-from taciturn.report.model_page import model_page
-from taciturn.results.model_report import (
+from taciturn.model import ScoredRows, judged_rows
+from taciturn.numerics import Bands, Costs, sigmoid
+from taciturn.numerics import population_stability as stability
+from taciturn.report import Page
+from taciturn.report import render_html as render
+from taciturn.report import render_markdown as as_markdown
+from taciturn.report import render_model_page as model_page
+from taciturn.results import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,

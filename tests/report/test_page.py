@@ -9,13 +9,23 @@ from dataclasses import replace
 import pytest
 
 from taciturn import api
-from taciturn.audit.verdict import Conclusion, Status, conclude
+from taciturn.audit import Conclusion, Status, conclude
 from taciturn.files import to_json
-from taciturn.report import html, markdown
-from taciturn.report.blocks import Bullets, Card, Cards, Details, Facts, Page, Section, Table
-from taciturn.report.page import MOST_LINES, audit_page
-from taciturn.results.runs import AuditResult
-from taciturn.results.saved import audit_of_record
+from taciturn.report import (
+    MOST_LINES,
+    Bullets,
+    Card,
+    Cards,
+    Details,
+    Facts,
+    Page,
+    Section,
+    Table,
+    audit_page,
+    render_html,
+    render_markdown,
+)
+from taciturn.results import AuditResult, audit_of_record
 from tests.report.samples import (
     AUDITS,
     REFUTING,
@@ -44,7 +54,7 @@ def section(audit: AuditResult, ident: str) -> Section:
 
 def words(audit: AuditResult, ident: str = "verdict") -> str:
     """A section in words, as Markdown has them without its marks."""
-    text = markdown.render(Page("", "", "", (section(audit, ident),)))
+    text = render_markdown(Page("", "", "", (section(audit, ident),)))
     return text.replace("\\", "").replace("*", "")
 
 
@@ -290,8 +300,8 @@ def test_a_result_reads_the_same_before_and_after_json(name):
     audit = AUDITS[name]()
     again = audit_of_record(json.loads(to_json(audit.to_dict())))
     page = audit_page(again)
-    assert html.render(page) == html.render(sample_page(name))
-    assert markdown.render(page) == markdown.render(sample_page(name))
+    assert render_html(page) == render_html(sample_page(name))
+    assert render_markdown(page) == render_markdown(sample_page(name))
 
 
 def test_figures_that_are_no_numbers_are_dashes():
@@ -312,5 +322,5 @@ def test_a_real_audit_becomes_a_page_and_a_comment(real):
     status, headline = concluded(real)
     assert status is Status.LEAK
     page = audit_page(real)
-    assert headline in html.render(page)
-    assert headline in markdown.render(page)
+    assert headline in render_html(page)
+    assert headline in render_markdown(page)

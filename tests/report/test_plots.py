@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from taciturn.attacks.registry import ATTACKS
-from taciturn.audit.verdict import weigh
-from taciturn.report.plots import attacks_svg, epochs_svg
-from taciturn.results.audit import Accuracy, AfterEpochs, Findings
+from taciturn.attacks import ATTACKS
+from taciturn.audit import weigh
+from taciturn.report import attacks_svg, epochs_svg
+from taciturn.results import Accuracy, AfterEpochs, Findings
 from tests.report.samples import (
     AUDITS,
     controls,

@@ -11,11 +11,10 @@ import pytest
 from playwright.sync_api import Browser
 from rich.console import Console
 
-from taciturn.audit.review import review
-from taciturn.deploy.agreement_file import AgreementFile
-from taciturn.report import html, terminal
-from taciturn.report.review import review_blocks, review_page
-from taciturn.results.agreement import Review
+from taciturn.audit import review_agreement as review
+from taciturn.deploy import AgreementFile
+from taciturn.report import WIDTH, render_html, render_terminal, review_blocks, review_page
+from taciturn.results import Review
 from tests.report.test_browser import SIZE, Seen
 from tests.tampering import Scene
 from tests.watch.browsers import chromium
@@ -41,7 +40,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Review:
 @pytest.fixture(scope="module")
 def page(result: Review, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "review.html"
-    path.write_text(html.render(review_page(result)), encoding="utf-8")
+    path.write_text(render_html(review_page(result)), encoding="utf-8")
     return path
 
 
@@ -86,9 +85,9 @@ def test_nothing_is_folded_away_on_paper(browser, page, result):
 
 
 def test_on_a_terminal_it_is_at_most_100_wide(result):
-    screen = Console(width=terminal.WIDTH, file=io.StringIO())
+    screen = Console(width=WIDTH, file=io.StringIO())
     with screen.capture() as said:
-        screen.print(terminal.render(review_blocks(result)))
+        screen.print(render_terminal(review_blocks(result)))
     lines = said.get().splitlines()
-    assert max(map(len, lines)) <= terminal.WIDTH
+    assert max(map(len, lines)) <= WIDTH
     assert any("Whether to sign is for a person to decide" in line for line in lines)

@@ -9,12 +9,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from taciturn.data.normalisation import Spelling
-from taciturn.numerics.symmetry import Symmetry
-from taciturn.numerics.threshold import Threshold
-from taciturn.report import html, markdown
-from taciturn.report.audit import audit_blocks, demo_blocks
-from taciturn.report.blocks import (
+from taciturn.data import Spelling
+from taciturn.numerics import Symmetry, Threshold
+from taciturn.report import (
+    WIDTH,
     Badge,
     Block,
     Bullets,
@@ -31,31 +29,42 @@ from taciturn.report.blocks import (
     Section,
     Span,
     Table,
+    alignment_blocks,
+    audit_blocks,
+    audit_page,
+    check_blocks,
     coded,
+    demo_blocks,
+    doctor_blocks,
+    party_blocks,
+    prediction_blocks,
+    render_html,
+    render_markdown,
     table,
+    training_blocks,
 )
-from taciturn.report.check import check_blocks
-from taciturn.report.doctor import doctor_blocks
-from taciturn.report.page import audit_page
-from taciturn.report.parties import alignment_blocks, party_blocks, prediction_blocks
-from taciturn.report.terminal import WIDTH, render
-from taciturn.report.training import training_blocks
-from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
-from taciturn.results.doctor import DoctorResult, Finding
-from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Disclosure, Outlook, Refusal
-from taciturn.results.parties import (
+from taciturn.report import render_terminal as render
+from taciturn.results import (
     AlignmentResult,
+    AttackVerdict,
+    CheckFacts,
+    CheckResult,
+    DemoResult,
+    Disclosure,
+    DoctorResult,
     DryRun,
+    Estimate,
+    Finding,
+    Outlook,
     PartyMetrics,
     PartyRun,
     PredictionResult,
+    Refusal,
+    Runs,
     ScoredRow,
     SharedIds,
     Sizes,
 )
-from taciturn.results.runs import Runs
-from taciturn.results.saved import DemoResult
 from tests.report.samples import AUDITS, TRAINING, hybrid, leaking, metrics
 from tests.results.test_serialise import FIGURES, IDENTITY
 
@@ -90,7 +99,7 @@ def test_every_block_can_be_shown_everywhere(block):
     assert "\x1b" not in text
     assert "\u202e" not in text
     page = Page(EVIL, EVIL, EVIL, (block,), EVIL)
-    marked, written = html.render(page), markdown.render(page)
+    marked, written = render_html(page), render_markdown(page)
     assert "<b>" not in marked
     assert "[bold]&lt;b&gt;" in marked
     assert "\x1b" not in marked + written

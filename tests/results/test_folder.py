@@ -20,17 +20,20 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.errors import DataError, OutputError
 from taciturn.files import to_json
-from taciturn.results import folder as folders
-from taciturn.results.folder import Destination, ResultFolder, run_folders, write_folder
-from taciturn.results.manifest import (
+from taciturn.results import (
     MANIFEST,
     RESULT,
     DataFacts,
+    Destination,
     HostFacts,
     Manifest,
+    ResultFolder,
+    Runs,
     digest_of,
+    run_folders,
+    write_folder,
 )
-from taciturn.results.runs import Runs
+from tests.modules import module_of
 from tests.report.samples import TRAINING
 from tests.system import small_disk
 
@@ -263,7 +266,7 @@ def test_a_result_of_no_known_kind_is_refused_at_its_file(tmp_path):
 
 def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
     placed = written(tmp_path / "run")
-    monkeypatch.setattr(folders, "MOST_FILE_BYTES", 1000)
+    monkeypatch.setattr(module_of(Destination), "MOST_FILE_BYTES", 1000)
     with pytest.raises(DataError, match="larger than 1,000 bytes"):
         ResultFolder.read(placed)
 

@@ -7,14 +7,12 @@ from statistics import fmean
 
 import pytest
 
-from taciturn.audit.verdict import conclude
-from taciturn.cli.console import console
-from taciturn.numerics.intervals import t_interval
-from taciturn.report.audit import audit_blocks, evidence_words
-from taciturn.report.terminal import render
-from taciturn.report.training import training_blocks
-from taciturn.results.audit import AuditRun, Evidence, Membership
-from taciturn.results.runs import AuditResult, Runs, mean_findings
+from taciturn.audit import conclude
+from taciturn.cli import make_console as console
+from taciturn.numerics import t_interval
+from taciturn.report import audit_blocks, evidence_words, training_blocks
+from taciturn.report import render_terminal as render
+from taciturn.results import AuditResult, AuditRun, Evidence, Membership, Runs, mean_findings
 from tests.report.samples import (
     TRAINING,
     controls,

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from taciturn.__main__ import run
-from taciturn.results.saved import json_schema, of_record
+from taciturn.results import json_schema, of_record
 from tests.report.samples import AUDITS
 from tests.seldom import seldom
 

@@ -14,23 +14,36 @@ from hypothesis import strategies as st
 
 from taciturn.errors import DataError
 from taciturn.files import to_json
-from taciturn.numerics.symmetry import Symmetry
-from taciturn.results.audit import AttackScore, Control, Evidence
-from taciturn.results.doctor import DoctorResult, Finding
-from taciturn.results.outlook import Disclosure, Outlook, Refusal
-from taciturn.results.parties import (
+from taciturn.numerics import Symmetry
+from taciturn.results import (
+    EMPTY,
+    INLINE,
+    OMITTED,
+    AttackScore,
+    AuditResult,
+    Control,
+    Disclosure,
+    DoctorResult,
     DryRun,
+    Evidence,
+    Finding,
     Identity,
+    Outlook,
     PartyFigures,
     PartyMetrics,
     PartyRun,
+    Refusal,
+    Result,
+    Runs,
     ScoredRow,
     Sizes,
+    TrainingRun,
+    key,
+    load,
+    of_record,
+    read,
+    record_of,
 )
-from taciturn.results.runs import AuditResult, Runs
-from taciturn.results.saved import load, of_record
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key, read, record_of
-from taciturn.results.training import TrainingRun
 from tests.report.samples import AUDITS, TRAINING, leaking_run, metrics, several
 
 

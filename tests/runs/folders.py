@@ -7,16 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.files import to_json
-from taciturn.results.compare import BestAttack, ComparedMechanism, Comparison
-from taciturn.results.estimate import Estimate
-from taciturn.results.folder import Destination, write_folder
-from taciturn.results.manifest import RESULT, Manifest
-from taciturn.results.outlook import Disclosure, Outlook
-from taciturn.results.parties import CurvePoint, DryRun, PartyMetrics, PartyRun, Sizes
-from taciturn.results.runs import AuditResult, Runs
-from taciturn.results.saved import DemoResult, kind_of
-from taciturn.results.serialise import Result
-from taciturn.results.subject import subject_of
+from taciturn.results import (
+    RESULT,
+    AuditResult,
+    BestAttack,
+    ComparedMechanism,
+    Comparison,
+    CurvePoint,
+    DemoResult,
+    Destination,
+    Disclosure,
+    DryRun,
+    Estimate,
+    Manifest,
+    Outlook,
+    PartyMetrics,
+    PartyRun,
+    Result,
+    Runs,
+    Sizes,
+    kind_of,
+    subject_of,
+    write_folder,
+)
 from tests.report.samples import TRAINING, leaking, metrics, quiet
 from tests.results.test_folder import PLAN
 from tests.results.test_serialise import FIGURES, IDENTITY

@@ -13,12 +13,8 @@ import pytest
 import taciturn
 from taciturn.errors import ConfigError, DataError
 from taciturn.files import to_json
-from taciturn.results.manifest import RESULT
-from taciturn.results.run_list import RunList
-from taciturn.results.runs import Runs
-from taciturn.results.saved import of_record
-from taciturn.runs.collection import ORDERS, Wanted, collect, named
-from taciturn.runs.curves import ATTACK, HELD_OUT_AUC, curves_of
+from taciturn.results import RESULT, RunList, Runs, of_record
+from taciturn.runs import ATTACK, HELD_OUT_AUC, ORDERS, Wanted, collect, curves_of, named
 from tests.report.samples import TRAINING, leaking, metrics
 from tests.runs.folders import ALICE, BOB, place, place_all
 

@@ -9,7 +9,7 @@ import shlex
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.results.saved import of_record
+from taciturn.results import of_record
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place_all
 

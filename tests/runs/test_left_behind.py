@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.cli import simulate
-from taciturn.results.folder import ResultFolder
-from taciturn.results.manifest import REPORT
-from taciturn.runs.parts import parts_of
+from taciturn.cli import train
+from taciturn.results import REPORT, ResultFolder
+from taciturn.runs import parts_of
 from tests.bad_input import session_files
+from tests.modules import module_of
 from tests.seldom import seldom
 
 SMALL = "--dataset breast-cancer --scheme clear --seed 1 --epochs 1"
@@ -59,8 +59,8 @@ def test_a_command_leaves_what_it_prints(name, request, tmp_path, monkeypatch, c
         monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["taciturn", *words])
     # Two of its audits, and short ones.
-    monkeypatch.setattr(simulate, "DEMO", (("none", "alice"),) * 2)
-    monkeypatch.setattr(simulate, "DEMO_EPOCHS", 1)
+    monkeypatch.setattr(module_of(train), "DEMO", (("none", "alice"),) * 2)
+    monkeypatch.setattr(module_of(train), "DEMO_EPOCHS", 1)
     assert run([*words, "--json", "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
     out, err = capsys.readouterr()
     assert err == f"result folder: {tmp_path / 'run'}\n"

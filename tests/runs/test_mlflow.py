@@ -17,13 +17,8 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.results.folder import ResultFolder
-from taciturn.results.manifest import MANIFEST, RESULT
-from taciturn.results.runs import Runs
-from taciturn.runs.mlflow_export import export
-from taciturn.runs.mlflow_record import metric_name, record_of_part
-from taciturn.runs.parts import parts_of
-from taciturn.runs.tracking_uri import TrackingUri
+from taciturn.results import MANIFEST, RESULT, ResultFolder, Runs
+from taciturn.runs import TrackingUri, export, metric_name, parts_of, record_of_part
 from tests.report.samples import TRAINING, metrics
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place, place_all

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport import make_certificates
 from tests.deploy.serving.stands import serve_settings
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
@@ -161,7 +161,7 @@ def furnish(folder: Path, **settings: dict[str, Any]) -> Running:
             **settings.get("bob", {}),
         },
     )
-    from taciturn.serve.callers import new_token
+    from taciturn.serve import new_token
 
     token = new_token(folder / "callers.toml", "crm")
     return Running(Side(folder, "alice"), Side(folder, "bob"), token)

@@ -7,7 +7,9 @@ import stat
 import pytest
 
 from taciturn.errors import ConfigError, FileError
-from taciturn.serve.callers import Callers, new_token
+from taciturn.serve import Callers, new_token
+
+# private: names in a certificate, without a connection
 from taciturn.serve.server import _names
 
 

@@ -18,10 +18,11 @@ from typing import Any
 import pytest
 import uvicorn
 
-from taciturn.serve import server
+from taciturn.serve import MOST_OPEN, settings_of, tls_context
 from taciturn_paper.serving import resident
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
+from tests.modules import module_of
 from tests.serve.services import Running, Side, furnish, started
 from tests.waiting import HANG, wait_until
 
@@ -180,7 +181,7 @@ def served(answer: bytes) -> Iterator[uvicorn.Server]:
         await send({"type": "http.response.body", "body": answer})
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        one = server._Server(server.settings_of(app, None))
+        one = module_of(tls_context)._Server(settings_of(app, None))
         thread = threading.Thread(target=lambda: asyncio.run(one.serve(sockets=[taken])))
         thread.start()
         try:
@@ -197,7 +198,7 @@ def port_of(one: uvicorn.Server) -> int:
 
 
 def test_a_caller_that_does_not_read_is_closed(monkeypatch):
-    monkeypatch.setattr(server, "ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(module_of(tls_context), "ANSWER_SECONDS", 0.2)
     with served(b"x" * (32 << 20)) as one, closing(connect(port_of(one))) as link:
         link.sendall(b"GET / HTTP/1.1\r\nHost: it\r\n\r\n")
         wait_until(lambda: one.server_state.total_requests or one.server_state.connections)
@@ -208,7 +209,7 @@ def test_a_caller_that_does_not_read_is_closed(monkeypatch):
 
 def test_a_caller_that_reads_slowly_has_its_whole_answer(monkeypatch):
     """What waits for it goes out as long as it reads."""
-    monkeypatch.setattr(server, "CLOSING_SECONDS", 0.2)
+    monkeypatch.setattr(module_of(tls_context), "CLOSING_SECONDS", 0.2)
     size = 24 << 20
     with served(b"x" * size) as one, closing(connect(port_of(one))) as link:
         link.sendall(b"GET / HTTP/1.0\r\nHost: it\r\n\r\n")
@@ -245,7 +246,7 @@ def test_a_thousand_callers_that_do_not_read_neither_fill_the_memory_nor_the_ser
             link.settimeout(0.0)
             with suppress(BlockingIOError, ConnectionError):
                 link.send(flood)
-        assert open_files(running) > server.MOST_OPEN
+        assert open_files(running) > MOST_OPEN
         # They are still there, and the service is too.
         wait_until(lambda: healthy(running))
         grown = memory(running) - before

@@ -23,7 +23,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from taciturn.deploy.transport.certs import (
+from taciturn.deploy.transport import (
     certify,
     make_certificates,
     make_issuer,
@@ -32,7 +32,7 @@ from taciturn.deploy.transport.certs import (
     subject_of,
 )
 from taciturn.errors import CertificateError
-from taciturn.serve.server import tls_context
+from taciturn.serve import tls_context
 from tests.deploy.serving.stands import serve_settings
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
@@ -109,7 +109,7 @@ def test_a_wrong_request_is_refused_by_name(service, name):
         assert "score" in first
         error = second["refused"]
     else:
-        from taciturn.serve.refusals import REASONS
+        from taciturn.serve import REASONS
 
         assert reply.status == REASONS[wrong.code].status
         error = reply.json["error"]

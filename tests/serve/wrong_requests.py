@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from taciturn.serve.refusals import REASONS
+from taciturn.serve import REASONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serve.md"
 HEAD = "| what is sent | status | code | the answer |\n|---|---|---|---|\n"

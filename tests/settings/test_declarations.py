@@ -15,28 +15,26 @@ import typer
 
 import taciturn
 from taciturn import api
-from taciturn.cli.options import SHARED, merged
-from taciturn.data.datasets import NAMES
-from taciturn.data.own import DEFAULTS
-from taciturn.deploy.config import (
-    DERIVED,
-    SECTIONS,
-    UNWRITTEN,
-    file_default,
-    party_file,
-    section_settings,
-)
+from taciturn.cli import SHARED, merged
+from taciturn.data import DEFAULTS, NAMES
+from taciturn.deploy import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.faces import COMMAND_LINE, plain_value
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
-from taciturn.settings.options import SettingsOptions
-from taciturn.settings.removed import REMOVED_USAGE
-from taciturn.settings.schema import OWN_DATA_DEFAULTS, SGD_ONLY, Settings
-from taciturn.settings.setting import Scope, declared
-from taciturn.settings.study import Study
-from taciturn.settings.table import TableSettings
+from taciturn.privacy import MECHANISMS
+from taciturn.settings import (
+    ALSO_SIMULATED,
+    OWN_DATA_DEFAULTS,
+    REMOVED_USAGE,
+    SGD_ONLY,
+    Agreement,
+    Scope,
+    Settings,
+    SettingsOptions,
+    Study,
+    TableSettings,
+    declared,
+)
 from tests import settings_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -428,7 +426,7 @@ def test_what_errors_name_are_settings_or_parameters_of_commands():
 
 
 def command_parameters() -> set[str]:
-    from taciturn.cli.app import app
+    from taciturn.cli import application as app
 
     command = typer.main.get_command(app)
     groups = [command, *command.commands.values()]  # type: ignore[attr-defined]

@@ -15,16 +15,18 @@ from pydantic import ValidationError
 import taciturn
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError
-from taciturn.settings.agreement import Agreement, differences
-from taciturn.settings.removed import REMOVED, REMOVED_USAGE
-from taciturn.settings.schema import (
+from taciturn.settings import (
     DATASET_DEFAULTS,
     DEFAULT_PASSES,
     OWN_DATA_DEFAULTS,
+    REMOVED,
+    REMOVED_USAGE,
+    Agreement,
     Settings,
+    Study,
+    differences,
     settings_file,
 )
-from taciturn.settings.study import Study
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 

@@ -16,10 +16,9 @@ from sklearn.linear_model import LogisticRegression
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.privacy import MECHANISMS
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, arrange, load_raw
 
 ROWS = 240
 EDGES = [30, 45, 60]

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.crypto.base import TableSize
-from taciturn.crypto.bfv.tiles import Tiling
-from taciturn.data.tables import FeatureTable
-from taciturn.engine import forecast_table
-from taciturn.engine.forecast import forecast
-from taciturn.protocol.agree import agree
+from taciturn.crypto import TableSize
+from taciturn.crypto.bfv import Tiling
+from taciturn.data import FeatureTable
+from taciturn.engine import estimate_table_training
+from taciturn.engine import estimate_training as forecast
+from taciturn.protocol import agree_terms as agree
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
+from taciturn.settings import Settings
+from tests.modules import module_of
 
 RUNS: dict[str, dict[str, Any]] = {
     "none-bfv": {"mechanism": "none", "scheme": "bfv"},
@@ -40,8 +41,8 @@ NEWTON: dict[str, dict[str, Any]] = {
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NEWTON)
 def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypatch):
-    monkeypatch.setattr(forecast_table, "TRIALS", 1)
-    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS_OF_FEW", 1)
     options = {"dataset": "breast-cancer", "solver": "newton", "passes": 2, **NEWTON[name]}
     forecast = taciturn.estimate(**options)
     record = taciturn.train(**options, seed=1).to_dict()
@@ -54,8 +55,8 @@ def test_the_forecast_of_newtons_bytes_is_the_truth_but_for_heads(name, monkeypa
 @pytest.mark.parametrize("name", ["none", "sealed"])
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_the_forecast_of_several_alices_bytes_is_that_of_all_links(name, solver, monkeypatch):
-    monkeypatch.setattr(forecast_table, "TRIALS", 1)
-    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS_OF_FEW", 1)
     steps = {"passes": 2} if solver == "newton" else {"epochs": 1, "batch_size": 32}
     options: dict[str, Any] = {"dataset": "breast-cancer", "parties": 3, "mechanism": name, **steps}
     forecast = taciturn.estimate(solver=solver, alice_columns=23, **options)
@@ -88,8 +89,8 @@ def test_the_forecast_of_the_bytes_of_shared_scores_is_the_truth_but_for_the_las
 @pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("columns", ["all", "half"])
 def test_the_forecast_of_newtons_bytes_of_shared_scores_is_the_truth(columns, monkeypatch):
-    monkeypatch.setattr(forecast_table, "TRIALS", 1)
-    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS_OF_FEW", 1)
     options: dict[str, Any] = {
         **{"dataset": "breast-cancer", "mechanism": "mutual", "solver": "newton", "passes": 2},
         "alice_columns": columns,
@@ -116,10 +117,10 @@ def test_the_forecast_of_newtons_seconds_is_near_the_processor_time(monkeypatch)
 @pytest.mark.slow  # a second, and others show the same on less
 def test_a_table_of_many_tiles_is_forecast_from_a_few(monkeypatch):
     """Ten times the rows take ten times the ciphertexts, and the products of as many tiles."""
-    monkeypatch.setattr(forecast_table, "TRIALS", 1)
-    monkeypatch.setattr(forecast_table, "TRIALS_OF_FEW", 1)
-    monkeypatch.setattr(forecast_table, "SAMPLE_TILES", 8)
-    monkeypatch.setattr(forecast_table, "SAMPLE_ROWS", 1 << 14)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "TRIALS_OF_FEW", 1)
+    monkeypatch.setattr(module_of(estimate_table_training), "SAMPLE_TILES", 8)
+    monkeypatch.setattr(module_of(estimate_table_training), "SAMPLE_ROWS", 1 << 14)
     monkeypatch.setattr(time, "perf_counter", time.process_time)
     values = KeyedEntropy.from_seed(1).uniform((200_000, 8)) - 0.5
     forecasts = []

@@ -9,7 +9,7 @@ import statsmodels.api as sm
 from taciturn import api
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError
-from taciturn.results.saved import of_record
+from taciturn.results import of_record
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.engine.transcript import Transcript
+from taciturn.engine import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.simulation.record import RecordedRun
+from taciturn.simulation import RecordedRun
 
 
 def test_a_partys_recording_is_not_taken_for_a_simulations():

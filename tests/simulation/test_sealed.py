@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from taciturn.api import audit, check, estimate, train
-from taciturn.engine.transcript import Transcript
+from taciturn.engine import Transcript
 from taciturn.errors import ConfigError
-from taciturn.protocol.observations import Signal
-from taciturn.results.saved import of_record
-from taciturn.view.alice_view import AliceView
+from taciturn.protocol import Signal
+from taciturn.results import of_record
+from taciturn.view import AliceView
 
 
 def record(**options: Any) -> dict[str, Any]:

@@ -12,19 +12,15 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.audit.seats import outcome_view
-from taciturn.engine.disclosure import disclosure
-from taciturn.engine.exposure import column_exposure
-from taciturn.engine.transcript import Transcript
+from taciturn.audit import outcome_view
+from taciturn.engine import Transcript, column_exposure
+from taciturn.engine import disclosure_of as disclosure
 from taciturn.errors import ConfigError
-from taciturn.privacy.registry import MECHANISMS
-from taciturn.protocol.bob.forecast import forecast
-from taciturn.results.serialise import read
-from taciturn.results.training import FeatureParty, TrainingRun
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
-from taciturn.simulation.source import load_raw
+from taciturn.privacy import MECHANISMS
+from taciturn.protocol.bob import forecast_ledger as forecast
+from taciturn.results import FeatureParty, TrainingRun, read
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, load_raw, simulate
 
 ALICES = [1, 2, 4, 8]
 SEVERAL = ALICES[1:]

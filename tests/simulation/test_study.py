@@ -12,14 +12,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import taciturn
-from taciturn.data.folds import fold_numbers
+from taciturn.data import fold_numbers
 from taciturn.errors import ConfigError, ShapeError, TaciturnError
-from taciturn.report.study import study_blocks, study_page
-from taciturn.results.saved import of_record
-from taciturn.results.study import SimulatedStudy
-from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.report import study_blocks, study_page
+from taciturn.results import SimulatedStudy, of_record
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, arrange, load_raw
 
 SAME: dict[str, Any] = {
     "dataset": "breast-cancer",

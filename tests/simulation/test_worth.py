@@ -13,12 +13,9 @@ from sklearn.metrics import log_loss, roc_auc_score
 import taciturn
 from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
-from taciturn.numerics.convergence import SEEN_ONCE, UNSEEN
-from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.report.training import worth_facts
-from taciturn.results.runs import Runs
-from taciturn.results.saved import of_record
-from taciturn.results.training import TrainingRun
+from taciturn.numerics import SEEN_ONCE, UNSEEN, AddedAuc, Metrics
+from taciturn.report import worth_facts
+from taciturn.results import Runs, TrainingRun, of_record
 
 BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from taciturn.data.datasets import load
-from taciturn.engine.transcript import Transcript
-from taciturn.protocol.events import Event
-from taciturn.protocol.observations import GradientSeen
-from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import simulate
-from taciturn.view.alice_view import AliceView
+from taciturn.data import load
+from taciturn.engine import Transcript
+from taciturn.protocol import Event, GradientSeen
+from taciturn.settings import Settings
+from taciturn.simulation import Outcome, simulate
+from taciturn.view import AliceView
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from taciturn.crypto.registry import scheme
-from taciturn.view.alice_view import AliceView
-from taciturn.view.bob_view import BobView
-from taciturn.view.coalition import pooled
+from taciturn.crypto import scheme
+from taciturn.view import AliceView, BobView, pooled
 from tests.protocol.parties import BOB, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, coins_of, converse
 

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import (
+from taciturn.crypto import (
     DEFAULT_TABLE_MEMORY,
     Capacity,
+    ClearScheme,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
+    PaillierScheme,
     PreparedMatrix,
     PublicKey,
     SecretKey,
@@ -21,21 +23,14 @@ from taciturn.crypto.base import (
     TableSize,
     Wrapping,
 )
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.crypto.paillier import PaillierScheme
-from taciturn.engine.pair import run_pair
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Header, Recorder, Transcript, TranscriptFile
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.engine import Header, Recorder, Transcript, TranscriptFile, run_pair
+from taciturn.engine import replay_program as replay
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
-from taciturn.protocol.alice import train_revealed
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.events import Event
-from taciturn.protocol.observations import GradientSeen, Observation, Signal
-from taciturn.protocol.terms import Terms
+from taciturn.protocol import Event, GradientSeen, Observation, Signal, Terms
+from taciturn.protocol.alice import AliceInputs, train
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.view.alice_view import AliceView
-from taciturn.view.recall import RecallKey, RecallScheme
+from taciturn.view import AliceView, RecallKey, RecallScheme
 from tests.protocol.parties import (
     ALICE,
     Tables,
@@ -59,7 +54,7 @@ def test_the_fast_replay_equals_the_full_verifying_one(run):
     seen: list[Event] = []
     terms = Terms(view.agreement, ClearScheme())
     trained = replay(
-        train_revealed.train(AliceInputs(view.features, terms, view.coins)),
+        train(AliceInputs(view.features, terms, view.coins)),
         view.conversation,
         verify=True,
         observe=seen.append,
@@ -247,9 +242,7 @@ class WitnessScheme:
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()
     replay(
-        train_revealed.train(
-            AliceInputs(view.features, Terms(view.agreement, witness), view.coins)
-        ),
+        train(AliceInputs(view.features, Terms(view.agreement, witness), view.coins)),
         view.conversation,
     )
     gradients = view.observations.of(GradientSeen)
@@ -279,7 +272,7 @@ def test_recall_gives_the_same_view(scheme):
     )
     recording = recorder.finish({})
     replayed = replay(
-        train_revealed.train(AliceInputs(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE)),
+        train(AliceInputs(tables.alice, Terms(agreed, RecallScheme(scheme)), ALICE)),
         recording,
         verify=False,
         observe=again.append,

@@ -8,23 +8,16 @@ from typing import cast
 import numpy as np
 import pytest
 
-from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.clear import ClearScheme
-from taciturn.engine.pair import run_pair
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Recorder, Transcript
+from taciturn.crypto import ClearScheme
+from taciturn.crypto.bfv import BfvScheme
+from taciturn.engine import Recorder, Transcript, run_pair
+from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
-from taciturn.numerics.whitening import Whitening
-from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.observations import BobSignal
-from taciturn.protocol.bob.registry import TRAININGS
-from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.steps import ONLY, Keep, Program
-from taciturn.protocol.terms import Terms
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs
+from taciturn.numerics import Whitening
+from taciturn.privacy import Ledger, mechanism
+from taciturn.protocol import ONLY, BobTrained, Keep, Program, Terms
+from taciturn.protocol.bob import TRAININGS, BobInputs, BobSignal
+from taciturn.simulation import Coins, programs
 from tests.column_attacks.runs import newton, run, sgd
 from tests.protocol.parties import same
 

@@ -6,25 +6,23 @@ from typing import Any
 
 import pytest
 
-from taciturn.crypto.registry import scheme
-from taciturn.data.datasets import load
-from taciturn.engine.replay import replay
-from taciturn.privacy.registry import mechanism
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS
-from taciturn.protocol.events import Event
-from taciturn.protocol.observations import (
+from taciturn.crypto import scheme
+from taciturn.data import load
+from taciturn.engine import replay_program as replay
+from taciturn.privacy import mechanism
+from taciturn.protocol import (
+    Event,
     GradientSeen,
     HiddenBatchSeen,
     Observation,
     ResiduesSeen,
     Signal,
+    Terms,
 )
-from taciturn.protocol.terms import Terms
-from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import simulate
-from taciturn.view.alice_view import AliceView
+from taciturn.protocol.alice import TRAININGS, AliceInputs
+from taciturn.settings import Settings
+from taciturn.simulation import Outcome, simulate
+from taciturn.view import AliceView
 from tests.protocol.parties import same
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -7,19 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.data.tables import FeatureTable
-from taciturn.engine.transcript import Recorder, Transcript
+from taciturn.data import FeatureTable
+from taciturn.engine import Recorder, Transcript
 from taciturn.errors import RowOrderError, TranscriptError
-from taciturn.protocol.bob.observations import BobObservation
-from taciturn.protocol.held_out import HeldOut
-from taciturn.protocol.observations import (
-    GradientSeen,
-    MomentsSeen,
-    Observation,
-    ResiduesSeen,
-    Signal,
-)
-from taciturn.view.coalition import pooled
+from taciturn.protocol import GradientSeen, HeldOut, MomentsSeen, Observation, ResiduesSeen, Signal
+from taciturn.protocol.bob import BobObservation
+from taciturn.view import pooled
 from tests.protocol.parties import Tables, same
 from tests.protocol.stars import split, whole_session
 from tests.view.several import NEWTON, several

@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from taciturn.watch.address import HOST, Address
-from taciturn.watch.board import Board
-from taciturn.watch.open import open_server
-from taciturn.watch.server import Server
+from taciturn.watch import HOST, Address, Board, Server, open_server
 from tests.waiting import HANG
 
 

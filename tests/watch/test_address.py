@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import ConfigError, OutputError
-from taciturn.watch.address import Address, new_token
-from taciturn.watch.board import Board
-from taciturn.watch.open import open_server
+from taciturn.watch import Address, Board, new_token, open_server
 from tests.watch.clients import served
 
 

@@ -12,27 +12,29 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.deploy import bulletin
-from taciturn.deploy.train import Party
-from taciturn.engine.callbacks import Callbacks
+from taciturn.deploy import Bulletin, Party
+from taciturn.engine import Callbacks
 from taciturn.errors import ConnectionLost, PrivacyError
-from taciturn.numerics.metrics import evaluate
-from taciturn.privacy.statement import Statement
-from taciturn.protocol.events import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
-from taciturn.results.live import (
+from taciturn.numerics import evaluate
+from taciturn.privacy import Statement
+from taciturn.protocol import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
+from taciturn.results import (
+    CurvePoint,
     GrowingTable,
+    Identity,
     LedgerPlanned,
     LinkChanged,
     News,
+    PartyFigures,
     ScoresOpened,
     Setup,
     Stage,
     Stages,
 )
-from taciturn.results.parties import CurvePoint, Identity, PartyFigures
 from taciturn.rng import KeyedEntropy
-from taciturn.watch.board import MOST_LINES, Board, BobBoard
+from taciturn.watch import MOST_LINES, Board, BobBoard
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.modules import module_of
 from tests.seldom import seldom
 
 FIGURES = PartyFigures(
@@ -174,7 +176,7 @@ def test_alices_page_is_the_same_whatever_the_labels_are(tmp_path, monkeypatch, 
     """The same training with the same coins, of true and of permuted labels."""
     monkeypatch.setattr(KeyedEntropy, "from_system", lambda: KeyedEntropy(bytes(32)))
     # At which moment of a training a second is over is no business of this test.
-    monkeypatch.setattr(bulletin, "EVERY_SECONDS", 1e6)
+    monkeypatch.setattr(module_of(Bulletin), "EVERY_SECONDS", 1e6)
     agreement = AGREEMENTS[mechanism]
     true = watched(tmp_path / "true", agreement, permute=False)
     permuted = watched(tmp_path / "permuted", agreement, permute=True)

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from taciturn.deploy.transport.certs import make_certificates
+from taciturn.deploy.transport import make_certificates
 from taciturn.errors import PeerAbsent
-from taciturn.protocol.events import Progress
-from taciturn.results.live import (
+from taciturn.protocol import Progress
+from taciturn.results import (
+    CurvePoint,
     GrowingTable,
     LedgerPlanned,
     LinkChanged,
@@ -25,9 +26,7 @@ from taciturn.results.live import (
     Stage,
     Stages,
 )
-from taciturn.results.parties import CurvePoint
-from taciturn.watch.board import Board, BobBoard
-from taciturn.watch.open import open_server
+from taciturn.watch import Board, BobBoard, open_server
 from tests.deploy.sides import write_config, write_tables
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.cli.watching import watched_bar, watched_side
-from taciturn.deploy.config import PartyConfig
+from taciturn.cli import watched_bar, watched_side
+from taciturn.deploy import PartyConfig
 from taciturn.errors import StateError
-from taciturn.protocol.events import Progress
-from taciturn.results.live import GrowingTable
-from taciturn.watch.address import Address, new_token
+from taciturn.protocol import Progress
+from taciturn.results import GrowingTable
+from taciturn.watch import Address, new_token
 from tests.deploy.sides import write_config
 from tests.waiting import wait_until
 from tests.watch.clients import Reader

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from taciturn.watch.page import page
+from taciturn.watch import dashboard_page as page
 
 TEXT = page().body.decode()
 

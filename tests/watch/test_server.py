@@ -7,12 +7,11 @@ import time
 
 import pytest
 
-from taciturn.engine.callbacks import silent
-from taciturn.protocol.events import Progress
-from taciturn.watch import server as module
-from taciturn.watch.address import Address
-from taciturn.watch.board import Board
-from taciturn.watch.page import page
+from taciturn.engine import silent
+from taciturn.protocol import Progress
+from taciturn.watch import EVENT_SECONDS, Address, Board, Server
+from taciturn.watch import dashboard_page as page
+from tests.modules import module_of
 from tests.waiting import wait_until
 from tests.watch.clients import Reader, get, said, served
 
@@ -82,7 +81,7 @@ def test_every_other_request_gets_no_byte(running, request_of):
 
 
 def test_a_request_that_dawdles_gets_no_byte(running, monkeypatch):
-    monkeypatch.setattr(module, "REQUEST_SECONDS", 0.05)
+    monkeypatch.setattr(module_of(Server), "REQUEST_SECONDS", 0.05)
     assert said(running.address, b"GET /") == b""
 
 
@@ -128,23 +127,23 @@ def test_a_reader_is_sent_changes_a_few_times_a_second_and_the_end(monkeypatch):
     assert reader.events[0][0] == "hello"
     assert changes > 500
     # Beside hello, what was there at first and the end.
-    assert 2 <= len(reader.events) <= passed / module.EVENT_SECONDS + 4
+    assert 2 <= len(reader.events) <= passed / EVENT_SECONDS + 4
     # What has not changed is not sent again.
     about = [record for _, record in reader.events if "about" in record]
     assert len(about) == 1
 
 
 def test_a_reader_hears_a_beat_where_nothing_changes(monkeypatch):
-    monkeypatch.setattr(module, "BEAT_SECONDS", 0.1)
-    monkeypatch.setattr(module, "SAMPLE_SECONDS", 1000.0)
+    monkeypatch.setattr(module_of(Server), "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(module_of(Server), "SAMPLE_SECONDS", 1000.0)
     with served(Board("train")) as server:
         reader = Reader(server.address)
         wait_until(lambda: [kind for kind, _ in reader.events].count("beat") >= 2)
 
 
 def test_readers_are_few_and_one_that_leaves_makes_room(monkeypatch):
-    monkeypatch.setattr(module, "MOST_READERS", 2)
-    monkeypatch.setattr(module, "EVENT_SECONDS", 0.01)
+    monkeypatch.setattr(module_of(Server), "MOST_READERS", 2)
+    monkeypatch.setattr(module_of(Server), "EVENT_SECONDS", 0.01)
     with served(Board("train")) as server:
         first, second = Reader(server.address), Reader(server.address)
         wait_until(lambda: first.sections and second.sections)
@@ -158,7 +157,7 @@ def test_readers_are_few_and_one_that_leaves_makes_room(monkeypatch):
 
 
 def test_connections_are_few(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(module_of(Server), "MOST_CONNECTIONS", 3)
     with served(Board("train")) as server:
         place = ("127.0.0.1", server.address.port)
         idle = [socket.create_connection(place) for _ in range(3)]

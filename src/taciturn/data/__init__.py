@@ -1,1 +1,5 @@
 """Tables with row ids, the paper's datasets, files, preparation and column splits."""
+
+from taciturn.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

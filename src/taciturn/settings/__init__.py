@@ -1,1 +1,5 @@
 """What is asked for, and what is agreed on."""
+
+from taciturn.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,1 +1,5 @@
 """What Alice has seen, and nothing else."""
+
+from taciturn.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -3,3 +3,7 @@
 ``board`` holds what is shown, ``server`` serves it, ``page.html`` shows it, and ``address`` keeps
 where it is. Nothing here knows how a training works: it is told by callbacks.
 """
+
+from taciturn.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -12,17 +12,21 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.identity import identity_of
-from taciturn.deploy.score_book import score_book
-from taciturn.deploy.serving.desk import Answered, Desk, Job
-from taciturn.deploy.serving.partner import ScoreCount, ScorePartner
-from taciturn.deploy.serving.sources import RowSource, common_ids, source_of
-from taciturn.deploy.serving.standing import StandingModel
-from taciturn.deploy.serving.usage import Usage
-from taciturn.deploy.used_model import UsedModel
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoints
+from taciturn.deploy import PartyConfig, UsedModel, identity_of
+from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.serving import (
+    Answered,
+    Desk,
+    Job,
+    RowSource,
+    ScoreCount,
+    ScorePartner,
+    StandingModel,
+    Usage,
+    common_ids,
+    source_of,
+)
+from taciturn.engine import Callbacks, Endpoints
 from tests.deploy.wires import Wire
 from tests.waiting import HANG, wait_until
 

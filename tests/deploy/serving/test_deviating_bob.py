@@ -10,16 +10,23 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import EncryptedVector, TableSize
-from taciturn.crypto.bfv.tiles import Side, Tiling
-from taciturn.deploy.serving.sources import source_of
-from taciturn.protocol.bob import serve as bobs
-from taciturn.protocol.bob.partners import Partner
-from taciturn.protocol.bob.serve import Round, _without_doubtful
-from taciturn.protocol.messages import SealedScores, SealedWeights
-from taciturn.protocol.prediction import Scored
-from taciturn.protocol.serving import Verdict, block_of
-from taciturn.protocol.steps import Program, receive, send
+from taciturn.crypto import EncryptedVector, TableSize
+from taciturn.crypto.bfv import Side, Tiling
+from taciturn.deploy.serving import source_of
+from taciturn.protocol import (
+    Program,
+    Scored,
+    SealedScores,
+    SealedWeights,
+    Verdict,
+    block_of,
+    receive,
+    send,
+)
+from taciturn.protocol.bob import Partner, Round, SealedQuestions
+
+# private: a Bob who leaves out his own check
+from taciturn.protocol.bob.serve import _without_doubtful
 from tests.deploy.serving.stands import serve_settings, service, standing_model
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
@@ -63,8 +70,8 @@ def test_what_fills_an_answer_up_tells_nothing_of_a_row(folder, monkeypatch):
         read.append(everything)
         return everything[:due]
 
-    monkeypatch.setattr(bobs.SealedQuestions, "_key", key_of)
-    monkeypatch.setattr(bobs.SealedQuestions, "_ask", asked)
+    monkeypatch.setattr(SealedQuestions, "_key", key_of)
+    monkeypatch.setattr(SealedQuestions, "_ask", asked)
     with service(folder) as stand:
         assert stand.ask(["p0121"]).verdicts in ((Verdict.HELD,), (Verdict.UNFIT,))
     config = serve_settings(folder, "alice")

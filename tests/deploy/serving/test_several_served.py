@@ -8,11 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.serving.partner import ScorePartner
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Endpoints
-from taciturn.protocol.serving import Verdict, list_name
+from taciturn.deploy import PartyConfig
+from taciturn.deploy.serving import ScorePartner
+from taciturn.engine import Callbacks, Endpoints
+from taciturn.protocol import Verdict, list_name
 from tests.deploy.serving.stands import Stand, partner
 from tests.deploy.several import Company
 from tests.deploy.test_several import company, scoring

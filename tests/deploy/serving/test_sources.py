@@ -13,18 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.files import read_frame
-from taciturn.data.prepare import fit
-from taciturn.deploy.serving.sources import (
-    PostgresRows,
-    Preparer,
-    SqliteRows,
-    TableRows,
-    source_of,
-)
+from taciturn.data import PrepareSettings, fit, read_frame
+from taciturn.deploy.serving import PostgresRows, Preparer, SqliteRows, TableRows, source_of
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
-from taciturn.model.share import ModelShare
+from taciturn.model import ModelShare
 from tests.deploy.serving.postgres import postgres
 from tests.deploy.serving.stands import serve_settings
 from tests.deploy.test_predict import trained

@@ -13,17 +13,24 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import Charge, score_book
-from taciturn.deploy.serving import standing
-from taciturn.deploy.serving.desk import MOST_FAILURES
-from taciturn.deploy.serving.partner import ScoreCount
-from taciturn.deploy.serving.sources import RowSource, Taken, source_of
-from taciturn.deploy.serving.usage import RowLimits, Usage
+from taciturn.data import RowIds
+from taciturn.deploy import Charge, PartyConfig
+from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.serving import (
+    MOST_FAILURES,
+    Desk,
+    RowLimits,
+    RowSource,
+    ScoreCount,
+    ScorePartner,
+    StandingModel,
+    Taken,
+    Usage,
+    source_of,
+)
 from taciturn.errors import BudgetExceeded, DataError, FileError, SignatureError, StateError
-from taciturn.model.share import ModelShare
-from taciturn.protocol.serving import Verdict
+from taciturn.model import ModelShare
+from taciturn.protocol import Verdict
 from tests.deploy.serving.stands import (
     Stand,
     partner,
@@ -42,6 +49,7 @@ from tests.deploy.test_predict import (
     trained,
 )
 from tests.deploy.wires import Wire
+from tests.modules import module_of
 from tests.seldom import seldom
 from tests.waiting import HANG, wait_until
 
@@ -201,7 +209,7 @@ def test_a_service_ends_with_its_agreement(folder, role, monkeypatch):
         if over.is_set() and config.role == role:
             raise SignatureError("its time is over")
 
-    monkeypatch.setattr(standing, "require_begun_in_time", require, raising=False)
+    monkeypatch.setattr(module_of(StandingModel), "require_begun_in_time", require, raising=False)
     with service(folder) as stand:
         first, second = [*predicted(folder)][:2]
         stand.scores([first])
@@ -223,8 +231,8 @@ def test_a_desk_that_is_closed_refuses_who_still_waits(folder):
 
 def test_after_so_many_rounds_the_two_meet_anew(folder, monkeypatch):
     wanted = predicted(folder)
-    for module in ("desk", "partner"):
-        monkeypatch.setattr(f"taciturn.deploy.serving.{module}.ROUNDS", 2)
+    for defined in (Desk, ScorePartner):
+        monkeypatch.setattr(module_of(defined), "ROUNDS", 2)
     with service(folder) as stand:
         for name in [*wanted][:5]:
             assert stand.scores([name]) == {name: wanted[name]}

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.ids import RowIds
-from taciturn.deploy.serving import usage as usage_module
-from taciturn.deploy.serving.usage import RowLimits, Usage, rows_ever
-from taciturn.deploy.tagged import tags_of
+from taciturn.data import RowIds
+from taciturn.deploy import tags_of
+from taciturn.deploy.serving import RowLimits, Usage, rows_ever
 from taciturn.errors import FileError, OutputError
+from tests.modules import module_of
 from tests.system import small_disk
 
 IDS = st.lists(st.sampled_from("abcdef"), unique=True, max_size=6)
@@ -57,12 +57,12 @@ def test_a_day_is_counted_up_to_its_limit(asks, limit):
 def test_another_day_begins_at_zero_and_what_ever_was_stays(tmp_path, monkeypatch):
     usage = Usage(tmp_path / "counts.sqlite")
     days = RowLimits(per_day=1, ever=2)
-    monkeypatch.setattr(usage_module, "_today", lambda: "2026-01-01")
+    monkeypatch.setattr(module_of(RowLimits), "_today", lambda: "2026-01-01")
     assert usage.spend("", ["a"], days) == [True]
     assert usage.spend("", ["a"], days) == [False]
-    monkeypatch.setattr(usage_module, "_today", lambda: "2026-01-02")
+    monkeypatch.setattr(module_of(RowLimits), "_today", lambda: "2026-01-02")
     assert usage.spend("", ["a"], days) == [True]
-    monkeypatch.setattr(usage_module, "_today", lambda: "2026-01-03")
+    monkeypatch.setattr(module_of(RowLimits), "_today", lambda: "2026-01-03")
     assert usage.spend("", ["a"], days) == [False]
 
 

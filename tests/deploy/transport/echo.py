@@ -11,11 +11,8 @@ import sys
 import threading
 from pathlib import Path
 
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.serve import ServeEndpoint
-from taciturn.deploy.transport.tls import load_credentials
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.deploy.transport import DialEndpoint, Limits, ServeEndpoint, load_credentials
+from taciturn.engine import Channel, Endpoint
 from taciturn.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSilent
 
 LIMITS = Limits(handshake=2.0, drain=2.0, attempts=50.0)

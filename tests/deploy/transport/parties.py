@@ -16,12 +16,17 @@ from pathlib import Path
 import grpc
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from taciturn.deploy.transport.certs import Issuer, issue, make_issuer
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.grpc_channel import GrpcChannel
-from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.serve import ServeEndpoint
-from taciturn.deploy.transport.tls import Credentials, load_credentials
+from taciturn.deploy.transport import (
+    Credentials,
+    DialEndpoint,
+    GrpcChannel,
+    Issuer,
+    Limits,
+    ServeEndpoint,
+    issue,
+    load_credentials,
+    make_issuer,
+)
 from tests.waiting import HANG
 
 HOST = "127.0.0.1"

@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.deploy.transport.address import check_name
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.tls import load_credentials
+from taciturn.deploy.transport import check_name, load_credentials, make_certificates
 from taciturn.errors import ConfigError, OutputError
 
 

@@ -14,15 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.deploy.transport.chunks import CHUNK, READY
-from taciturn.deploy.transport.grpc_channel import METHOD, GrpcChannel
-from taciturn.deploy.transport.limits import WINDOW, Limits
-from taciturn.deploy.transport.queues import OVERHEAD, ByteQueue, Ended
-from taciturn.deploy.transport.security import objection
-from taciturn.deploy.transport.serve import ServeEndpoint
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.deploy.transport import (
+    CHUNK,
+    METHOD,
+    OVERHEAD,
+    READY,
+    WINDOW,
+    ByteQueue,
+    Ended,
+    GrpcChannel,
+    Limits,
+    ServeEndpoint,
+    objection,
+)
+from taciturn.engine import Channel, Endpoint
 from taciturn.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
-from taciturn.protocol.codec import MAX_FRAME
+from taciturn.protocol import MAX_FRAME
 from tests.deploy.transport.parties import (
     HOST,
     QUICK,
@@ -34,6 +41,7 @@ from tests.deploy.transport.parties import (
     serving,
 )
 from tests.deploy.transport.relay import Relay
+from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
 
@@ -262,7 +270,7 @@ def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monk
             assert go_on.wait(HANG)
         return objection(shown, peers, own)
 
-    monkeypatch.setattr("taciturn.deploy.transport.serve.objection", slow_for_the_first)
+    monkeypatch.setattr(module_of(ServeEndpoint), "objection", slow_for_the_first)
     server, ended = serving(authority), threading.Event()
     client = dialling(authority, server.port)
     try:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.deploy.transport.chunks import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
+from taciturn.deploy.transport import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
 from taciturn.errors import MalformedFrame
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from taciturn.deploy.transport.dial import DialEndpoint
+from taciturn.deploy.transport import DialEndpoint
 from taciturn.errors import PeerRefused
 from tests.deploy.transport.parties import HOST, QUICK, Authority, in_thread
 from tests.deploy.transport.test_processes import echoing

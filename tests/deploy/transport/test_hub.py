@@ -7,13 +7,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from taciturn.deploy.transport import dial
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.security import objection, pin_objection
-from taciturn.deploy.transport.serve import Hub
-from taciturn.deploy.transport.tls import Credentials
+from taciturn.deploy.transport import Credentials, DialEndpoint, Hub, objection, pin_objection
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from tests.deploy.transport.parties import HOST, QUICK, Authority, in_thread
+from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
 NAMES = ("alice-1", "alice-2", "alice-3")
@@ -113,7 +110,7 @@ def test_a_second_process_of_one_waits_and_the_others_do_not(star, monkeypatch):
         calling(star, made.port, "alice-2") as other,
     ):
         talks(made, first, "alice-1")
-        monkeypatch.setattr(dial, "_this_process", lambda: "another")
+        monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
         waiting = in_thread(lambda: second.connect(HANG).send(b"second"))
         wait_until(lambda: refusals)
         assert refusals[0].endswith(", alice-1: another session of its is connected")

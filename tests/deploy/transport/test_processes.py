@@ -21,11 +21,16 @@ from pathlib import Path
 import grpc
 import pytest
 
-from taciturn.deploy.transport.chunks import CHUNK, LAST, PART, READY
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.grpc_channel import METHOD
-from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.serve import ServeEndpoint
+from taciturn.deploy.transport import (
+    CHUNK,
+    LAST,
+    METHOD,
+    PART,
+    READY,
+    DialEndpoint,
+    Limits,
+    ServeEndpoint,
+)
 from taciturn.errors import ConnectionLost
 from tests.deploy.transport.parties import (
     HOST,

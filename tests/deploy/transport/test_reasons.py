@@ -11,27 +11,28 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from taciturn.deploy.transport import dial, serve
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.probe import (
+from taciturn.deploy.transport import (
     MUTE,
     NO_ANSWER,
     NO_LISTENER,
     UNKNOWN_NAME,
+    DialEndpoint,
+    Hub,
     names_shown,
     obstacle,
 )
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
 from tests.deploy.transport.parties import HOST, QUICK, Authority, dialling, in_thread, serving
+from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch):
     """What takes seconds, so that nothing is said too early, is said at once."""
-    monkeypatch.setattr(dial, "SLOW", 0.2)
-    monkeypatch.setattr(dial, "GRACE", 0.0)
-    monkeypatch.setattr(serve, "QUIET", 0.05)
+    monkeypatch.setattr(module_of(DialEndpoint), "SLOW", 0.2)
+    monkeypatch.setattr(module_of(DialEndpoint), "GRACE", 0.0)
+    monkeypatch.setattr(module_of(Hub), "QUIET", 0.05)
 
 
 @dataclass
@@ -150,7 +151,7 @@ def test_a_second_process_of_the_peer_waits_and_the_first_is_not_disturbed(autho
     first = dialling(authority, server.port)
     try:
         bob, alice = first.connect(HANG), server.connect(HANG)
-        monkeypatch.setattr(dial, "_this_process", lambda: "another")
+        monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
         with calling(authority, f"{HOST}:{server.port}") as call:
             call.hears("it is busy with another session of this side's; waiting for its end")
             assert "another session of its is connected" in refusals[-1]

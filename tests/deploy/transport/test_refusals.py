@@ -13,12 +13,14 @@ import sys
 import grpc
 import pytest
 
-from taciturn.deploy.transport.corelog import explain
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.grpc_channel import METHOD
-from taciturn.deploy.transport.limits import Limits
-from taciturn.deploy.transport.serve import ServeEndpoint
-from taciturn.deploy.transport.tls import Credentials
+from taciturn.deploy.transport import (
+    METHOD,
+    Credentials,
+    DialEndpoint,
+    Limits,
+    ServeEndpoint,
+    explain,
+)
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
 from tests.deploy.transport.parties import (
     HOST,

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import BROKEN
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.serve import ServeEndpoint
-from taciturn.deploy.transport.tls import Credentials, load_credentials
-from taciturn.deploy.way import way_to_peer
-from taciturn.engine.callbacks import Callbacks, silent
+from taciturn.deploy import BROKEN, Party, PartyConfig, way_to_peer
+from taciturn.deploy.transport import (
+    Credentials,
+    DialEndpoint,
+    ServeEndpoint,
+    load_credentials,
+    make_certificates,
+)
+from taciturn.engine import Callbacks, silent
 from taciturn.errors import PeerStopped
-from taciturn.protocol.events import Event, Progress
+from taciturn.protocol import Event, Progress
 from tests.certificates import renew
 from tests.deploy.sides import write_config, write_tables
 from tests.deploy.transport.parties import HOST, QUICK

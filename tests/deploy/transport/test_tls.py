@@ -18,9 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from taciturn.deploy.transport.dial import DialEndpoint
-from taciturn.deploy.transport.security import objection
-from taciturn.deploy.transport.tls import Credentials, load_credentials
+from taciturn.deploy.transport import Credentials, DialEndpoint, load_credentials, objection
 from taciturn.errors import CertificateError, ConfigError
 from tests.deploy.transport.parties import NOW, Authority
 

@@ -1,0 +1,14 @@
+from taciturn.cli.app import app as application
+from taciturn.cli.console import BEAT_SECONDS as BEAT_SECONDS
+from taciturn.cli.console import console as make_console
+from taciturn.cli.options import SHARED as SHARED
+from taciturn.cli.options import merged as merged
+from taciturn.cli.party import leave_model_page as leave_model_page
+from taciturn.cli.simulate import train as train
+from taciturn.cli.watchdog import ALIVE as ALIVE
+from taciturn.cli.watchdog import Watchdog as Watchdog
+from taciturn.cli.watching import watched_bar as watched_bar
+from taciturn.cli.watching import watched_side as watched_side
+
+# Exported under another name than their module gives them.
+__all__ = ["application", "make_console"]

@@ -1,0 +1,16 @@
+from taciturn.column_attacks.anchored import AnchoredAttack as AnchoredAttack
+from taciturn.column_attacks.base import Ambiguity as Ambiguity
+from taciturn.column_attacks.base import ColumnAttack as ColumnAttack
+from taciturn.column_attacks.base import ColumnEstimate as ColumnEstimate
+from taciturn.column_attacks.base import KnownRows as KnownRows
+from taciturn.column_attacks.bin_counts import bin_knowledge as bin_knowledge
+from taciturn.column_attacks.discrete import DiscreteAttack as DiscreteAttack
+from taciturn.column_attacks.gram import GramAttack as GramAttack
+from taciturn.column_attacks.hidden_lattice import hidden_table as hidden_table
+from taciturn.column_attacks.integer_columns import IntegerColumnsAttack as IntegerColumnsAttack
+from taciturn.column_attacks.lattice import LatticeAttack as LatticeAttack
+from taciturn.column_attacks.motion import follow as follow
+from taciturn.column_attacks.prediction import PredictionAttack as PredictionAttack
+from taciturn.column_attacks.registry import COLUMN_ATTACKS as COLUMN_ATTACKS
+from taciturn.column_attacks.scores import Batches as Batches
+from taciturn.column_attacks.scores import Visits as Visits

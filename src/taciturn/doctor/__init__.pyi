@@ -1,0 +1,17 @@
+from taciturn.doctor.datasets import look_at_datasets as look_at_datasets
+from taciturn.doctor.extensions import look_at_extensions as look_at_extensions
+from taciturn.doctor.machine import look_at_clock as look_at_clock
+from taciturn.doctor.machine import look_at_memory as look_at_memory
+from taciturn.doctor.machine import look_at_platform as look_at_platform
+from taciturn.doctor.machine import look_at_processor as look_at_processor
+from taciturn.doctor.packages import NEEDED as NEEDED
+from taciturn.doctor.packages import OLDEST_PYTHON as OLDEST_PYTHON
+from taciturn.doctor.packages import TESTED_PYTHONS as TESTED_PYTHONS
+from taciturn.doctor.packages import look_at_extras as look_at_extras
+from taciturn.doctor.packages import look_at_packages as look_at_packages
+from taciturn.doctor.packages import look_at_python as look_at_python
+from taciturn.doctor.party import look_at_agreement as look_at_agreement
+from taciturn.doctor.party import look_at_certificates as look_at_certificates
+from taciturn.doctor.party import look_at_party as look_at_party
+from taciturn.doctor.schemes import look_at_scheme as look_at_scheme
+from taciturn.doctor.schemes import look_at_schemes as look_at_schemes

@@ -1,0 +1,32 @@
+from taciturn.engine.callbacks import Callbacks as Callbacks
+from taciturn.engine.callbacks import Observer as Observer
+from taciturn.engine.callbacks import ReportProgress as ReportProgress
+from taciturn.engine.callbacks import ignore as ignore
+from taciturn.engine.callbacks import silent as silent
+from taciturn.engine.channel import Channel as Channel
+from taciturn.engine.channel import Endpoint as Endpoint
+from taciturn.engine.channel import Endpoints as Endpoints
+from taciturn.engine.disclosure import disclosure as disclosure_of
+from taciturn.engine.driver import Driver as Driver
+from taciturn.engine.driver import Outlet as Outlet
+from taciturn.engine.driver import Tap as Tap
+from taciturn.engine.exposure import OpenedScores as OpenedScores
+from taciturn.engine.exposure import column_exposure as column_exposure
+from taciturn.engine.forecast import forecast as estimate_training
+from taciturn.engine.forecast_table import forecast_table as estimate_table_training
+from taciturn.engine.pair import StarTap as StarTap
+from taciturn.engine.pair import run_pair as run_pair
+from taciturn.engine.pair import run_star as run_star
+from taciturn.engine.pair import unheard as unheard
+from taciturn.engine.pulse import Pulse as Pulse
+from taciturn.engine.replay import replay as replay_program
+from taciturn.engine.transcript import MAGIC as MAGIC
+from taciturn.engine.transcript import MAX_HEADER as MAX_HEADER
+from taciturn.engine.transcript import VERSION as VERSION
+from taciturn.engine.transcript import Header as Header
+from taciturn.engine.transcript import Recorder as Recorder
+from taciturn.engine.transcript import Transcript as Transcript
+from taciturn.engine.transcript import TranscriptFile as TranscriptFile
+
+# Exported under another name than their module gives them.
+__all__ = ["disclosure_of", "estimate_table_training", "estimate_training", "replay_program"]

@@ -1,0 +1,32 @@
+from taciturn.protocol.bob.batch_seed import agree_seed as agree_seed
+from taciturn.protocol.bob.circle import gather_circle as gather_circle
+from taciturn.protocol.bob.forecast import forecast as forecast_ledger
+from taciturn.protocol.bob.inputs import BobInputs as BobInputs
+from taciturn.protocol.bob.labels import released_labels as released_labels
+from taciturn.protocol.bob.observations import BatchScored as BatchScored
+from taciturn.protocol.bob.observations import BobObservation as BobObservation
+from taciturn.protocol.bob.observations import BobSignal as BobSignal
+from taciturn.protocol.bob.observations import DirectionScored as DirectionScored
+from taciturn.protocol.bob.opening import greet as greet
+from taciturn.protocol.bob.opening import with_key as with_key
+from taciturn.protocol.bob.opening import with_seed as with_seed
+from taciturn.protocol.bob.partners import Partner as Partner
+from taciturn.protocol.bob.partners import Partners as Partners
+from taciturn.protocol.bob.party import bob_program as bob_program
+from taciturn.protocol.bob.party import dry_run as dry_run
+from taciturn.protocol.bob.predict import predict as predict_rows
+from taciturn.protocol.bob.predict_mutual import predict as predict_mutual_rows
+from taciturn.protocol.bob.predict_sealed import predict as predict_sealed_rows
+from taciturn.protocol.bob.registry import TRAININGS as TRAININGS
+from taciturn.protocol.bob.sealed import Keys as Keys
+from taciturn.protocol.bob.sealed import ask_scores as ask_scores
+from taciturn.protocol.bob.serve import Requester as Requester
+from taciturn.protocol.bob.serve import RevealedQuestions as RevealedQuestions
+from taciturn.protocol.bob.serve import Round as Round
+from taciturn.protocol.bob.serve import SealedQuestions as SealedQuestions
+from taciturn.protocol.bob.train_residues import train as train
+from taciturn.protocol.bob.woe import WoeInputs as WoeInputs
+from taciturn.protocol.bob.woe import ask as ask
+
+# Exported under another name than their module gives them.
+__all__ = ["forecast_ledger", "predict_mutual_rows", "predict_rows", "predict_sealed_rows"]
