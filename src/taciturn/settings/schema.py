@@ -322,8 +322,8 @@ class Settings(TableSettings, Protection):
     solver: Annotated[
         Solver | None,
         _model(
-            "`newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs "
-            "and a learning rate (default: newton with `sealed`, with `mutual` and on own data).",
+            "`newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning "
+            "rate (default: newton for `sealed`, `mutual`, own data).",
             detail="`sealed` and `mutual` have `newton`, under `bfv`; `none` and `label-rr` have "
             "both; the others have `sgd`. Naming `epochs`, `batch-size` or `learning-rate` without "
             "a solver means `sgd` where the mechanism has both",
