@@ -272,8 +272,7 @@ def test_a_check_advises_alice():
 
 
 def test_a_check_of_mutual_says_what_is_opened():
-    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
-    seat = taciturn.check(**options, mechanism="mutual", seat="bob").bob_seat
+    seat = taciturn.check(**{**SMALL, "passes": 1}, mechanism="mutual", seat="bob").bob_seat
     assert seat is not None
     assert len(seat.advice) == 1
     assert seat.exposed == ()
@@ -281,7 +280,7 @@ def test_a_check_of_mutual_says_what_is_opened():
 
 
 def test_a_check_of_alices_seat_has_no_other():
-    record = taciturn.check(columns=4, rows=200, mechanism="sealed", epochs=1).to_dict()
+    record = taciturn.check(columns=4, rows=200, mechanism="sealed", passes=1).to_dict()
     assert "bob_seat" not in record
 
 

@@ -22,18 +22,18 @@ from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
 from tests.waiting import HANG
 
+# newton, the default, where none of sgd's own settings is named.
+NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
+
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "add": {"mechanism": "add", "epsilon": 2.0},
     "mult": {"mechanism": "mult", "epsilon": 2.0, "variant": "mean-one"},
-    "sealed": {"mechanism": "sealed"},
-    "mutual": {"mechanism": "mutual"},
+    "sealed": {"mechanism": "sealed", **NEWTON},
+    "mutual": {"mechanism": "mutual", **NEWTON},
     "label-rr": {"mechanism": "label-rr", "epsilon": 2.0},
     "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
 }
-
-# newton, the default, where none of sgd's own settings is named.
-NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
 
 
 def toml(value: object) -> str:
