@@ -39,7 +39,7 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "label-rr over sealed, newton": ({**OVER_SEALED, **NEWTON}, False),
     "hybrid": (MECHANISMS["hybrid"], True),
     "sealed": (MECHANISMS["sealed"], False),
-    "sealed, newton": ({**MECHANISMS["sealed"], **NEWTON}, False),
+    "sealed, newton": (MECHANISMS["sealed"], False),
     "sealed, told": ({**MECHANISMS["sealed"], **TOLD}, True),
     "mutual, told": ({**MECHANISMS["mutual"], **TOLD, "epochs": 1}, True),
     "label-rr, told": ({**MECHANISMS["label-rr"], **TOLD}, True),
