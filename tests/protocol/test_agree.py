@@ -394,7 +394,7 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
         ({"mechanism": "add", "epsilon": 1.0}, "solver", "add has no newton"),
         ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult has no newton"),
         ({"mechanism": "hybrid"}, "solver", "hybrid has no newton"),
-        ({"scheme": "paillier"}, "scheme", "paillier has no newton"),
+        ({"scheme": "paillier"}, "scheme", "has no paillier"),
     ],
 )
 def test_what_has_no_newton_says_so_by_name(given, setting, said):

@@ -122,15 +122,14 @@ def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
             hint=Hint("use {solver}, or sealed, mutual, label-rr or none", solver="sgd"),
         )
     if settings.scheme == "paillier":
+        batches = conversation not in _WHOLE_TABLE_ONLY
         raise ConfigError(
-            "paillier has no newton: a number of a row takes a ciphertext of its own there, so "
-            "that a pass over a table would take hours",
+            f"{'newton' if batches else method.name} has no paillier: a number of a row takes a "
+            "ciphertext of its own there, so that a pass over a table would take hours",
             setting="scheme",
-            hint=(
-                Hint("use {scheme}", scheme="bfv")
-                if conversation in _WHOLE_TABLE_ONLY
-                else Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd")
-            ),
+            hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd")
+            if batches
+            else Hint("use {scheme}", scheme="bfv"),
         )
 
 
