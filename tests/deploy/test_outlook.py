@@ -41,15 +41,15 @@ AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {
     "sealed": (MECHANISMS["sealed"], False),
     "sealed, newton": (MECHANISMS["sealed"], False),
     "sealed, told": ({**MECHANISMS["sealed"], **TOLD}, True),
-    "mutual, told": ({**MECHANISMS["mutual"], **TOLD, "epochs": 1}, True),
+    "mutual, told": ({**MECHANISMS["mutual"], **TOLD}, True),
     "label-rr, told": ({**MECHANISMS["label-rr"], **TOLD}, True),
     "label-rr, told with noise": ({**MECHANISMS["label-rr"], **NOISY}, False),
     "add, told with noise": ({**MECHANISMS["add"], **NOISY}, False),
     "label-rr over sealed, revealed": ({**OVER_SEALED, "reveal": True}, False),
     "sealed, revealed": (REVEALED, True),
     "sealed, newton, revealed": ({**REVEALED, **NEWTON}, True),
-    "mutual": ({**MECHANISMS["mutual"], "epochs": 1}, False),
-    "mutual, revealed": ({"mechanism": "mutual", "reveal": True, "epochs": 1}, True),
+    "mutual": (MECHANISMS["mutual"], False),
+    "mutual, revealed": ({"mechanism": "mutual", "reveal": True}, True),
     "sealed, revealed with noise": ({**REVEALED, **NEWTON, "reveal-epsilon": 4.0}, False),
 }
 LEAKING = [name for name, (_, leaks) in AGREEMENTS.items() if leaks]

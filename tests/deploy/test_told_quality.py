@@ -123,7 +123,7 @@ def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
 
 
 def test_her_columns_by_importance_where_she_has_their_weights(folder):
-    reveal = {"mechanism": "sealed", "reveal": True, "epochs": 1}
+    reveal = {"mechanism": "sealed", "reveal": True}
     for role in ("alice", "bob"):
         write_config(folder, role, agreement=reveal)
     ends = run_both(folder)
@@ -143,7 +143,7 @@ def test_her_columns_by_importance_where_she_has_their_weights(folder):
 
 def test_without_her_weights_there_is_no_importance(folder):
     for role in ("alice", "bob"):
-        write_config(folder, role, agreement={"mechanism": "sealed", "epochs": 1})
+        write_config(folder, role, agreement={"mechanism": "sealed"})
     alice, _ = run_both(folder).records
     assert "importance" not in alice
 

@@ -110,6 +110,7 @@ from taciturn.protocol.model_release import model_release_of as model_release_of
 from taciturn.protocol.mutual import Columns as Columns
 from taciturn.protocol.mutual_table import OwnTable as OwnTable
 from taciturn.protocol.mutual_table import TablePlan as TablePlan
+from taciturn.protocol.mutual_table import shared_sigmoid as shared_sigmoid
 from taciturn.protocol.mutual_table import whitened_bits as whitened_bits
 from taciturn.protocol.observations import GradientSeen as GradientSeen
 from taciturn.protocol.observations import HiddenBatchSeen as HiddenBatchSeen
