@@ -32,11 +32,11 @@ SGD: dict[str, Any] = {"solver": "sgd", "epochs": 2, "batch_size": 40, "learning
 # Each with how far its weights may be from those of the centralised training.
 MECHANISM_SETTINGS: dict[str, tuple[dict[str, Any], float]] = {
     "none": ({"mechanism": "none"}, 1e-5),
-    "sealed": ({"mechanism": "sealed"}, 5e-4),
-    "mutual": ({"mechanism": "mutual"}, 5e-3),
+    "sealed": ({"mechanism": "sealed"}, 2e-2),
+    "mutual": ({"mechanism": "mutual"}, 2e-2),
     # With next to no noise the model is the same.
     "label-rr": ({"mechanism": "label-rr", "epsilon": 40.0}, 1e-5),
-    "label-rr-sealed": ({"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"}, 5e-4),
+    "label-rr-sealed": ({"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"}, 2e-2),
     "add": ({"mechanism": "add", "epsilon": 1e5}, 1e-3),
     "mult": ({"mechanism": "mult", "epsilon": 1e9, "b1": 1e-4, "variant": "mean-one"}, 1e-4),
     "hybrid": ({"mechanism": "hybrid", "epsilon": 3.0, "batch_size": 4}, 1e-3),
@@ -68,7 +68,8 @@ def options(**changes: Any) -> dict[str, Any]:
 
 @cache
 def trained(name: str, scheme: str = "clear") -> TrainResult:
-    chosen = options(**{**SGD, **MECHANISM_SETTINGS[name][0]}, scheme=scheme)
+    steps = {} if name in ("sealed", "mutual", "label-rr-sealed") else SGD
+    chosen = options(**{**steps, **MECHANISM_SETTINGS[name][0]}, scheme=scheme)
     return taciturn.train(data=people(), **chosen)
 
 

@@ -82,7 +82,12 @@ def test_how_many_processes_train_changes_nothing(studied):
     [
         ({}, {}, ConfigError, "values to try of at least one setting"),
         ({"l2": [0.1]}, {"seeds": 2}, ConfigError, "a study has one seed"),
-        ({"l2": [0.1], "passes": [2]}, {"solver": "sgd"}, ConfigError, "model 1 of the study"),
+        (
+            {"l2": [0.1], "passes": [2]},
+            {"mechanism": "none", "solver": "sgd"},
+            ConfigError,
+            "model 1 of the study",
+        ),
         ({"columns": [["bob"]]}, {}, ConfigError, "setting columns was removed"),
         ({"bins": [0, 4]}, {}, ConfigError, "setting bins was removed"),
         ({"epsilon": [1.0], "l2": [0.1]}, {"folds": 99}, ConfigError, "2 to 20 folds"),
