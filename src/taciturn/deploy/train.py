@@ -624,6 +624,7 @@ class Trainer(Side):
         # Loaded here: a training measures no sample, and loads its own side only.
         from taciturn.engine.estimate import estimate_cost
 
+        self.log("measuring time and traffic")
         train, compute = self.tables.train, self.config.compute
         # Several Alices know each other's number of columns, and not Bob's.
         alices, bob = (met.widths, 1) if met.widths else ([train], met.columns)

@@ -77,7 +77,8 @@ def estimate_cost(
         bob: Bob's columns, the intercept among them.
         table_memory: Bytes that an encoded table may take.
         cores: The number of cores for encrypted products; None for all.
-        most_values: Of a whole table with more values than this only some rows are measured.
+        most_values: Of a whole table with more values than this only some rows are measured; some
+            polynomials of ``DEGREE`` values at least.
     """
     terms = replace(terms, scheme=on_engine(terms.scheme, LocalEngine(cores)))
     sampler = _Sampler(terms, rows, alices, bob, table_memory, most_values)
@@ -101,7 +102,8 @@ class _Sampler:
 
     def batches(self) -> FloatArray:
         """The cost of a training by mini-batches, from its first iterations."""
-        watch = self._run(self.terms, min(self.rows, BATCH_ROWS), BATCH_SECONDS)
+        enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
+        watch = self._run(self.terms, min(self.rows, enough), BATCH_SECONDS)
         return watch.extended(self.iterations)
 
     def whole_tables(self) -> FloatArray:
@@ -138,8 +140,8 @@ class _Sampler:
         if method.shares_scores or not self.terms.scheme.protects:
             return np.full(3, rows, dtype=np.float64)
         tilings = [Tiling.of(TableSize(rows, _width(columns))) for columns in self.alices]
-        # A ciphertext for each tile of the rows and of the columns. An answer has a second
-        # polynomial, of which only the entries are sent; a score in clear takes half an entry.
+        # A vector has a ciphertext for each tile of its side. So has an answer, of whose second
+        # polynomial only the entries are sent; a score in clear takes half as much as an entry.
         row_tiles = sum(tiling.rows.tiles for tiling in tilings)
         column_tiles = sum(tiling.columns.tiles for tiling in tilings)
         entries = parties * rows / DEGREE
@@ -179,7 +181,8 @@ class _Sampler:
             names,
         )
         watch = _Watch(limit)
-        with suppress(_LimitReached):
+        # A diverging training overflows; the programs refuse the result.
+        with suppress(_LimitReached), np.errstate(over="ignore", invalid="ignore"):
             run_star(alices, BOB[terms.conversation](bob), tap=watch.tap, observe=watch.observe)
             watch.note()
         return watch
