@@ -49,6 +49,7 @@ from tests.deviating import (
     whole_table_bob,
     with_half_of_its_own,
 )
+from tests.expected import refused
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
@@ -141,7 +142,7 @@ def test_a_uniform_half_of_its_own_is_refused_by_name(owner):
     setup = Setup.of(mechanism="mutual", epochs=1, scheme="bfv", batch_size=400)
     programs = {"alice": setup.alice(), "bob": setup.bob()}
     programs[owner] = with_half_of_its_own(programs[owner])
-    with pytest.raises(CryptoError, match="uniform half of the peer's public key is not that of"):
+    with refused(CryptoError):
         run_pair(programs["alice"], programs["bob"])
 
 
