@@ -135,15 +135,3 @@ def test_closing_ends_every_conversation():
     driver.start()
     driver.close()
     assert sorted(ended) == ["a", "b"]
-
-
-def test_a_message_after_the_end_is_named():
-    def chatty() -> Program[None]:
-        yield from send(Hello(1, "alice", "", 0, "", 0, 0))
-        yield from send(Hello(1, "alice", "", 0, "", 0, 0))
-
-    def short() -> Program[None]:
-        yield from receive(Hello)
-
-    with refused(RemoteProtocolError):
-        run_star({"a": chatty()}, with_peer("a", short()))
