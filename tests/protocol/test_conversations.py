@@ -699,6 +699,9 @@ def test_a_label_is_charged_what_the_mechanism_costs(case):
     assert stated.label_epsilon_total == pytest.approx(epsilon)
     if name in ("revealed", "residues"):
         assert stated.releases_per_row == 2
+    if epsilon == 0.0:
+        assert stated.residue_epsilon_total == stated.claimed_epsilon_per_release == 0.0
+        assert stated.releases_per_row == 0
 
 
 @pytest.mark.parametrize("alices", [1, 3])
@@ -923,6 +926,10 @@ def test_bob_continues_alike_whatever_alice_answers_in_sealed(fill):
         side.feed(message)
     expected = [(type(message), len(encode(message))) for message in case.talk.said_by("bob")]
     assert [(type(message), len(encode(message))) for message in side.said] == expected
+    # He counts for himself what may have wrapped: every score of the pass, or none.
+    assert case.talk.bob.suspected_wraps == 0
+    wrapped = SMALL.labels.rows if abs(fill) == 2**48 else 0
+    assert side.driver.result.suspected_wraps == wrapped
 
 
 # --- held-out rows --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from taciturn.crypto.bfv import BfvScheme, LocalEngine
 from taciturn.data import LabelTable
 from taciturn.engine import Pulse, run_pair
 from taciturn.engine import replay_program as replay
-from taciturn.errors import BudgetExceeded, ConfigError, CryptoError
+from taciturn.errors import AgreementError, BudgetExceeded, ConfigError, CryptoError
 from taciturn.numerics import (
     BoundedTable,
     DescentSolver,
@@ -167,8 +167,8 @@ def in_parts(mechanism: str) -> StarTalk:
 
 PARTED: dict[str, Scheme] = {
     "clear": ClearScheme(part_tiles=1),
-    "one process": BfvScheme(LocalEngine(cores=1), part_tiles=1),
-    "two processes": BfvScheme(TwoProcesses(), part_tiles=2),
+    "one": BfvScheme(LocalEngine(cores=1), part_tiles=1),
+    "two": BfvScheme(TwoProcesses(), part_tiles=2),
 }
 
 
@@ -176,10 +176,10 @@ PARTED: dict[str, Scheme] = {
     ("mechanism", "scheme"),
     [
         *((mechanism, "clear") for mechanism in MECHANISMS),
-        ("sealed", "one process"),
-        ("sealed", "two processes"),
+        ("sealed", "one"),
+        ("sealed", "two"),
         # The same exchange as in sealed.
-        pytest.param("none", "two processes", marks=pytest.mark.slow),
+        pytest.param("none", "two", marks=pytest.mark.slow),
     ],
 )
 def test_parts_of_rows_and_processes_change_no_weight(mechanism, scheme):
@@ -192,7 +192,7 @@ def test_parts_of_rows_and_processes_change_no_weight(mechanism, scheme):
     parts, held_out = (
         len(PARTED[scheme].row_parts(TableSize(tables.labels.rows, 3))) for tables in (MANY, OTHERS)
     )
-    assert (parts, held_out) == ((2, 1) if scheme == "two processes" else (3, 2))
+    assert (parts, held_out) == ((2, 1) if scheme == "two" else (3, 2))
     kinds = [type(message) for who in ("alice", "bob") for message in run.said_by(who)]
     expected = (
         {SealedResidues: 3 * parts, SealedScores: 2 * (parts + held_out), SealedGradient: 3}
@@ -382,7 +382,35 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
     assert np.abs(scored.scores - NEW.joined @ run.weights).max() < NOISE + 2.0**-9
 
 
-# --- what Alice receives --------------------------------------------------------------------------
+def test_a_prediction_with_other_scales_is_refused():
+    run, terms = session(newton(epochs=1)), Terms(newton(epochs=1), CLEAR)
+    hers, his = shared(run.alice), shared(run.bob)
+    other = replace(his.scales, feature_bits=his.scales.feature_bits - 1)
+    with refused(AgreementError, names="feature_bits"):
+        run_pair(
+            predict_sealed_rows(USUAL.alice, hers.values, terms, hers.scales, NOISE_KEY, ALICE),
+            bob_predict_rows(USUAL.bob, run.bob.weights, his.values, terms, other, BOB),
+        )
+
+
+# --- what each side receives ----------------------------------------------------------------------
+
+
+def test_bobs_share_alone_looks_uniform():
+    """Over many coins: the mean of the top byte, 6 sigma, false alarm below 1e-8."""
+    star, top = Star.of(USUAL, newton(epochs=1), 1), list[int]()
+    for seed in range(100):
+        alice = star.alice_program(entropy=ALICE.fork(str(seed)))
+        share = shared(run_pair(alice, star.bob_program())[1])
+        top += (share.values >> (share.scales.modulus_bits - 8)).tolist()
+    assert abs(np.mean(top) + 0.5) < 6 * (256 / np.sqrt(12)) / np.sqrt(len(top))
+    assert np.std(top) > 60
+
+
+def test_with_fresh_keys_every_vector_has_a_key_of_its_own():
+    said = session(newton(scheme=BFV, epochs=1, fresh_keys=True), scheme=BFV).said_by("bob")
+    offers = [message.public_key for message in said if isinstance(message, KeyOffer)]
+    assert len(set(offers)) == len(offers) == 3
 
 
 def test_in_clear_alice_sees_one_exact_sum_a_pass_and_that_is_all_that_is_released():
