@@ -142,13 +142,13 @@ def test_many_small_turns_with_lists_of_unequal_length(monkeypatch, count):
     assert len(common) == 60 - max(3, count - 1)
 
 
-def test_an_alice_with_no_common_id_leaves_nobody_any():
-    alices = [numbered(0, 10), numbered(90, 95), numbered(5, 20)]
+@pytest.mark.parametrize(
+    "alices",
+    [[numbered(0, 10), numbered(90, 95), numbered(5, 20)], [numbered(0, 6), numbered(6, 12)]],
+    ids=["one shares none", "every pair shares some"],
+)
+def test_where_not_all_share_an_id_nobody_has_any(alices):
     assert require_right(alices, numbered(0, 20)) == []
-
-
-def test_every_pair_shares_ids_and_all_share_none():
-    assert require_right([numbered(0, 6), numbered(6, 12)], numbered(0, 12)) == []
 
 
 def test_tables_of_several_alices(tmp_path):
@@ -236,15 +236,6 @@ def test_the_last_messages_are_a_bit_for_each_shared_id_and_two_ends():
     assert ends[0].digest != ends[2].digest
 
 
-def test_frames_hold_neither_ids_nor_their_plain_hashes():
-    alices = [HERS, numbered(12, 38)]
-    heard, _ = listened(alices, HIS)
-    wire = b"".join(frame for frames in heard.values() for _, frame in frames)
-    for text in (*HERS.series, *alices[1].series, *HIS.series):
-        assert text.encode() not in wire
-        assert hashlib.sha256(text.encode()).digest() not in wire
-
-
 def elements(frames: list[tuple[Role, bytes]]) -> set[bytes]:
     sent = b"".join(
         message.elements
@@ -261,12 +252,6 @@ def test_no_element_of_one_pair_occurs_in_another():
     # Twenty of hers and thirty of his, once and twice blinded, of which ten are common.
     assert len(one) == len(two) == 2 * (20 + 30) - 10
     assert not one & two
-
-
-def test_a_result_shows_no_rows():
-    _, aligned = listened([HERS, HERS], HIS)
-    assert "array" not in repr(aligned)
-    assert "person" not in repr(aligned)
 
 
 # --- a party that misbehaves ---------------------------------------------------------------------
@@ -373,15 +358,19 @@ def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
     assert len(alice.result.rows) == 9
 
 
-@pytest.mark.parametrize("bits", [b"", b"\xff", b"\xff\x40\x00", b"\xff\x60", b"\xff\xc1"])
-def test_bits_that_do_not_fit_the_shared_ids_are_refused(bits):
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(
+            CommonToAll(PublicBytes(bits))
+            for bits in (b"", b"\xff", b"\xff\x40\x00", b"\xff\x60", b"\xff\xc1")
+        ),
+        AlignmentEnd(10, PublicBytes(bytes(32))),
+    ],
+)
+def test_bits_that_do_not_fit_the_shared_ids_are_refused(message):
     with refused(RemoteProtocolError, names="CommonToAll"):
-        Hearing().say(CommonToAll(PublicBytes(bits)))
-
-
-def test_another_message_in_their_place_is_refused():
-    with refused(RemoteProtocolError, names=("AlignmentEnd", "CommonToAll")):
-        Hearing().say(AlignmentEnd(10, PublicBytes(bytes(32))))
+        Hearing().say(message)
 
 
 # --- memory --------------------------------------------------------------------------------------
