@@ -247,7 +247,9 @@ def elements(frames: list[tuple[Role, bytes]]) -> set[bytes]:
 
 def test_no_element_of_one_pair_occurs_in_another():
     """Two Alices who pool what they have cannot tell which elements of Bob's are of one id."""
-    heard, _ = listened([HERS, HERS], HIS)
+    heard, aligned = listened([HERS, HERS], HIS)
+    assert "array" not in repr(aligned)
+    assert "person" not in repr(aligned)
     one, two = (elements(heard[name]) for name in names(2))
     # Twenty of hers and thirty of his, once and twice blinded, of which ten are common.
     assert len(one) == len(two) == 2 * (20 + 30) - 10

@@ -177,9 +177,10 @@ PARTED: dict[str, Scheme] = {
     [
         *((mechanism, "clear") for mechanism in MECHANISMS),
         ("sealed", "one"),
-        ("sealed", "two"),
-        # The same exchange as in sealed.
-        pytest.param("none", "two", marks=pytest.mark.slow),
+        *(
+            pytest.param(mechanism, "two", marks=pytest.mark.slow)
+            for mechanism in ("sealed", "none")
+        ),
     ],
 )
 def test_parts_of_rows_and_processes_change_no_weight(mechanism, scheme):
