@@ -614,8 +614,8 @@ NOT_ENCODED: dict[str, Message] = {
     "short whole numbers": NoisyResidues(0, noise_of(np.zeros(3, np.int32))),
     "truth values": NoisyResidues(0, noise_of(np.zeros(3, bool))),
     "a matrix of scores": PartialScores(0, np.zeros((2, 2))),
-    "short scores": PartialScores(0, np.zeros(3, dtype=np.float32)),  # type: ignore[arg-type]
-    "whole numbers for scores": PartialScores(0, np.zeros(3, dtype=np.int64)),  # type: ignore[arg-type]
+    "short scores": PartialScores(0, np.zeros(3, dtype=np.float32)),
+    "whole numbers for scores": PartialScores(0, np.zeros(3, dtype=np.int64)),
     "rows below zero": offer_of(rows_of(-1, 0)),
     "rows beyond 32 bits": offer_of(rows_of(0, 2**32)),
     "a matrix of rows": offer_of(np.zeros((1, 1), dtype=np.int64)),

@@ -444,6 +444,7 @@ def test_encryption_changes_no_bit_of_the_model(case):
 Kinds = list[type[Message]]
 SEED: Kinds = [BatchCommitment, BatchShare]
 SUM: Kinds = [EncryptedResidues, RevealedGradient]
+HIDDEN: Kinds = [HiddenBatchOffer, *SUM]
 OPENING: Kinds = [Hello, *SEED, KeyOffer]
 TWO_BATCHES: dict[str, Any] = {"epochs": 1, "batch_size": 9}
 TWO_PASSES: dict[str, Any] = {"epochs": 2}
@@ -470,7 +471,7 @@ CHARTS: dict[str, tuple[str, dict[str, Any], Kinds, Kinds]] = {
         "hidden-batch",
         {"epochs": 1},
         [Hello, *[PartialScores, MaskedGradient] * 6],
-        [Hello, KeyOffer, *[HiddenBatchOffer, *SUM] * 6],
+        [Hello, KeyOffer, *HIDDEN * 6],
     ),
     "revealed-table": (
         "revealed-table",
@@ -515,7 +516,8 @@ def test_each_side_says_what_the_chart_says(case):
     name, changes, alices, bobs = CHARTS[case]
     held_out = HELD_OUT if changes.get("evaluate") == "epoch" else None
     talk = converse(star_of(name, **changes), held_out=held_out)
-    for role, chart in (("alice", alices), ("bob", bobs)):
+    sides: list[tuple[Role, Kinds]] = [("alice", alices), ("bob", bobs)]
+    for role, chart in sides:
         said = [type(message) for message in talk.said_by(role)]
         assert said == chart
         assert all(role in kind.senders for kind in said)
