@@ -25,13 +25,14 @@ from taciturn.protocol import (
     BinsDue,
     BinSums,
     Counts,
-    Emit,
+    KeyOffer,
     Message,
     Role,
     SealedLabels,
     SizedColumn,
     WoeTerms,
     decode,
+    kind_of,
 )
 from taciturn.protocol.alice import ToldColumn, WoeInputs, hidden
 from taciturn.protocol.alice import answer as alice_answer
@@ -138,43 +139,22 @@ def many(rows: int = 700, seed: int = 1) -> tuple[list[Bins], list[int]]:
     return columns, (rng.random(rows) < 0.3).astype(int).tolist()
 
 
-@pytest.mark.parametrize("terms", [WoeTerms.of(BfvScheme(), None)], ids=["bfv"])
-def test_real_encryption_counts_the_same(terms):
-    columns, labels = many()
-    _, counts = counted(columns, labels, terms)
-    for column, one in zip(columns, counts.columns, strict=True):
-        assert one.ones.tolist() == oracle(column, labels)
-
-
-def test_a_large_tables_labels_travel_in_parts_and_are_added_up():
-    terms = WoeTerms.of(ClearScheme(part_tiles=1), None)
-    columns, labels = many(rows=9000)
-    parts: list[Message] = []
-
-    def listen(sender: Role, frame: bytes) -> None:
-        message = decode(frame)
-        if isinstance(message, SealedLabels):
-            parts.append(message)
-
-    _, counts = counted(columns, labels, terms, tap=listen)
-    assert len(parts) > 1
-    for column, one in zip(columns, counts.columns, strict=True):
-        assert one.ones.tolist() == oracle(column, labels)
-
-
-def test_rows_in_parts_are_added_up_under_masks_that_cancel(monkeypatch):
-    """With Paillier each part has an answer; none of them alone is that part's counts."""
+@pytest.mark.parametrize(
+    ("terms", "rows", "kind", "parts"),
+    [
+        (WoeTerms.of(BfvScheme(), None), 700, SealedLabels, 1),
+        (WoeTerms.of(ClearScheme(part_tiles=1), None), 9000, SealedLabels, 5),
+        # Each part has an answer; none of them alone is that part's counts.
+        (PAILLIER, 40, BinSums, 3),
+    ],
+    ids=["bfv", "labels in parts", "answers in parts"],
+)
+def test_encryption_and_parts_of_rows_count_the_same(monkeypatch, terms, rows, kind, parts):
     monkeypatch.setattr(module_of(WoeTerms), "SEALED_CHUNK_ROWS", 16)
-    columns, labels = many(rows=40)
-    answers: list[Message] = []
-
-    def listen(sender, frame):
-        message = decode(frame)
-        if isinstance(message, BinSums):
-            answers.append(message)
-
-    _, counts = counted(columns, labels, PAILLIER, tap=listen)
-    assert len(answers) == 3
+    columns, labels = many(rows)
+    sent: list[type[Message]] = []
+    _, counts = counted(columns, labels, terms, tap=lambda _, frame: sent.append(kind_of(frame)))
+    assert sent.count(kind) == parts
     for column, one in zip(columns, counts.columns, strict=True):
         assert one.ones.tolist() == oracle(column, labels)
 
@@ -250,22 +230,15 @@ def test_hidden_names_tell_neither_names_nor_edges_nor_order():
 
 
 def test_she_says_what_leaves_before_it_leaves():
-    hers, _ = sides(*many(rows=60))
-    program = alice_answer(hers)
-    # Up to the key nothing of hers has left: the event stands before the first column.
-    steps = [next(program)]
-    assert not isinstance(steps[0], Emit)
-    columns, labels = many(rows=60)
-    seen: list[str] = []
-    ours, his = sides(columns, labels)
+    seen: list[type] = []
+    hers, his = sides(*many(rows=60))
     run_pair(
-        alice_answer(ours),
+        alice_answer(hers),
         ask(his),
-        tap=lambda sender, frame: seen.append(type(decode(frame)).__name__),
-        observe=lambda event: seen.append("due") if isinstance(event, BinsDue) else None,
+        tap=lambda _, frame: seen.append(kind_of(frame)),
+        observe=lambda event: seen.append(type(event)),
     )
-    assert seen.index("due") < seen.index("BinnedColumn")
-    assert seen.index("KeyOffer") < seen.index("due")
+    assert seen.index(KeyOffer) < seen.index(BinsDue) < seen.index(BinnedColumn)
 
 
 def test_the_modulus_has_no_room_beside_the_counts():
@@ -356,9 +329,9 @@ def test_a_message_of_another_turn_or_length_is_refused(role, kind, changes):
         side.feed(heard.pop(0))
     with refused(RemoteProtocolError):
         side.feed(replace(heard[0], **changes))
-        # Columns that would be one too few are noticed at the sums.
-        for message in heard[1:]:
-            side.feed(message)
+        # Columns that would be too few are noticed at the next one.
+        if "columns" in changes:
+            side.feed(heard[1])
 
 
 def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():
