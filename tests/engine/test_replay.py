@@ -9,13 +9,11 @@ import pytest
 from taciturn.engine import Recorder, Transcript, TranscriptFile, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
-from taciturn.protocol import Event, GradientSeen, Terms, encode
-from taciturn.protocol.alice import AliceInputs, train
+from taciturn.protocol import Event, GradientSeen, encode
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import TURNS, alice, bob, residues
 from tests.expected import refused
 from tests.protocol.parties import (
-    CLEAR,
     Tables,
     agreement,
     alice_program,
@@ -32,26 +30,17 @@ def talk() -> tuple[Transcript, float, int]:
     return recorder.finish({}), total, heard
 
 
-def test_alice_says_and_gives_the_same_again():
-    recording, total, _ = talk()
-    assert replay(alice(COINS.fork("a")), recording) == total
-
-
-def test_bob_can_be_replayed_too():
-    recording, _, heard = talk()
-    assert replay(bob(), recording, role="bob") == heard
-
-
-def test_the_observer_gets_the_same_events():
-    recording, _, _ = talk()
+def test_each_side_says_and_gives_the_same_again():
+    recording, total, heard = talk()
     seen: list[Event] = []
-    replay(alice(COINS.fork("a")), recording, observe=seen.append)
+    assert replay(alice(COINS.fork("a")), recording, observe=seen.append) == total
     assert len(seen) == TURNS
+    assert replay(bob(), recording, role="bob") == heard
 
 
 def test_other_coins_are_noticed_at_the_first_frame_that_differs():
     recording, _, _ = talk()
-    with refused(TranscriptError, names=("alice", "frame 0")):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("b")), recording)
 
 
@@ -71,7 +60,7 @@ def test_a_program_that_wants_more_is_refused():
     recording, _, _ = talk()
     with refused(TranscriptError):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording)
-    with refused(TranscriptError, names="EncryptedResidues"):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording, verify=False)
 
 
@@ -101,7 +90,7 @@ def test_a_recording_with_one_more_of_her_frames_is_refused():
 def test_a_foreign_message_in_the_recording_is_refused():
     recording, _, _ = talk()
     swapped = (recording.records[0], ("bob", recording.records[0][1]))
-    with refused(TranscriptError, names=("PartialScores", "EncryptedResidues")):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a")), replace(recording, records=swapped))  # type: ignore[arg-type]
 
 
@@ -112,8 +101,6 @@ def test_bytes_that_are_no_message_are_refused():
     with refused(TranscriptError):
         replay(alice(COINS.fork("a")), broken)
 
-
-# --- the real programs ------------------------------------------------------------------------
 
 TABLES, AGREED = Tables.make(rows=10, alice=3, bob=1), agreement(epochs=2)
 
@@ -135,29 +122,3 @@ def test_a_training_replays_byte_for_byte_from_its_file(tmp_path):
     again = [event for event in again if isinstance(event, GradientSeen)]
     assert len(again) == len(seen) == 6
     assert all(same(one, two) for one, two in zip(again, seen, strict=True))
-
-
-def recorded() -> Transcript:
-    recorder = Recorder()
-    run_pair(alice_program(TABLES, AGREED), bob_program(TABLES, AGREED), tap=recorder)
-    return recorder.finish({})
-
-
-def test_the_training_of_other_coins_is_refused():
-    """Other coins are other masks: her first answer already differs from the recorded one."""
-    coins = KeyedEntropy.from_seed(8)
-    program = train(AliceInputs(TABLES.alice, Terms(AGREED, CLEAR), coins))
-    with refused(TranscriptError):
-        replay(program, recorded())
-
-
-def test_the_training_of_another_table_is_refused():
-    other = Tables.make(rows=10, alice=3, bob=1, seed=8)
-    with refused(TranscriptError):
-        replay(alice_program(other, AGREED), recorded())
-
-
-def test_a_training_cut_short_is_refused():
-    whole = recorded()
-    with refused(TranscriptError, names="RevealedGradient"):
-        replay(alice_program(TABLES, AGREED), replace(whole, records=whole.records[:-1]))
