@@ -33,7 +33,6 @@ from taciturn.privacy import (
     price,
     printed_label_price,
 )
-from taciturn.settings import Variant
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 INNER = (2.0**-6, 0.1, 0.5, 1.0)
@@ -171,11 +170,6 @@ def test_a_known_score_costs_no_more_than_the_worst_and_mirrors(score, eps, b1):
     assert cost == pytest.approx(printed_label_price(event, 1 - score), abs=1e-9)
 
 
-def test_the_ends_are_the_worst_score():
-    event = PrintedFactor(3.0, 0.2, 1.0)
-    assert printed_label_price(event, 0.0) == printed_label_price(event, 1.0) == price(event).label
-
-
 # --- the grid ----------------------------------------------------------------------------------
 
 
@@ -290,7 +284,7 @@ def test_every_event_that_can_cross_the_wire_has_a_price(name):
 
 @pytest.mark.parametrize("event", [Unheard(), PrivacyEvent(), MultiplicativeNoise(1.0, 0.5, 1.0)])
 def test_an_unknown_event_is_refused_never_guessed(event):
-    with pytest.raises(PrivacyError, match=type(event).__name__):
+    with refused(PrivacyError, names=type(event).__name__):
         price(event)
 
 
@@ -312,17 +306,3 @@ def test_parameters_are_checked_when_an_event_is_made(kind, values, setting):
     with pytest.raises(ConfigError) as caught:
         kind(*values)
     assert caught.value.setting == setting
-
-
-VARIANT_EVENTS: dict[Variant, type[MultiplicativeNoise]] = {
-    "printed": PrintedFactor,
-    "one-sided": OneSidedFactor,
-    "mean-one": MeanOneFactor,
-}
-
-
-def test_variants_and_events_belong_together():
-    assert set(VARIANTS) == set(VARIANT_EVENTS)
-    for name, kind in VARIANT_EVENTS.items():
-        assert type(VARIANTS[name](1.0, 0.5, 2.0, 8).event) is kind
-        assert kind(1.0, 0.5, 2.0).scale == 8.0
