@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from taciturn.data import CategoricalRule, NumericRule, Preparation, PrepareSettings, RowIds, fit
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
+from tests.expected import refused
 
 FRAME = pl.DataFrame(
     {
@@ -133,7 +134,7 @@ def test_some_columns_only_in_any_order():
     part = plan.apply(FRAME, columns=["member", "age"])
     np.testing.assert_array_equal(part, full[:, [2, 0]])
     assert plan.apply(FRAME, columns=[]).shape == (4, 0)
-    with pytest.raises(ColumnError, match="gives no column 'agee'"):
+    with refused(ColumnError):
         plan.apply(FRAME, columns=["agee"])
 
 
@@ -142,23 +143,23 @@ def test_a_later_frame_may_hold_numbers_as_text_but_nothing_else():
     text = FRAME.with_columns(pl.Series("age", ["30", None, "50", "70"]))
     np.testing.assert_array_equal(plan.apply(text), plan.apply(FRAME))
     wrong = FRAME.with_columns(pl.Series("age", ["30", "old", "50", "7o"]))
-    with pytest.raises(ColumnError, match="2 of 4 values are not numbers") as caught:
+    with refused(ColumnError) as caught:
         plan.apply(wrong)
     assert caught.value.where == "first at row 2"
-    with pytest.raises(ColumnError, match="not numbers") as caught:
+    with refused(ColumnError) as caught:
         plan.apply(wrong, ids=RowIds.of(["a", "b", "c", "d"]))
     assert caught.value.where == "first at row id 'b'"
 
 
 def test_absent_columns_are_named():
     plan = fit(FRAME, PrepareSettings())
-    with pytest.raises(ColumnError, match="no column 'age'") as caught:
+    with refused(ColumnError) as caught:
         plan.apply(FRAME.rename({"age": "ages"}))
     assert "did you mean ages?" in caught.value.hint
 
 
 def test_missing_numbers_are_refused_where_nothing_fills_them():
-    with pytest.raises(MissingValueError, match="'age': 1 of 4 values are missing") as caught:
+    with refused(MissingValueError) as caught:
         fit(FRAME, PrepareSettings(impute="none"), ids=RowIds.of([5, 6, 7, 8]))
     assert caught.value.where == "first at row id '6'"
     plan = fit(FRAME.drop_nulls("age"), PrepareSettings(impute="none"))
@@ -168,14 +169,14 @@ def test_missing_numbers_are_refused_where_nothing_fills_them():
 
 def test_infinities_are_refused():
     frame = pl.DataFrame({"a": [1.0, float("inf"), 2.0]})
-    with pytest.raises(InfiniteValueError, match="'a': 1 of 3 values are infinite") as caught:
+    with refused(InfiniteValueError) as caught:
         fit(frame, PrepareSettings())
     assert caught.value.where == "first at row 2"
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_numbers_too_large_to_average_are_refused():
-    with pytest.raises(InfiniteValueError, match="too large"):
+    with refused(InfiniteValueError):
         fit(pl.DataFrame({"a": [1e308, -1e308, 1e308]}), PrepareSettings())
 
 
@@ -206,7 +207,7 @@ def test_free_text_is_left_out_and_the_line_that_keeps_it_is_named():
 
 def test_words_among_numbers_are_refused_with_their_place():
     mostly = pl.DataFrame({"n": [str(i) for i in range(200)] + ["n/a"]})
-    with pytest.raises(ColumnError, match="1 of 201 values are not numbers") as caught:
+    with refused(ColumnError) as caught:
         fit(mostly, PrepareSettings())
     assert caught.value.where == "first at row 201"
     assert "null_words" in caught.value.hint
@@ -216,18 +217,18 @@ def test_words_among_numbers_are_refused_with_their_place():
 
 @pytest.mark.parametrize("value", [[1, 2], datetime.timedelta(1)])
 def test_other_kinds_are_refused(value):
-    with pytest.raises(ColumnError, match="neither numbers, booleans, dates nor text") as caught:
+    with refused(ColumnError) as caught:
         fit(pl.DataFrame({"a": [value]}), PrepareSettings())
     assert caught.value.hint
 
 
 def test_a_real_number_cannot_be_a_category():
-    with pytest.raises(ColumnError, match="cannot be categories"):
+    with refused(ColumnError):
         fit(pl.DataFrame({"a": [0.5]}), PrepareSettings(), {"a": ("0.5",)})
 
 
 def test_colliding_names_are_refused():
-    with pytest.raises(ColumnError, match="'a=y' appears 2 times"):
+    with refused(ColumnError):
         fit(pl.DataFrame({"a": ["x", "y"], "a=y": [1, 2]}), PrepareSettings())
 
 
@@ -333,5 +334,5 @@ def test_altered_plain_data_is_refused(change, message, hint):
 
 
 def test_plain_data_must_be_an_object():
-    with pytest.raises(ConfigError, match="list where an object must stand"):
+    with refused(ConfigError):
         Preparation.from_json([])

@@ -41,6 +41,7 @@ from taciturn.data import (
 )
 from taciturn.errors import ColumnError, ConfigError, TableError, shown_by
 from taciturn.faces import COMMAND_LINE, TomlFile
+from tests.expected import refused
 
 PLAIN = PrepareSettings(scale="none")
 # Different enough for a float's last bits not to decide.
@@ -262,7 +263,7 @@ def test_a_preparation_of_the_first_version_is_still_read():
         NumericRule("age", 40.0, 1.0, 2.0, 5.0),
         CategoricalRule("sex", ("F", "M"), "F"),
     )
-    with pytest.raises(ConfigError, match="unknown key 'lower'"):
+    with refused(ConfigError):
         Preparation.from_json({"version": 1, "rules": [{**numeric, "lower": 1}], "notes": []})
 
 
@@ -280,7 +281,7 @@ def test_a_preparation_of_the_second_version_is_still_read():
     assert plan.rules == (BinnedRule("age", (30.0, 45.0), 40.0, missing=True),)
     rows = pl.DataFrame({"age": [29, 30, None, 99]})
     assert plan.apply(rows).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
-    with pytest.raises(ConfigError, match="unknown key 'padding'"):
+    with refused(ConfigError):
         Preparation.from_json({"version": 2, "rules": [{**binned, "padding": 0}], "notes": []})
 
 
@@ -396,7 +397,7 @@ def test_dates_in_another_form_are_said(values, form):
 
 def test_what_is_no_date_is_refused_with_its_place():
     frame = pl.DataFrame({"opened": ["2026-01-31", "31.01.2026"]})
-    with pytest.raises(ColumnError, match="1 of 2 values are not dates in ISO 8601") as caught:
+    with refused(ColumnError) as caught:
         fit(frame, PrepareSettings(type={"opened": "date"}))
     assert caught.value.where == "first at row 2"
     assert caught.value.diagnostics(COMMAND_LINE).endswith(
@@ -415,7 +416,7 @@ def test_numbers_as_categories_and_the_other_way_round():
 
 def test_a_choice_for_numbers_that_names_categories_is_refused():
     frame = pl.DataFrame({"job": ["a", "b"]})
-    with pytest.raises(ColumnError, match="'job' holds categories, and bins is for numbers"):
+    with refused(ColumnError):
         fit(frame, PrepareSettings(bins={"job": 3}))
     assert fit(frame, PrepareSettings(bins={"*": 3})).columns == ("job=b",)
 

@@ -22,6 +22,7 @@ from taciturn.data import (
 )
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 
 COLUMNS = ("age", "job=baker", "job=clerk", "rate", "debt")
 SOURCES = ("age", "job", "job", "rate", "debt")
@@ -31,7 +32,7 @@ SOURCES = ("age", "job", "job", "rate", "debt")
 def test_a_partition_places_every_row_once(rows, fraction, seed):
     held_out = math.ceil(fraction * rows)
     if held_out == rows:
-        with pytest.raises(ShapeError, match="0 rows would be left for training"):
+        with refused(ShapeError):
             random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
         return
     parts = random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
@@ -56,12 +57,12 @@ def test_a_partition_repeats_with_its_seed_only():
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2.0, float("nan")])
 def test_fractions_out_of_range_are_refused(fraction):
-    with pytest.raises(ConfigError, match="the test fraction is"):
+    with refused(ConfigError):
         random_partition(10, fraction, KeyedEntropy.from_seed(1))
 
 
 def test_a_row_in_both_parts_is_refused():
-    with pytest.raises(ShapeError, match="in both parts"):
+    with refused(ShapeError):
         Partition(np.array([0, 1]), np.array([1]))
 
 
@@ -152,7 +153,7 @@ def test_parts_cover_all_columns_in_order_and_nobody_goes_away_empty(groups, par
     sources = [f"s{number}" for number, size in enumerate(groups) for _ in range(size)]
     columns = [f"c{number}" for number in range(len(sources))]
     if parties > len(columns):
-        with pytest.raises(ColumnError, match="cannot share"):
+        with refused(ColumnError):
             split_columns("all", columns, sources, parties=parties)
         return
     split = split_columns("all", columns, sources, parties=parties)
@@ -197,7 +198,7 @@ def test_equal_parts_are_equal_to_bobs(columns, parties):
 
 
 def test_nothing_cannot_be_split():
-    with pytest.raises(ColumnError, match="no columns to split"):
+    with refused(ColumnError):
         split_columns("all", (), ())
 
 
@@ -287,10 +288,10 @@ def test_statistics_come_from_the_training_rows_only(raw):
 def test_one_class_in_training_is_refused(raw):
     labels = LabelTable(raw.ids, np.zeros(raw.rows, dtype=np.int8))
     same = RawData(raw.name, raw.frame, raw.ids, labels, raw.settings)
-    with pytest.raises(LabelValueError, match="labels are the same"):
+    with refused(LabelValueError):
         prepare_vertical(same, _parts(raw), "all", intercept=False)
 
 
 def test_raw_data_must_fit_together(raw):
-    with pytest.raises(ShapeError, match="19 rows, 20 ids and 20 labels"):
+    with refused(ShapeError):
         RawData(raw.name, raw.frame.head(19), raw.ids, raw.labels, raw.settings)

@@ -21,6 +21,7 @@ from taciturn.errors import (
 )
 from taciturn.mapped import BLOCK_ROWS
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 from tests.modules import module_of
 
 MATRICES = hnp.arrays(
@@ -138,7 +139,7 @@ def test_select_and_take():
     with pytest.raises(ColumnError) as caught:
         FeatureTable.of(np.ones((1, 1)), columns=["income"]).select(["incom"])
     assert "did you mean income?" in caught.value.hint
-    with pytest.raises(ColumnError, match="'a' appears 2 times"):
+    with refused(ColumnError):
         table.select(["a", "a"])
 
 
@@ -235,13 +236,13 @@ def test_a_wrong_label_is_named_by_row_and_not_by_value():
 
 
 def test_as_many_labels_as_ids():
-    with pytest.raises(ShapeError, match="2 labels for 3 row ids"):
+    with refused(ShapeError):
         LabelTable.of([0, 1], ids=[1, 2, 3])
 
 
 def test_one_class_is_refused_only_when_asked():
     table = LabelTable.of([1, 1])
-    with pytest.raises(LabelValueError, match="all 2 labels are the same"):
+    with refused(LabelValueError):
         table.require_both_classes()
     LabelTable.of([1, 0]).require_both_classes()
 

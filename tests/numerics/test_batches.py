@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.numerics import batch_count
 from taciturn.numerics import cut_batches as batches
+from tests.expected import refused
 
 
 @given(st.integers(0, 300), st.integers(1, 320), st.randoms(use_true_random=False))
@@ -30,9 +31,9 @@ def test_batches_are_views():
 
 @pytest.mark.parametrize("size", [0, -3])
 def test_a_bad_size_is_refused_at_the_call(size):
-    with pytest.raises(ConfigError, match="batch size"):
+    with refused(ConfigError):
         batches(np.arange(3), size)
-    with pytest.raises(ConfigError, match="batch size"):
+    with refused(ConfigError):
         batch_count(3, size)
 
 

@@ -18,6 +18,7 @@ from taciturn.numerics import (
     sigmoid,
     spiegelhalter,
 )
+from tests.expected import refused
 
 
 def drawn(rows: int, seed: int = 1, slope: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ from taciturn.numerics import (
     log_loss,
     residue,
 )
+from tests.expected import refused
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 FINITE = st.floats(-1e6, 1e6)

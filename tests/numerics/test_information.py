@@ -12,6 +12,7 @@ from sklearn.datasets import load_breast_cancer
 from taciturn.errors import ConfigError
 from taciturn.numerics import Scale, covariance, errors_of, row_information, sigmoid, wald
 from taciturn.numerics import information_matrix as information
+from tests.expected import refused
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:

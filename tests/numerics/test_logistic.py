@@ -14,6 +14,7 @@ from sklearn.metrics import log_loss as sklearn_log_loss
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.numerics import Penalty, gradient, log_loss, residue, sigmoid
+from tests.expected import refused
 
 SCORES = arrays(np.float64, st.integers(1, 30), elements=st.floats(-1000, 1000))
 

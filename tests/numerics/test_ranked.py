@@ -25,6 +25,7 @@ from taciturn.numerics import (
 )
 from taciturn.numerics import gains_table as gains
 from taciturn.numerics import threshold_cutoffs as cutoffs
+from tests.expected import refused
 
 # Few distinct scores, so that there are ties.
 rows = st.lists(

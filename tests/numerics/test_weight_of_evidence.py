@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
 from taciturn.numerics import information_value, mutual_bits, weights_of_evidence
+from tests.expected import refused
 
 
 def test_a_table_worked_out_by_hand():

@@ -97,9 +97,9 @@ def test_without_a_size_it_finds_one_wherever_there_are_rows(batch_size, epsilon
     for sizes in ({}, {"l_rr": 60}, {"subset_size": 150}):
         try:
             chosen = design(batch_size, epsilon, columns, rows, **sizes)
-        except ConfigError:
+        except ConfigError as error:
             # Nothing but too few rows stands in the way of the solver's own choice.
-            assert sizes or refused.setting == "subset_size"
+            assert sizes or error.setting == "subset_size"  # noqa: PT017
             continue
         assert meets_the_requirement(chosen, columns, rows)
         if "subset_size" in sizes:

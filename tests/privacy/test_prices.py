@@ -33,6 +33,7 @@ from taciturn.privacy import (
     price,
     printed_label_price,
 )
+from tests.expected import refused
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 INNER = (2.0**-6, 0.1, 0.5, 1.0)

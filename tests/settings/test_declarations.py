@@ -36,6 +36,7 @@ from taciturn.settings import (
     declared,
 )
 from tests import settings_page
+from tests.expected import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = declared(Settings)
@@ -220,18 +221,18 @@ def test_functions_take_these_options(function):
     ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
 )
 def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
-    with pytest.raises(ConfigError, match=f"unknown setting {word}") as raised:
+    with refused(ConfigError) as raised:
         function(**{word: 1})
     assert f"did you mean {meant}?" in raised.value.hint
 
 
 def test_a_type_checker_sees_what_is_refused():
     """An ignore that is not needed is an error of the type checker."""
-    with pytest.raises(ConfigError, match="unknown setting"):
+    with refused(ConfigError):
         taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
-    with pytest.raises(ConfigError, match="setting epochs"):
+    with refused(ConfigError):
         taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="setting noise"):
+    with refused(ConfigError):
         taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
 
 

@@ -27,6 +27,7 @@ from taciturn.settings import (
     differences,
     settings_file,
 )
+from tests.expected import refused
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 
@@ -51,10 +52,10 @@ def of(**values: object) -> Settings:
     ],
 )
 def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
-    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+    with refused(ConfigError) as raised:
         Settings.of({**RUN, key: 1})
     assert f"did you mean {near.replace('-', '_')}?" in raised.value.hint
-    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+    with refused(ConfigError) as raised:
         Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
     assert f"did you mean {near}?" in raised.value.hint
 
@@ -62,11 +63,11 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
 @pytest.mark.parametrize(("kind", "value"), [(Settings, 0.1), (Study, [0.1, 0.2])])
 def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
     for key in REMOVED:
-        with pytest.raises(ConfigError, match="was removed") as raised:
+        with refused(ConfigError) as raised:
             kind.of({key.replace("_", "-"): value}, face=settings_file(Path("run.toml")))
         assert raised.value.where == "run.toml"
         assert raised.value.hint
-    with pytest.raises(ConfigError, match="was removed"):
+    with refused(ConfigError):
         taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
 
 
@@ -85,13 +86,13 @@ def test_a_removed_command_is_known_only_in_its_place():
 def test_a_removed_setting_by_column_is_refused_in_a_file_too(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('monotone.income = "auto"\n')
-    with pytest.raises(ConfigError, match="was removed") as raised:
+    with refused(ConfigError) as raised:
         Settings.read_toml(path)
     assert raised.value.where == str(path)
 
 
 def test_a_key_like_no_other_gets_the_list():
-    with pytest.raises(ConfigError, match="unknown setting zzzz") as raised:
+    with refused(ConfigError) as raised:
         Settings.of({**RUN, "zzzz": 1}, face=settings_file(Path("run.toml")))
     assert raised.value.hint.startswith("known: mechanism, epsilon, noise")
     assert raised.value.where == "run.toml"
@@ -103,7 +104,7 @@ def test_hyphens_and_underscores_spell_the_same_key(key):
 
 
 def test_a_key_given_in_both_spellings_is_refused():
-    with pytest.raises(ConfigError, match="setting batch-size is given twice"):
+    with refused(ConfigError):
         Settings.of({**RUN, "batch_size": 7, "batch-size": 7})
 
 
@@ -191,7 +192,7 @@ def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key(key, value):
 
 
 def test_the_refused_value_is_shown():
-    with pytest.raises(ConfigError, match=r"setting epochs: .* greater than or equal to 1, not 0"):
+    with refused(ConfigError):
         of(epochs=0)
 
 
@@ -213,18 +214,18 @@ def test_settings_are_frozen():
 
 
 def test_dataset_and_data_together_are_refused():
-    with pytest.raises(ConfigError, match="give dataset or data, not both"):
+    with refused(ConfigError):
         of(data="mine.csv", label="y")
 
 
 def test_own_data_without_a_label_is_refused():
-    with pytest.raises(ConfigError, match="name of its label column"):
+    with refused(ConfigError):
         Settings.of({"mechanism": "none", "data": "mine.csv"})
 
 
 @pytest.mark.parametrize("key", ["id", "label"])
 def test_columns_of_own_data_do_not_go_with_a_dataset(key):
-    with pytest.raises(ConfigError, match="a dataset has its own"):
+    with refused(ConfigError):
         of(**{key: "x"})
 
 
@@ -378,13 +379,13 @@ def test_a_file_of_settings_is_read(toml):
 
 
 def test_an_absent_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read: No such file") as raised:
+    with refused(ConfigError) as raised:
         Settings.read_toml(tmp_path / "absent.toml")
     assert raised.value.where == str(tmp_path / "absent.toml")
 
 
 def test_a_folder_is_not_settings(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
+    with refused(ConfigError):
         Settings.read_toml(tmp_path)
 
 
@@ -400,7 +401,7 @@ def test_a_file_that_is_not_toml_is_named(toml, text):
 
 @pytest.mark.parametrize("text", ["[train]\nepochs = 1\n", "epochs = {first = 1}\n"])
 def test_a_table_in_the_file_is_refused(toml, text):
-    with pytest.raises(ConfigError, match="is a table; settings belong at the top level"):
+    with refused(ConfigError):
         Settings.read_toml(toml(text))
 
 
@@ -688,5 +689,5 @@ def test_a_file_may_hold_choices_by_column_and_no_other_section(tmp_path):
 
 
 def test_what_reads_own_data_is_refused_with_a_dataset():
-    with pytest.raises(ConfigError, match="keep is about own data"):
+    with refused(ConfigError):
         Settings.of({"dataset": "breast-cancer", "keep": "a"})
