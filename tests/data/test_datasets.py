@@ -87,7 +87,6 @@ def test_census_income(census):
     assert census.frame.null_count().sum_horizontal().item() == 2799 + 2809 + 857
     data = _prepared(census)
     assert len(data.preparation.columns) == 81
-    assert data.preparation.columns[:3] == ("age", "workclass=Local-gov", "workclass=Never-worked")
     assert data.preparation.columns[-1] == "native-country=Yugoslavia"
     assert len(data.alice_test.values) == 9769
     widths = [len(levels) - 1 for levels in census.vocabularies.values()]
@@ -100,7 +99,7 @@ def test_census_columns_do_not_depend_on_the_split(census):
     few = random_partition(census.rows, 0.999, KeyedEntropy.from_seed(5))
     small = prepare_vertical(census, few, "all", intercept=False)
     assert small.preparation.columns == _prepared(census).preparation.columns
-    assert any(note.startswith("column native-country=") for note in small.notes)
+    assert any("native-country=" in note for note in small.notes)
 
 
 def test_the_vocabularies_are_those_of_the_data(census):
@@ -202,8 +201,9 @@ def test_absent_data_says_where_it_was_sought_and_where_to_put_it(
     with refused(DatasetUnavailable, names=(name, "OpenML")) as caught:
         load(name, data_dir=tmp_path / "given")
     error = caught.value
-    for place in (*("given", "named", "cache/taciturn"), file):
-        assert str(tmp_path / place) in error.where or place == file in error.where
+    for place in ("given", "named", "cache/taciturn"):
+        assert str(tmp_path / place) in error.where
+    assert file in error.where
     assert file in error.hint
     assert str(tmp_path / "cache" / "taciturn") in error.hint
     assert error.exit_code == 21

@@ -28,6 +28,13 @@ COLUMNS = ("age", "job=baker", "job=clerk", "rate", "debt")
 SOURCES = ("age", "job", "job", "rate", "debt")
 
 
+def test_what_is_no_split_is_refused():
+    with refused(ColumnError):
+        split_columns("all", (), ())
+    with refused(ShapeError):
+        Partition(np.array([0, 1]), np.array([1]))
+
+
 @given(st.integers(2, 300), st.floats(0.01, 0.99), st.integers(0, 99))
 def test_a_partition_places_every_row_once(rows, fraction, seed):
     held_out = math.ceil(fraction * rows)
@@ -61,11 +68,6 @@ def test_fractions_out_of_range_are_refused(fraction):
         random_partition(10, fraction, KeyedEntropy.from_seed(1))
 
 
-def test_a_row_in_both_parts_is_refused():
-    with refused(ShapeError):
-        Partition(np.array([0, 1]), np.array([1]))
-
-
 @pytest.mark.parametrize(
     ("spec", "alice"),
     [
@@ -87,23 +89,23 @@ def test_column_splits(spec, alice):
 
 
 @pytest.mark.parametrize(
-    ("spec", "message", "hint"),
+    ("spec", "names"),
     [
-        (0, "Alice cannot get 0 of 5 columns", "from 1 to 5"),
-        (6, "Alice cannot get 6 of 5 columns", "from 1 to 5"),
-        ("-1", "Alice cannot get -1 of 5", "from 1 to 5"),
-        (True, "truth value", "half"),
-        ("agee", "no column 'agee'", "did you mean age?"),
-        ("", "no column ''", "known: age"),
-        ("age,age", "'age' is named twice", "once"),
-        ("job,job=baker", "'job=baker' is named twice", "once"),
-        ([], "Alice gets no column", "half"),
+        (0, "0 of 5"),
+        (6, "6 of 5"),
+        ("-1", "-1 of 5"),
+        (True, "half"),
+        ("agee", ("'agee'", "age")),
+        ("", ("''", "age")),
+        ("age,age", "'age'"),
+        ("job,job=baker", "'job=baker'"),
+        ([], "half"),
     ],
 )
-def test_unfit_splits_are_refused(spec, message, hint):
-    with pytest.raises(ColumnError, match=message) as caught:
+def test_unfit_splits_are_refused(spec, names):
+    with refused(ColumnError, names=names) as caught:
         split_columns(spec, COLUMNS, SOURCES)
-    assert hint in caught.value.hint
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -130,21 +132,20 @@ def test_several_alices_are_dealt_their_columns(spec, parties, alices):
 
 
 @pytest.mark.parametrize(
-    ("spec", "parties", "message", "setting"),
+    ("spec", "parties", "names", "setting"),
     [
-        ("all", 6, "6 Alices cannot share 5 columns", "parties"),
-        ("age", 2, "2 Alices cannot share 1 column", "parties"),
-        ("equal", 6, "6 Alices cannot share 5 columns", "parties"),
-        ("age;job", 1, "the columns of 2 Alices are named, and there is 1", "alice_columns"),
-        ("age;job", 3, "the columns of 2 Alices are named, and there are 3", "alice_columns"),
-        ("age;job,age", 2, "'age' is named twice", ""),
-        ("age;", 2, "no column ''", ""),
+        ("all", 6, (6, 5), "parties"),
+        ("age", 2, (2, 1), "parties"),
+        ("equal", 6, (6, 5), "parties"),
+        ("age;job", 1, (2, 1), "alice_columns"),
+        ("age;job", 3, (2, 3), "alice_columns"),
+        ("age;job,age", 2, "'age'", ""),
+        ("age;", 2, "''", ""),
     ],
 )
-def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, message, setting):
-    with pytest.raises(ColumnError, match=message) as raised:
+def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, names, setting):
+    with refused(ColumnError, setting=setting, names=names) as raised:
         split_columns(spec, COLUMNS, SOURCES, parties=parties)
-    assert raised.value.setting == setting
     assert raised.value.hint
 
 
@@ -195,11 +196,6 @@ def test_equal_parts_are_equal_to_bobs(columns, parties):
     assert max(widths) - min(widths) <= 1
     if parties == 1:
         assert split == split_columns("half", names, names)
-
-
-def test_nothing_cannot_be_split():
-    with refused(ColumnError):
-        split_columns("all", (), ())
 
 
 @pytest.fixture
@@ -293,5 +289,5 @@ def test_one_class_in_training_is_refused(raw):
 
 
 def test_raw_data_must_fit_together(raw):
-    with refused(ShapeError):
+    with refused(ShapeError, names=(19, 20)):
         RawData(raw.name, raw.frame.head(19), raw.ids, raw.labels, raw.settings)
