@@ -83,7 +83,7 @@ def test_unfit_ids_are_refused_with_their_place(values, names, where):
 
 def test_repr_shows_no_id():
     assert repr(RowIds.of(["ann"])) == "RowIds(1 rows)"
-    assert row_name(0, ["ann"]) == "row id 'ann'"
+    assert "'ann'" in row_name(0, ["ann"])
 
 
 def test_digest_is_sha256_over_nul_terminated_ids():

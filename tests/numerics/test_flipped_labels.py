@@ -19,7 +19,6 @@ from taciturn.numerics import (
     log_loss,
     residue,
 )
-from tests.expected import refused
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 FINITE = st.floats(-1e6, 1e6)
@@ -52,20 +51,6 @@ def test_the_residue_is_minus_the_losss_slope_by_finite_differences(epsilon, lab
         )
         analytic = slope(np.array([z]), labels, epsilon)[0]
         assert analytic == pytest.approx(numerical / (2 * h), abs=1e-9, rel=1e-6)
-
-
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_gradient_in_the_weights_is_that_of_the_loss(epsilon):
-    draw = np.random.default_rng(3)
-    features, labels = draw.normal(size=(40, 5)), draw.integers(0, 2, 40)
-    weights, h = draw.normal(size=5), 1e-6
-    gradient = -features.T @ corrected_residue(features @ weights, labels, epsilon) / 40
-    for column in range(5):
-        step = np.eye(5)[column] * h
-        up, down = (
-            corrected_loss(features @ (weights + sign * step), labels, epsilon) for sign in (1, -1)
-        )
-        assert gradient[column] == pytest.approx((up - down) / (2 * h), abs=1e-8)
 
 
 @given(FINITE, st.integers(0, 1), EPSILON)

@@ -20,7 +20,6 @@ from taciturn.numerics import (
     weighted_likelihood,
     weighted_residue,
 )
-from tests.expected import refused
 
 KINDS = {
     "plain": partial(weighted_likelihood, class_weight=None),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from taciturn.errors import ShapeError
 from taciturn.numerics import at_probability, chosen, ks, one_half
-from tests.expected import refused
 
 rows = st.lists(
     st.tuples(st.floats(-30, 30, allow_subnormal=False), st.integers(0, 1)), min_size=2, max_size=30

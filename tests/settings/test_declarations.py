@@ -18,7 +18,7 @@ from taciturn import api
 from taciturn.cli import SHARED, merged
 from taciturn.data import DEFAULTS, NAMES
 from taciturn.deploy import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
-from taciturn.errors import ConfigError, TaciturnError
+from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.faces import COMMAND_LINE, plain_value
 from taciturn.privacy import MECHANISMS
@@ -161,8 +161,8 @@ def test_an_option_reads_a_number_a_switch_or_a_text(name, kind):
 
 def test_a_default_is_told_where_there_is_one():
     assert "(default: 0.2)" in option("test_fraction")[1].help
-    assert "(default: 64; each dataset has its own)" in option("batch_size")[1].help
-    assert "(default: on; each dataset has its own)" in option("intercept")[1].help
+    assert "(default: 64" in option("batch_size")[1].help
+    assert "(default: on" in option("intercept")[1].help
     assert "default" not in option("epsilon")[1].help
 
 
@@ -221,27 +221,25 @@ def test_functions_take_these_options(function):
     ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
 )
 def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
-    with refused(ConfigError) as raised:
+    with refused(ConfigError, names=(word, meant)):
         function(**{word: 1})
-    assert f"did you mean {meant}?" in raised.value.hint
 
 
 def test_a_type_checker_sees_what_is_refused():
     """An ignore that is not needed is an error of the type checker."""
     with refused(ConfigError):
         taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
-    with refused(ConfigError):
+    with refused(ConfigError, setting="epochs"):
         taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
-    with refused(ConfigError):
+    with refused(ConfigError, setting="noise"):
         taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
 
 
 def test_a_mistyped_parameter_of_the_function_gets_the_nearest():
     mistyped: dict[str, Any] = {"recrod": "run"}
-    with pytest.raises(ConfigError) as raised:
+    with refused(ConfigError, names="record"):
         taciturn.train(**mistyped)
-    assert "did you mean record?" in raised.value.hint
-    with pytest.raises(ConfigError) as raised:
+    with refused(ConfigError) as raised:
         taciturn.estimate(**mistyped)
     assert "record" not in raised.value.hint
 
@@ -444,8 +442,5 @@ def test_a_partys_file_spells_its_keys_and_leaves_the_commands_own_to_the_comman
 
 
 def test_python_is_the_default_face():
-    with pytest.raises(TaciturnError) as raised:
+    with refused(ConfigError, setting="epsilon", names=("epsilon=", "epsilon=1")):
         taciturn.train(dataset="breast-cancer", mechanism="add", scheme="clear")
-    assert str(raised.value) == (
-        "add needs epsilon\n  where: epsilon=\n  try:   use epsilon=1, for example"
-    )
