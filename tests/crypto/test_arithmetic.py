@@ -53,15 +53,6 @@ def test_product_of_powers_equals_separate_powers(product, alone):
     assert product_of_powers(ladder, tables, mpz(N), alone=alone) == expected
 
 
-@pytest.mark.parametrize("entry", [-(2**OFFSET_BITS), -1, 0, 1, 2**OFFSET_BITS])
-@pytest.mark.parametrize("alone", [True, False])
-def test_the_ends_of_the_range_of_exponents(entry, alone):
-    ladder = Ladder.of(np.array([[entry], [entry]]), OFFSET_BITS, WIDTH, [1])
-    tables = SubsetTables.of([mpz(5)], mpz(N), [1])
-    expected = pow(5, entry + (entry << WIDTH), SQUARE)
-    assert product_of_powers(ladder, tables, mpz(N), alone=alone) == expected
-
-
 @given(st.lists(units, min_size=1, max_size=5))
 def test_tables_hold_every_subset_and_the_inverse_of_all(bases):
     tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), [len(bases)])

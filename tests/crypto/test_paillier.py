@@ -43,7 +43,9 @@ def factors(key: PaillierSecretKey) -> tuple[int, int]:
 # Real sizes
 
 
-@pytest.mark.parametrize(("bits", "slots"), [(2048, 17), (3072, 26)])
+@pytest.mark.parametrize(
+    ("bits", "slots"), [pytest.param(2048, 17, marks=pytest.mark.slow), (3072, 26)]
+)
 def test_real_keys(bits, slots):
     scheme, coins = PaillierScheme(), KeyedEntropy.from_seed(bits)
     secret = scheme.generate(bits, CAPACITY, coins)

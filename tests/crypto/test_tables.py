@@ -69,7 +69,7 @@ def passed(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     ring=st.sampled_from([RING, NARROW]),
     rows=st.integers(1, 200) | st.sampled_from([1, DEGREE + 1]),

@@ -46,15 +46,6 @@ def alone(monkeypatch, tmp_path):
     return asked
 
 
-def test_where_the_data_lies_does_not_depend_on_what_a_test_sets(
-    monkeypatch, tmp_path, dataset_dir
-):
-    monkeypatch.setattr("tests.conftest._PLACES", [tmp_path])
-    monkeypatch.delenv("TACITURN_DATA", raising=False)
-    (tmp_path / "adult.csv.gz").touch()
-    assert dataset_dir("census-income") == tmp_path
-
-
 def _prepared(raw: RawData, seed: int = 1) -> VerticalData:
     parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(seed))
     return prepare_vertical(raw, parts, "all", intercept=False)
@@ -107,6 +98,7 @@ def test_the_vocabularies_are_those_of_the_data(census):
         assert census.frame[name].drop_nulls().unique().sort().to_list() == list(levels)
 
 
+@pytest.mark.slow  # some seconds, and the other dataset takes the same path
 def test_give_me_some_credit(credit):
     assert (credit.rows, credit.frame.width) == (150_000, 10)
     assert int(credit.labels.values.sum()) == 10026
@@ -178,6 +170,7 @@ def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
     assert fetched.labels == credit.labels
 
 
+@pytest.mark.slow  # some seconds
 def test_a_cache_that_cannot_be_written_is_no_failure(
     alone, monkeypatch, census, dataset_dir, tmp_path
 ):

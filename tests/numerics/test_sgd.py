@@ -27,6 +27,8 @@ def table():
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.float64])
 def test_reaches_scikit_learns_weights_whatever_the_type_of_labels(table, intercept, dtype):
 
+    from sklearn.linear_model import LogisticRegression
+
     features, labels = table
     l2 = 0.05
     columns = np.column_stack([features, np.ones(ROWS)]) if intercept else features
