@@ -112,7 +112,7 @@ def test_no_other_file_knows_the_library():
 LOADING = """
 import os, sys, tempfile
 import taciturn.protocol.align, taciturn.deploy.aligned
-from taciturn.crypto.group import hashed
+from taciturn.crypto import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules
 
@@ -148,7 +148,7 @@ def test_the_library_is_loaded_when_needed_and_leaves_no_copy_behind(tmp_path):
 def test_the_library_needs_no_folder_for_temporary_files():
     code = (
         "import tempfile; tempfile.tempdir = '/dev/null/nowhere'; ordinary = "
-        "tempfile.NamedTemporaryFile; from taciturn.crypto.group import hashed; "
+        "tempfile.NamedTemporaryFile; from taciturn.crypto import hashed; "
         "print(len(hashed(b'', ['a'])), tempfile.NamedTemporaryFile is ordinary)"
     )
     done = subprocess.run(

@@ -128,12 +128,10 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
 
 PARENT = """
 import numpy as np, sys, time
-from taciturn.crypto.base import Wrapping
-from taciturn.crypto.bfv import tables
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto import Wrapping
+from taciturn.crypto.bfv import BfvScheme, LocalEngine, Rows
 from taciturn.rng import SystemEntropy
-tables.LEAST_SHARED_TILES = 1
+sys.modules[Rows.__module__].LEAST_SHARED_TILES = 1
 key = BfvScheme(LocalEngine(cores=2)).generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
 table = key.public.table(np.ones((20000, 1), dtype=np.int64))
 print(table._crew._helpers[0]._process.pid, flush=True)

@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import STEPS, Normalisation, RowIds, Spelling, spellings
@@ -86,21 +86,6 @@ def test_normalising_twice_changes_nothing(text, names):
     how = Normalisation.of(",".join(sorted(names)))
     once = how.one(text)
     assert how.one(once) == once
-
-
-@settings(max_examples=50)
-@given(st.lists(printable, min_size=1, max_size=20))
-def test_a_table_is_normalised_row_by_row_or_refused(texts):
-    how = Normalisation.of("trim,case,nfkc")
-    expected = [how.one(text) for text in texts]
-    try:
-        normalised = how.apply(RowIds.of(texts))
-    except RowIdError:
-        assert len(set(expected)) < len(expected) or any(
-            not text.strip() or not text.isprintable() for text in [*expected, *texts]
-        )
-        return
-    assert normalised.series.to_list() == expected
 
 
 def test_a_table_tells_which_normalisation_would_change_how_many_of_its_ids():

@@ -47,13 +47,6 @@ def test_a_partition_places_every_row_once(rows, fraction, seed):
     assert sorted([*parts.train, *parts.test]) == list(range(rows))
 
 
-@pytest.mark.parametrize(
-    ("rows", "held_out"), [(569, 114), (1797, 360), (48842, 9769), (150_000, 30_000)]
-)
-def test_the_papers_test_sets_have_scikit_learns_sizes(rows, held_out):
-    assert len(random_partition(rows, 0.2, KeyedEntropy.from_seed(1)).test) == held_out
-
-
 def test_a_partition_repeats_with_its_seed_only():
     first, again, other = (
         random_partition(50, 0.2, KeyedEntropy.from_seed(seed)) for seed in (1, 1, 2)

@@ -37,20 +37,6 @@ def coins(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
 
 
-class ListedIntegers(SystemEntropy):
-    """Hands out given integers, whatever the bound."""
-
-    def __init__(self, *batches: list[int]) -> None:
-        self.batches = list(batches)
-        self.bounds: list[int] = []
-
-    def integers(self, bound: int, count: int) -> WordArray:
-        self.bounds.append(bound)
-        values = self.batches.pop(0)
-        assert len(values) == count
-        return np.array(values, dtype=np.uint64)
-
-
 # --- divisors ----------------------------------------------------------------------------------
 
 
@@ -78,16 +64,6 @@ def test_almost_no_noise_is_no_crash(sigma):
 
 
 # --- coins -------------------------------------------------------------------------------------
-
-
-def test_exponential_coins_have_known_answers():
-    """The first failure at an odd k is heads: at k = 1 at once, at 2 not, at 3 again."""
-    gamma = 1000
-    source = ListedIntegers([1000, 999, 0], [2000, 999], [1000])
-    result = module_of(divisor)._exponential_coins(np.full(3, gamma, dtype=np.uint64), source)
-    assert result.tolist() == [True, False, True]
-    # The coin of step k has the probability gamma / (k 2^56).
-    assert source.bounds == [UNIT, 2 * UNIT, 3 * UNIT]
 
 
 @pytest.mark.parametrize("exponent", [1e-12, 1e-3, 0.5, 1.0, 1.5, 3.7, 12.0])

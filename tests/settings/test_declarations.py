@@ -25,7 +25,6 @@ from taciturn.privacy import MECHANISMS
 from taciturn.settings import (
     ALSO_SIMULATED,
     OWN_DATA_DEFAULTS,
-    REMOVED_USAGE,
     SGD_ONLY,
     Agreement,
     Scope,
@@ -342,12 +341,6 @@ COMMANDS = {
     # The second runs a command.
     "taciturn_paper": ("cli.py", "wire.py"),
 }
-# Where texts are printed for a person at a terminal: tables, advice, pip's and Dask's own options;
-# and modules of the paper that are commands themselves.
-PRINTED = (
-    *("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py"),
-    *("companies.py", "serving.py"),
-)
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
@@ -364,32 +357,18 @@ def literals(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
-def modules(*without: str) -> Iterator[tuple[str, ast.AST]]:
+def modules() -> Iterator[tuple[str, ast.AST]]:
     """The modules that are no face, by name."""
     for package, faces in COMMANDS.items():
         (root,) = ROOT.glob(f"**/src/{package}")
         for path in root.rglob("*.py"):
             name = path.relative_to(root).as_posix()
-            if not name.startswith((*faces, *without)):
+            if not name.startswith(faces):
                 yield f"{package}/{name}", ast.parse(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow  # some seconds
-def test_only_the_command_line_speaks_of_options():
-    option = re.compile(r"(^|[\s(`'\"])--[a-z]")
-    spoken = {
-        name: text
-        for name, tree in modules(*PRINTED)
-        for text in literals(tree)
-        # The table of removed usage lists the options that are gone.
-        if option.search(text) and text not in REMOVED_USAGE
-    }
-    assert spoken == {}
-
-
-@pytest.mark.slow  # some seconds
 def test_no_place_or_hint_of_an_error_is_an_option():
-    """Nor where options may be printed."""
     spoken = {
         name: text
         for name, tree in modules()
