@@ -111,7 +111,8 @@ def test_no_other_file_knows_the_library():
 
 LOADING = """
 import os, sys, tempfile
-import taciturn.protocol.align, taciturn.deploy.aligned
+from taciturn.deploy import AlignedRows
+from taciturn.protocol import Alignment
 from taciturn.crypto import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules
