@@ -22,7 +22,6 @@ import taciturn
 from taciturn.__main__ import run
 from taciturn.cli import train
 from taciturn_paper import encryption
-from tests.bad_input import CASES, Case, outcome, section
 from tests.modules import module_of
 from tests.seldom import seldom
 from tests.waiting import HANG
@@ -40,21 +39,6 @@ def command(line: str, **options: object) -> subprocess.CompletedProcess[str]:
         check=False,
         **options,
     )
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-@pytest.mark.sampled(70)
-def test_wrong_input_gets_a_clear_error_which_its_page_shows(case: Case):
-    code, out, err = outcome(case)
-    page = Path(__file__).parents[1] / "docs" / "errors.md"
-    remake = "remake it: python -m tests.bad_input > docs/errors.md"
-    assert section(case) in page.read_text(encoding="utf-8"), remake
-    assert code in (2, *range(10, 80))
-    assert err.startswith("error: ")
-    assert "Traceback" not in err
-    assert "bug in taciturn" not in err
-    assert max(len(line) for line in err.splitlines()) <= 107  # "error: " stands before the text
-    assert out == ""
 
 
 def test_train_prints_one_json_object_and_nothing_else():
