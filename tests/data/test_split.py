@@ -136,8 +136,8 @@ def test_several_alices_are_dealt_their_columns(spec, parties, alices):
         ("equal", 6, "6 Alices cannot share 5 columns", "parties"),
         ("age;job", 1, "the columns of 2 Alices are named, and there is 1", "alice_columns"),
         ("age;job", 3, "the columns of 2 Alices are named, and there are 3", "alice_columns"),
-        ("age;job,age", 2, "'age' is named twice", ""),
-        ("age;", 2, "no column ''", ""),
+        ("age;job,age", 2, "'age' is named twice", "alice_columns"),
+        ("age;", 2, "no column ''", "alice_columns"),
     ],
 )
 def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, message, setting):
