@@ -1011,12 +1011,12 @@ def page() -> str:
     """Every error of the table as Markdown, by exit code and type; its message is its heading."""
     sections: dict[tuple[int, str], dict[str, str]] = {}
     for case in CASES:
-        found = outcome(case)
+        result = outcome(case)
         kind = case.kind.__name__ if issubclass(case.kind, TaciturnError) else "Wrong usage"
-        shown = "\n".join(line.rstrip() for line in found.err.strip().splitlines())
+        shown = "\n".join(line.rstrip() for line in result.err.strip().splitlines())
         message = shown.removeprefix("error: ").partition("\n  ")[0].replace("\n", " ")
         block = f"```text\n$ taciturn {case.command}\n{shown}\n```"
-        sections.setdefault((found.exit_code, kind), {}).setdefault(message, block)
+        sections.setdefault((result.exit_code, kind), {}).setdefault(message, block)
     parts: list[str] = []
     for (code, kind), messages in sorted(sections.items()):
         parts.append(f"## {kind}: exit code {code}")

@@ -104,20 +104,20 @@ def test_nearest_names_the_close_word_first_and_at_most_twelve(word, known, list
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
 def test_a_wrong_input_gets_its_error_in_the_form_of_one(case: Case):
-    found = outcome(case)
-    assert found.out == ""
-    assert found.err.startswith("error: ")
-    assert "Traceback" not in found.err
-    assert max(len(line) for line in found.err.splitlines()) <= 107  # "error: " and 100 columns
+    result = outcome(case)
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert "Traceback" not in result.err
+    assert max(len(line) for line in result.err.splitlines()) <= 107  # "error: " and 100 columns
     if case.kind is TyperException:
-        assert isinstance(found.error, TyperException)
-        assert found.exit_code == USAGE
+        assert isinstance(result.error, TyperException)
+        assert result.exit_code == USAGE
         return
-    assert isinstance(found.error, TaciturnError)
-    assert type(found.error) is case.kind
-    assert (found.error.setting, found.exit_code) == (case.setting, case.kind.exit_code)
-    assert found.error.diagnostics(COMMAND_LINE).split() == found.err.split()[1:]
-    for problem in getattr(found.error, "problems", ()) or (found.error,):
+    assert isinstance(result.error, TaciturnError)
+    assert type(result.error) is case.kind
+    assert (result.error.setting, result.exit_code) == (case.setting, case.kind.exit_code)
+    assert result.error.diagnostics(COMMAND_LINE).split() == result.err.split()[1:]
+    for problem in getattr(result.error, "problems", ()) or (result.error,):
         # One sentence that says what is wrong, with the place and a way out.
         assert problem.message
         assert not re.search(r"\n|\.$|[.!?] [A-Z]", problem.message)
