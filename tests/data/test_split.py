@@ -132,8 +132,8 @@ def test_several_alices_are_dealt_their_columns(spec, parties, alices):
         ("equal", 6, (6, 5), "parties"),
         ("age;job", 1, (2, 1), "alice_columns"),
         ("age;job", 3, (2, 3), "alice_columns"),
-        ("age;job,age", 2, "'age'", ""),
-        ("age;", 2, "''", ""),
+        ("age;job,age", 2, "'age'", "alice_columns"),
+        ("age;", 2, "''", "alice_columns"),
     ],
 )
 def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, names, setting):

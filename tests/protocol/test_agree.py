@@ -386,9 +386,9 @@ def test_what_has_no_newton_says_so_by_name(given, setting, named):
 def test_where_weights_are_shared_there_is_no_sgd(given):
     """Whether defaults were filled in or not; the way out names what to use instead."""
     asked = Settings.of({**given, "solver": "sgd"})
-    for refused in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
+    for ask in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
         with pytest.raises(ConfigError) as raised:
-            refused()
+            ask()
         assert raised.value.setting == "solver"
         assert all(way in raised.value.hint for way in ("newton", "none"))
 

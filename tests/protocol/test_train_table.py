@@ -411,27 +411,6 @@ def test_with_fresh_keys_every_vector_has_a_key_of_its_own():
     assert len(set(offers)) == len(offers) == 3
 
 
-def test_bobs_share_alone_looks_uniform():
-    """Over many coins: the mean of the top byte, 6 sigma, false alarm below 1e-8."""
-    terms, top = Terms(newton(epochs=1), CLEAR), []
-    for seed in range(100):
-        inputs = AliceInputs(USUAL.alice, terms, ALICE.fork(str(seed)))
-        _, bob = run_pair(ALICES[terms.conversation](inputs), bobs_side(terms.agreement))
-        share = shared(bob)
-        top += (share.values >> (share.scales.modulus_bits - 8)).tolist()
-    assert abs(np.mean(top) + 0.5) < 6 * (256 / np.sqrt(12)) / np.sqrt(len(top))
-    assert np.std(top) > 60
-
-
-def test_with_fresh_keys_every_vector_has_a_key_of_its_own():
-    run = session(newton(scheme=BFV, epochs=1, fresh_keys=True), scheme=BFV)
-    said = run.said_by("bob")
-    offers = [message.public_key for message in said if isinstance(message, KeyOffer)]
-    assert len(set(offers)) == len(offers) == 3
-    after = [type(said[at + 1]) for at, one in enumerate(said) if isinstance(one, KeyOffer)]
-    assert after == [SealedResidues, SealedWeights, SealedResidues]
-
-
 def test_in_clear_alice_sees_one_exact_sum_a_pass_and_that_is_all_that_is_released():
     run = session(newton("none"))
     kinds = {type(message) for message in run.said_by("bob")}

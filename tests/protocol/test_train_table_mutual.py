@@ -13,7 +13,6 @@ import pytest
 
 from taciturn.crypto import ClearScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import FeatureTable, LabelTable
 from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, CryptoError
 from taciturn.numerics import (
@@ -44,9 +43,6 @@ from tests.protocol.stars import Star, StarTalk, converse, shared
 from tests.protocol.test_conversations import SPLITS, agreed
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
-
-
-OPENING: set[type[Message]] = {Hello, KeyOffer, BatchCommitment, BatchShare}
 
 
 def newton(scheme: Scheme = CLEAR, **changes: Any) -> Agreement:
@@ -176,5 +172,5 @@ def test_scales_use_the_whole_ring_for_the_agreed_range(rows):
     assert 10 <= scales.feature_bits <= 16
     # A product is four times as far from its quarter of the ring as a score from its end.
     unit = scales.weight_bits + scales.shared_shift
-    assert 2.0 ** (59 - 2 - unit) * scales.factor == pytest.approx(2 * scales.score_bound)
+    assert 2.0 ** (59 - 2 - unit) * scales.decay[-1] == pytest.approx(2 * scales.score_bound)
     assert scales.shared_unit / rows >= 2.0**16
