@@ -206,17 +206,17 @@ def test_a_side_that_trains_is_told_apart(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("role", "choice", "setting"),
+    ("role", "choice", "named"),
     [
         ("alice", OwnChoice(smoothing=1.0), "smoothing"),
-        ("bob", OwnChoice(min_rows=10), "min_rows"),
+        ("bob", OwnChoice(min_rows=10), "min-rows"),
         ("bob", OwnChoice(names=True), "names"),
         ("bob", OwnChoice(smoothing=-1.0), "smoothing"),
     ],
 )
-def test_what_is_the_other_sides_to_choose_is_refused(tmp_path, role, choice, setting):
+def test_what_is_the_other_sides_to_choose_is_refused(tmp_path, role, choice, named):
     config = PartyConfig.read(furnished(tmp_path) / f"{role}.toml")
-    with refused(ConfigError, setting=setting):
+    with refused(ConfigError, names=named):
         WoeSide.read(config, choice)
 
 
