@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,15 +30,13 @@ from taciturn.deploy import (
     Trial,
     run_party,
     template,
-    way_to_peer,
 )
 from taciturn.deploy.transport import make_certificates
-from taciturn.engine import Callbacks, Endpoints, Observer, ignore
+from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
     OutputError,
-    PeerRefused,
     PeerStopped,
     RemoteProtocolError,
     RowIdError,
@@ -49,7 +45,6 @@ from taciturn.errors import (
 from taciturn.faces import COMMAND_LINE
 from taciturn.mapped import Scratch
 from taciturn.protocol import (
-    TURN_IDS,
     Aligning,
     Alignment,
     AlignmentHello,
@@ -63,16 +58,11 @@ from taciturn.protocol import (
     receive,
     send,
 )
-from taciturn.results import AlignmentResult
-from taciturn.watch import Board
-from tests.deploy.hosts import Hosts, furnish, two_hosts
 from tests.deploy.sides import Ends, run_both, write_config
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
 from tests.modules import module_of
-from tests.system import needs_namespaces, small_disk
 from tests.test_two_machines import free_port
-from tests.waiting import HANG
 
 ROLES: tuple[Role, Role] = ("alice", "bob")
 
@@ -358,19 +348,6 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
 
 
-@pytest.mark.usefixtures("elements_in_files")
-def test_a_disk_without_room_for_the_elements_is_named(tmp_path):
-    people(tmp_path, some(0, 100), some(50, 150))
-    with small_disk(tmp_path, 64 << 10) as disk:
-        write_config(tmp_path, "alice", state={"folder": str(disk / "alice-state")})
-        ends = both(tmp_path)
-        assert isinstance(ends.alice, OutputError)
-        assert isinstance(ends.bob, PeerStopped)
-        assert not list((disk / "alice-state").iterdir())
-    write_config(tmp_path, "alice")
-    assert both(tmp_path).records[0]["common"] == 50
-
-
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(module_of(AligningParty), "NOTE_SECONDS", 0.0)
     monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
@@ -392,124 +369,8 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
 # --- real processes ------------------------------------------------------------------------------
 
 
-class Side:
-    """One party's process."""
-
-    def __init__(self, folder: Path, role: str, *options: str, hosts: Hosts | None = None) -> None:
-        self.role = role
-        prefix = hosts.prefix(role) if hosts else []
-        self.process = subprocess.Popen(
-            [*prefix, sys.executable, "-m", "taciturn", "align", f"{role}.toml", *options],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def end(self, timeout: float = HANG) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=timeout)
-        assert "Traceback" not in err
-        return self.process.returncode, out, err
-
-
-def test_a_live_page_shows_an_alignment(tmp_path):
-    ids = [f"p{number}" for number in range(40)]
-    people(tmp_path, ids, ids)
-    board = Board("align", "alice", "bob")
-    watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
-    result = both(tmp_path, watch=watch).records[0]
-    shown = board.snapshot()
-    assert shown["work"]["bars"] == [{"name": "id", "done": 80, "total": 80}]
-    assert 0 < shown["crossed"]["bytes_sent"] <= result["bytes_sent"]
-    assert [(link["peer"], link["state"]) for link in shown["links"]] == [("bob", "closed")]
-    assert "p39" not in str(shown)
-
-
-@contextmanager
-def running(
-    folder: Path, *options: str, roles: Sequence[str] = ROLES, hosts: Hosts | None = None
-) -> Iterator[list[Side]]:
-    sides = [Side(folder, role, *options, hosts=hosts) for role in roles]
-    try:
-        yield sides
-    finally:
-        for side in sides:
-            if side.process.poll() is None:
-                side.process.kill()
-                side.process.wait()
-            for stream in (side.process.stdout, side.process.stderr):
-                if stream is not None:
-                    stream.close()
-
-
-def local(folder: Path, alice: list[str], bob: list[str], **link: Any) -> Path:
-    """Tables, certificates and settings for two processes on this machine."""
-    people(folder, alice, bob)
-    make_certificates(folder / "certs", ["alice", "bob"])
-    port = free_port()
-    for role, way in (("alice", "connect"), ("bob", "listen")):
-        path = write_config(folder, role, link=link)
-        lines = [
-            f'{way} = "127.0.0.1:{port}"' if line.startswith(f"{way} = ") else line
-            for line in path.read_text().splitlines()
-        ]
-        path.write_text("\n".join(lines) + "\n")
-    return folder
-
-
 def some(first: int, last: int) -> list[str]:
     return [f"person-{number}" for number in range(first, last)]
-
-
-@pytest.mark.slow  # alignment between two processes is tried always
-@needs_namespaces
-def test_two_hosts_align(tmp_path):
-    """Over mutual TLS between two network namespaces; the tables overlap in part."""
-    furnish(tmp_path, serves="alice")
-    frames = {role: pl.read_csv(tmp_path / f"{role}.csv") for role in ROLES}
-    frames["alice"].filter(pl.col("id") > "p0019").write_csv(tmp_path / "alice.csv")
-    frames["bob"].filter(pl.col("id") < "p0100").write_csv(tmp_path / "bob.csv")
-    with two_hosts() as hosts, running(tmp_path, "--json", hosts=hosts) as sides:
-        ends = [side.end() for side in sides]
-    assert [code for code, _, _ in ends] == [0, 0], ends
-    assert [json.loads(out)["common"] for _, out, _ in ends] == [80, 80]
-    hers, his = lists(tmp_path)
-    assert hers.own == his.own == RowIds.of([f"p{number:04d}" for number in range(20, 100)])
-
-
-def alice_here(folder: Path, observe: Observer = ignore) -> AlignmentResult:
-    """Alice in this process, over real TLS."""
-    config = PartyConfig.read(folder / "alice.toml")
-    with way_to_peer(config, lambda line: None) as endpoint:
-        watch = Callbacks(observe=observe)
-        return AligningParty(config, endpoint, watch, Normalisation()).run()
-
-
-@pytest.mark.slow  # four seconds; a broken link is tried always
-def test_a_killed_peer_ends_the_other_side_at_once(tmp_path):
-    """Bob is killed after the first of two turns: SIGKILL tells nobody, the broken link does."""
-    ids = some(0, TURN_IDS + 1)
-    local(tmp_path, ids, ids)
-    with running(tmp_path, roles=("bob",)) as (bob,):
-
-        def kill(event: Event) -> None:
-            if isinstance(event, Aligning):
-                bob.process.send_signal(signal.SIGKILL)
-
-        with refused(ConnectionLost):
-            alice_here(tmp_path, kill)
-    assert not (tmp_path / "alice.aligned.csv").exists()
-
-
-def test_a_peer_of_another_authority_is_refused(tmp_path):
-    """The side that dials is told at once; the one that serves waits for the right caller."""
-    local(tmp_path, ["a"], ["a"])
-    make_certificates(tmp_path / "others", ["alice", "bob"])
-    path = tmp_path / "alice.toml"
-    path.write_text(path.read_text().replace('"certs/', '"others/'))
-    bob = PartyConfig.read(tmp_path / "bob.toml")
-    with way_to_peer(bob, lambda line: None), pytest.raises(PeerRefused):
-        alice_here(tmp_path)
 
 
 MANY = os.environ.get("TACITURN_ALIGN_IDS", "10000,100000,300000,1000000")
@@ -543,15 +404,22 @@ def watched(process: subprocess.Popen[str]) -> tuple[int, float, str]:
 @pytest.mark.parametrize("count", [int(count) for count in MANY.split(",")])
 def test_many_ids_on_each_side(tmp_path, count):
     """Two processes on this machine, half of the ids common: what it costs each side is printed."""
-    local(tmp_path, ["a"], ["a"], **{"answer-seconds": 3600.0})
-    for role, first in (("alice", 0), ("bob", count // 2)):
+    make_certificates(tmp_path / "certs", ["alice", "bob"])
+    address = f"127.0.0.1:{free_port()}"
+    sides = []
+    for role, first, way in (("alice", 0, "connect"), ("bob", count // 2, "listen")):
         write_many(tmp_path, role, first, count)
-        path = tmp_path / f"{role}.toml"
-        path.write_text(path.read_text().replace(f"{role}.csv", f"{role}.parquet", 1))
-    with running(tmp_path, "--json") as sides, ThreadPoolExecutor(2) as threads:
-        ends = list(threads.map(lambda side: watched(side.process), sides))
-        codes = [side.process.returncode for side in sides]
-    assert codes == [0, 0]
+        link = {way: address, "answer-seconds": 3600.0}
+        write_config(tmp_path, role, link=link, data={"file": f"{role}.parquet"})
+        words = ["-m", "taciturn", "align", f"{role}.toml", "--json"]
+        sides.append(
+            subprocess.Popen(
+                [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+            )
+        )
+    with ThreadPoolExecutor(2) as threads:
+        ends = list(threads.map(watched, sides))
+    assert [side.returncode for side in sides] == [0, 0]
     for role, (peak, seconds, out) in zip(ROLES, ends, strict=True):
         record = json.loads(out)
         assert record["common"] == count // 2

@@ -1,8 +1,7 @@
-"""An alignment of several Alices with Bob: over wires in memory, and as processes over TLS."""
+"""An alignment of several Alices with Bob, over wires in memory."""
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,24 +12,22 @@ import pytest
 
 from taciturn.data import Normalisation, RowIds
 from taciturn.deploy import AlignedRows, AligningParty, PartyConfig
-from taciturn.deploy.transport import make_certificates, show_certificate
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.mapped import LEAST_MAPPED_BYTES
 from tests.deploy.several import role_of
 from tests.deploy.sides import write_config
-from tests.deploy.test_align import running, some
+from tests.deploy.test_align import some
 from tests.deploy.wires import Wire
 from tests.expected import all_refused
 from tests.modules import module_of
-from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
 PINS = {"alice-1": "1" * 64, "alice-2": "2" * 64}
 People = Mapping[str, list[str]]
 
 
-def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS, **link: Any) -> None:
+def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS) -> None:
     """A folder for each party, with its table and its file."""
     for name, ids in people.items():
         role, place = role_of(name), folder / name
@@ -41,8 +38,8 @@ def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS, **link
             "sick": [number % 2 for number in range(len(ids))],
         }
         pl.DataFrame(columns).write_csv(place / f"{role}.csv")
-        own = {"peer": None} if role == "bob" else {"peer": "bob"}
-        write_config(place, role, link={**own, **link}, **{"agreement.parties": dict(pins)})
+        link = {"peer": None if role == "bob" else "bob"}
+        write_config(place, role, link=link, **{"agreement.parties": dict(pins)})
 
 
 def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -164,27 +161,3 @@ def test_the_elements_of_all_pairs_may_take_the_memory_of_one(tmp_path):
         config = PartyConfig.read(tmp_path / name / f"{role_of(name)}.toml")
         with module_of(AligningParty)._scratch(config) as scratch:
             assert scratch.least == most
-
-
-# --- real processes ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_two_alices_and_bob_align_over_tls(tmp_path):
-    names = ("bob", "alice-1", "alice-2")
-    certs = tmp_path / "certs"
-    make_certificates(certs, list(names))
-    pins = {name: show_certificate(certs / f"{name}.pem").fingerprint for name in PINS}
-    people = {"bob": some(0, 30), "alice-1": some(5, 40)[::-1], "alice-2": some(0, 20)}
-    port = free_port()
-    for name, ids in people.items():
-        own = {"ca": "ca.pem", "certificate": f"{name}.pem", "key": f"{name}.key"}
-        way = {"listen" if name == "bob" else "connect": f"127.0.0.1:{port}"}
-        link = {key: str(certs / file) for key, file in own.items()}
-        furnish(tmp_path, {name: ids}, pins, **link, **way)
-    with running(tmp_path, "--json", roles=[f"{name}/{role_of(name)}" for name in names]) as sides:
-        ends = [side.end() for side in sides]
-    assert [code for code, _, _ in ends] == [0, 0, 0], ends
-    assert [json.loads(out)["common"] for _, out, _ in ends] == [15, 15, 15]
-    expected = RowIds.of(sorted(some(5, 20)))
-    assert all(list_of(tmp_path, name).own == expected for name in names)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import shutil
 import subprocess
 import sys
@@ -17,7 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import Normalisation, NumericRule, RowIds
+from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, fit
 from taciturn.deploy import (
     AlignedRows,
     Answer,
@@ -40,9 +38,7 @@ from taciturn.errors import (
     ColumnError,
     FileError,
     MissingValueError,
-    PeerAbsent,
     PeerStopped,
-    RemoteProtocolError,
     RowIdError,
     RowOrderError,
 )
@@ -53,6 +49,7 @@ from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
+from tests.model.models import share_of
 from tests.modules import module_of
 from tests.seldom import seldom
 from tests.test_two_machines import free_port
@@ -436,13 +433,6 @@ def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
     assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
 
 
-def test_a_peer_that_does_not_come(plain):
-    write_config(plain, "bob", link={"connect-seconds": 0.2})
-    config = PartyConfig.read(plain / "bob.toml")
-    with pytest.raises(PeerAbsent):
-        Predictor(config, Wire().endpoint(serves=True), Callbacks()).run(question(plain, "bob"))
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     class Pulled(BaseException):
@@ -460,28 +450,6 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     assert isinstance(stopped, Pulled)
     # Alice's last word may have reached Bob before; and she may be done before he is stopped.
     assert isinstance(other, Answer | PeerStopped)
-
-
-@pytest.mark.parametrize(
-    ("changes", "kind"),
-    [
-        ({"version": 99}, AgreementError),
-        ({"role": "alice"}, AgreementError),
-        ({"role": "carol"}, AgreementError),
-        ({"terms": "{"}, AgreementError),
-        ({"columns": -1}, RemoteProtocolError),
-    ],
-    ids=str,
-)
-def test_a_greeting_that_does_not_fit_is_refused(plain, changes, kind):
-    asked = listed(plain, "alice")
-    program = asked.program(KeyedEntropy.from_seed(1))
-    first = program.send(None)
-    assert isinstance(first, Send)
-    assert isinstance(first.message, Hello)
-    program.send(None)
-    with refused(kind):
-        program.send(answered(first.message, asked, **changes))
 
 
 def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:
@@ -503,20 +471,7 @@ TOWNS = pl.DataFrame(
 
 
 def town_share(**changes: Any) -> ModelShare:
-    from taciturn.data import DEFAULTS, fit
-
-    plan = fit(TOWNS.drop("id"), DEFAULTS)
-    share = ModelShare(
-        role="alice",
-        columns=plan.columns,
-        weights=np.ones(len(plan.columns)),
-        preparation=plan,
-        agreement={},
-        session="",
-        rows=4,
-        data_digest="",
-    )
-    return replace(share, **changes)
+    return share_of(fit(TOWNS.drop("id"), DEFAULTS), "alice", **changes)
 
 
 def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
@@ -618,50 +573,21 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     return Ended(process.returncode, out, err)
 
 
-@pytest.mark.slow  # tests/serve compares the command's scores with those of a service
-@pytest.mark.parametrize("name", ["plain", "sealed"])
-def test_two_processes_score_what_the_whole_model_scores(request, name):
-    folder = furnished(request.getfixturevalue(name))
-    running = [start(folder, "alice", "--json"), start(folder, "bob", "--out", "scores.csv")]
-    alice, bob = (ended(process) for process in running)
-    assert (alice.code, bob.code) == (0, 0), alice.err + bob.err
-    wanted, slack = expected(folder)
-    with (folder / "scores.csv").open(newline="") as stream:
-        lines = list(csv.DictReader(stream))
-    assert [line["id"] for line in lines] == pl.read_csv(folder / "new-bob.csv")["id"].to_list()
-    above = shares(folder)[1].metrics["threshold"]["score"]
-    for line in lines:
-        assert abs(float(line["score"]) - wanted[line["id"]]) <= slack
-        assert int(line["class"]) == (float(line["score"]) > above)
-    assert (folder / "scores.csv").stat().st_mode & 0o077 == 0
-    assert "scores" not in json.loads(alice.out)
-    assert max(len(line) for line in bob.out.splitlines()) <= 100
-    for line in lines:
-        assert line["score"] not in alice.out + alice.err + (folder / "alice.log").read_text()
-
-
-def over_a_real_link(folder: Path, alices: Callable[[], Question]) -> Ends:
+def test_another_model_ends_both_over_a_real_link(plain):
     """Both sides in threads, with certificates and a port."""
-    furnished(folder)
-    reads = {"alice": alices, "bob": lambda: question(folder, "bob")}
+    furnished(plain)
+    alice = question(plain, "alice")
+    asked = {
+        "alice": replace(alice, model=replace(alice.model, session="1" * 32)),
+        "bob": question(plain, "bob"),
+    }
 
     def side(config: PartyConfig, _: Endpoints, callbacks: Callbacks) -> Any:
-        return predict(config, reads[config.role], callbacks)
+        return predict(config, lambda: asked[config.role], callbacks)
 
     kind: Any = side
-    return run_both(folder, kind=kind, act=lambda answer: answer)
-
-
-@pytest.mark.parametrize("what", ["list", "model"])
-def test_a_list_or_a_model_on_one_side_ends_both_over_a_real_link(plain, what):
-    def read() -> Question:
-        if what == "list":
-            return listed(plain, "alice", ("p0140",))
-        asked = question(plain, "alice")
-        return replace(asked, model=replace(asked.model, session="1" * 32))
-
-    ends = over_a_real_link(plain, read)
-    all_refused(AgreementError, ends.alice, ends.bob)
+    ends = run_both(plain, kind=kind, act=lambda answer: answer)
+    all_refused(AgreementError, ends.alice, ends.bob, names="session")
 
 
 @pytest.mark.slow  # some seconds

@@ -105,7 +105,7 @@ def agreements(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(values=agreements(), role=st.sampled_from(["alice", "bob"]))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_proposal_comes_to_the_same_terms_bit_by_bit(proposer, values, role):
     folder, tables = proposer
     sections = tomllib.loads((folder / f"{role}.toml").read_text())

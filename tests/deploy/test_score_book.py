@@ -15,7 +15,6 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.deploy import Charge, Opening, Party, PartyConfig, ScoreBook
-from taciturn.deploy.transport import make_certificates
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
@@ -23,7 +22,6 @@ from tests.deploy.test_predict import in_threads, question, write_new
 from tests.expected import refused
 from tests.results.test_schema import problems
 from tests.seldom import seldom
-from tests.test_two_machines import free_port
 
 IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
@@ -263,9 +261,8 @@ def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechani
     assert problems(seen, "doctor") == []
     past = {name: record[name] for name in ("exposed_sessions", "exposed_models")}
     assert seen.get("exposed") == (past if exposes else None)
-    for command in ("ledger", "doctor"):
-        run([command, alice])
-        assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+    assert run(["ledger", alice]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
 
 
 # --- Two processes -------------------------------------------------------------------------------
@@ -285,25 +282,3 @@ def processes(folder: Path, *words: str) -> dict[str, tuple[int, str]]:
     }
     said = {role: process.communicate(timeout=120)[0] for role, process in running.items()}
     return {role: (process.returncode, said[role]) for role, process in running.items()}
-
-
-@pytest.mark.slow  # in one process the same is tried always
-def test_between_two_processes_the_second_training_is_refused_by_name(tmp_path):
-    write_tables(tmp_path, rows=60)
-    make_certificates(tmp_path / "certs", ["alice", "bob"])
-    address = f"127.0.0.1:{free_port()}"
-    agreed = {"epochs": 1, **MECHANISMS["sealed"]}
-    write_config(
-        tmp_path,
-        "alice",
-        agreement=agreed,
-        link={"connect": address},
-        privacy={"scores-per-row": 1},
-    )
-    write_config(tmp_path, "bob", agreement=agreed, link={"listen": address})
-    assert [code for code, _ in processes(tmp_path).values()] == [0, 0]
-    ends = processes(tmp_path, "--fresh")
-    code, said = ends["alice"]
-    assert code == BudgetExceeded.exit_code
-    assert "scores-per-row" in said
-    assert ends["bob"][0] == PeerStopped.exit_code

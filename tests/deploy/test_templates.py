@@ -67,15 +67,6 @@ def test_what_stands_behind_a_comment_sign_parses_too(tmp_path, mechanism, role)
         PartyConfig.read(path)
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_the_files_are_neat(role):
-    for line in template(
-        role, Trial("mult", address="a-rather-long-name.example:7443")
-    ).splitlines():
-        assert len(line) <= 100
-        assert line == line.rstrip()
-
-
 ACCEPTED = {"accept-leak": ACCEPTED_LEAK, "accept-column-exposure": ACCEPTED_EXPOSURE}
 
 

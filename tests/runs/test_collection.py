@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.errors import ConfigError, DataError
+from taciturn.errors import ConfigError, FileError
 from taciturn.files import to_json
 from taciturn.results import RESULT, RunList, Runs, of_record
 from taciturn.runs import ATTACK, HELD_OUT_AUC, ORDERS, Wanted, collect, curves_of, named
@@ -133,10 +133,10 @@ def test_a_run_is_named_by_a_path_a_name_or_a_part_that_only_it_has(folder):
     for run in ("train", str(folder / "train"), "trai"):
         (one,) = named([run], folder)
         assert one.path == folder / "train"
-    with refused(DataError, names=("tarin", "train")):
+    with refused(FileError, names=("tarin", "train")):
         named(["tarin"], folder)
     # Alice, audit and more.
-    with refused(DataError, names="a"):
+    with refused(FileError, names=("alice", "audit")):
         named(["a"], folder)
 
 
@@ -154,7 +154,7 @@ def test_a_broken_folder_is_named_and_the_others_are_shown(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with refused(DataError, names=tmp_path / "runs"):
+    with refused(FileError, names=tmp_path / "runs"):
         collect(tmp_path / "runs")
 
 
