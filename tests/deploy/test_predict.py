@@ -421,18 +421,6 @@ def test_a_training_and_a_prediction_do_not_meet(plain):
     all_refused(AgreementError, ends.alice, ends.bob)
 
 
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_wire_that_keeps_breaking_changes_nothing(sealed, monkeypatch):
-    """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr(module_of(Question), "FINISH_SECONDS", 1.0)
-    asked = {role: question(sealed, role) for role in ROLES}
-    wire = Wire(lambda number: number % 5 == 0)
-    _, his = answers(in_threads(sealed, asked, wire))
-    assert wire.links > 1
-    wanted, slack = expected(sealed)
-    assert all(abs(row.score - wanted[row.id]) <= slack for row in his.rows())
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     class Pulled(BaseException):

@@ -259,17 +259,6 @@ def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, vic
     assert book.most_given() == 2 * (3 + 3 + 1)
 
 
-@pytest.mark.slow  # five seconds; links that break are seen to be mended elsewhere
-def test_a_link_that_breaks_again_and_again_changes_nothing(tmp_path):
-    write_study(tmp_path)
-    wire = Wire(cut=lambda number: number % 37 == 0)
-    alice, _ = run_study(tmp_path, wire).records
-    assert wire.links > 3
-    assert alice["run"]["links"] == wire.links
-    for (role, number), model in in_one_process(tmp_path).items():
-        assert numbers(written(tmp_path, role, number)) == model
-
-
 def test_after_the_end_it_only_confirms(studied):
     folder, alice, bob = studied
     again = run_study(folder).records
