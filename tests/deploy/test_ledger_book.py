@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,8 @@ from taciturn.deploy import (
 )
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.deploy import training_outlook as outlook
-from taciturn.engine import Callbacks
-from taciturn.errors import BudgetExceeded, FileError, PeerStopped
+from taciturn.errors import BudgetExceeded, FileError
 from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
-from taciturn.protocol import Boundary, Event
 from taciturn.results import LedgerSum
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.expected import refused
@@ -185,54 +182,25 @@ def paid(folder: Path) -> float:
     return max((one.ledger.label_epsilon_total for one in accounts), default=0.0)
 
 
-def test_sessions_add_up_begun_anew_or_not_and_resumed_ones_do_not(tmp_path):
+def test_a_look_tells_what_sessions_add_up_to(tmp_path):
     furnish(tmp_path, MECHANISMS["add"])
     before = foreseen(tmp_path)
     assert (before.trainings, before.so_far.label_epsilon_total) == (0, 0.0)
     assert before.then.label_epsilon_total == 2.0
     # A look makes no book and no key.
     assert not (tmp_path / "bob.ledger.json").exists()
-
-    def cut(event: Event) -> None:
-        if isinstance(event, Boundary) and event.state.iteration == 9:
-            raise KeyboardInterrupt
-
-    run_both(tmp_path, watch={"bob": Callbacks(observe=cut)})
-    assert paid(tmp_path) == 2.0
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    # A finished session only confirms.
-    run_both(tmp_path).records  # noqa: B018
-    assert paid(tmp_path) == 2.0
-    run_both(tmp_path, act=anew).records  # noqa: B018
-    assert paid(tmp_path) == 4.0
+    for _ in range(2):
+        run_both(tmp_path, act=anew).records  # noqa: B018 - raises where a side failed
     now = foreseen(tmp_path)
     assert (now.trainings, now.so_far.label_epsilon_total) == (2, 4.0)
     assert now.then.label_epsilon_total == 6.0
 
 
-def test_nothing_is_charged_where_the_two_sides_do_not_fit(tmp_path):
-    furnish(tmp_path, MECHANISMS["add"])
-    write_config(tmp_path, "alice", agreement={**MECHANISMS["add"], "epochs": 3})
-    assert isinstance(run_both(tmp_path).bob, BaseException)
-    assert paid(tmp_path) == 0
-
-
-def test_a_training_beyond_the_limit_is_refused_before_it_begins(tmp_path):
-    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 3.0})
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    ends = run_both(tmp_path, act=anew)
-    assert isinstance(ends.bob, BudgetExceeded)
-    assert isinstance(ends.alice, PeerStopped)
-    # Another state folder under the same key does not help.
-    shutil.rmtree(tmp_path / "bob-state")
-    shutil.rmtree(tmp_path / "alice-state")
-    assert isinstance(run_both(tmp_path).bob, BudgetExceeded)
-    assert paid(tmp_path) == 2.0
-    # A dry run still works, and says so.
+def test_a_dry_run_says_that_a_training_would_be_beyond_the_limit(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 1.0})
     config = PartyConfig.read(tmp_path / "bob.toml")
     tables = load_tables(config)
-    price = outlook(config, tables, terms_of(config, tables))
-    assert price.refused is not None
+    assert outlook(config, tables, terms_of(config, tables)).refused is not None
 
 
 def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):

@@ -14,14 +14,13 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import RowIds
-from taciturn.deploy import Charge, Opening, Party, PartyConfig, ScoreBook
+from taciturn.deploy import Charge, Opening, PartyConfig, ScoreBook
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_predict import in_threads, question, write_new
 from tests.expected import refused
 from tests.results.test_schema import problems
-from tests.seldom import seldom
 
 IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
@@ -100,64 +99,6 @@ def furnish(folder: Path, limit: int | None, **agreement: Any) -> Path:
 
 def given(folder: Path) -> int:
     return ScoreBook(folder / "alice.scores.json", "bob").most_given()
-
-
-def anew(party: Party) -> Any:
-    return party.run(fresh=True)
-
-
-@pytest.mark.slow  # some seconds
-@pytest.mark.parametrize(
-    ("mechanism", "opened"),
-    seldom([("sealed", 2), ("none", 3), ("add", 3)], always=[("sealed", 2)]),
-)
-def test_a_second_training_beyond_the_limit_is_refused_fresh_or_not(tmp_path, mechanism, opened):
-    furnish(tmp_path, 2 * opened - 1, **MECHANISMS[mechanism])
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert given(tmp_path) == opened
-    # A finished session only confirms, and is not charged.
-    run_both(tmp_path).records  # noqa: B018
-    assert given(tmp_path) == opened
-    ends = run_both(tmp_path, act=anew)
-    assert isinstance(ends.alice, BudgetExceeded)
-    assert isinstance(ends.bob, PeerStopped)
-    # Another state folder does not help.
-    shutil.rmtree(tmp_path / "alice-state")
-    shutil.rmtree(tmp_path / "bob-state")
-    assert isinstance(run_both(tmp_path).alice, BudgetExceeded)
-    assert given(tmp_path) == opened
-    # The way out.
-    furnish(tmp_path, 2 * opened, **MECHANISMS[mechanism])
-    run_both(tmp_path, act=anew).records  # noqa: B018
-    assert given(tmp_path) == 2 * opened
-
-
-class Cut(Exception):
-    """Alice's process ends."""
-
-
-def test_a_stopped_training_is_charged_once_when_it_is_resumed(tmp_path):
-    from taciturn.engine import Callbacks
-    from taciturn.protocol import Boundary, Event
-
-    furnish(tmp_path, 2, **MECHANISMS["sealed"])
-
-    def cut(event: Event) -> None:
-        if isinstance(event, Boundary) and event.state.iteration == 9:
-            raise Cut
-
-    assert isinstance(run_both(tmp_path, watch={"alice": Callbacks(observe=cut)}).alice, Cut)
-    assert given(tmp_path) == 2
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert given(tmp_path) == 2
-
-
-def test_nothing_is_charged_where_no_score_left(tmp_path):
-    """The two sides do not fit: the training ends before its first score."""
-    furnish(tmp_path, 5, **MECHANISMS["sealed"])
-    write_config(tmp_path, "bob", agreement={**MECHANISMS["sealed"], "epochs": 3})
-    assert isinstance(run_both(tmp_path).alice, BaseException)
-    assert given(tmp_path) == 0
 
 
 @pytest.mark.slow  # some seconds
