@@ -15,7 +15,6 @@ from taciturn.deploy import AlignedRows, AligningParty, PartyConfig
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.mapped import LEAST_MAPPED_BYTES
-from tests.deploy.several import role_of
 from tests.deploy.sides import write_config
 from tests.deploy.test_align import some
 from tests.deploy.wires import Wire
@@ -25,6 +24,10 @@ from tests.waiting import HANG
 
 PINS = {"alice-1": "1" * 64, "alice-2": "2" * 64}
 People = Mapping[str, list[str]]
+
+
+def role_of(name: str) -> str:
+    return "bob" if name == "bob" else "alice"
 
 
 def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS) -> None:
