@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from taciturn.deploy import (
     template,
 )
 from taciturn.deploy.transport import make_certificates
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks, Endpoint, Endpoints
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -300,7 +301,7 @@ def hostile(rows: int) -> Program[None]:
 def test_a_peer_that_sends_rubbish_ends_both_sides(tmp_path):
     people(tmp_path, ["a", "b", "c"], ["b"])
 
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> Any:
+    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "alice":
             return AligningParty(config, endpoint, callbacks, Normalisation()).run
         past = Past(Meta({}, b"", b"b" * 16))
@@ -406,18 +407,15 @@ def test_many_ids_on_each_side(tmp_path, count):
     """Two processes on this machine, half of the ids common: what it costs each side is printed."""
     make_certificates(tmp_path / "certs", ["alice", "bob"])
     address = f"127.0.0.1:{free_port()}"
-    sides = []
+    commands = []
     for role, first, way in (("alice", 0, "connect"), ("bob", count // 2, "listen")):
         write_many(tmp_path, role, first, count)
         link = {way: address, "answer-seconds": 3600.0}
         write_config(tmp_path, role, link=link, data={"file": f"{role}.parquet"})
-        words = ["-m", "taciturn", "align", f"{role}.toml", "--json"]
-        sides.append(
-            subprocess.Popen(
-                [sys.executable, *words], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-            )
-        )
-    with ThreadPoolExecutor(2) as threads:
+        commands.append([sys.executable, "-m", "taciturn", "align", f"{role}.toml", "--json"])
+    start = partial(subprocess.Popen[str], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    with ExitStack() as held, ThreadPoolExecutor(2) as threads:
+        sides = [held.enter_context(start(command)) for command in commands]
         ends = list(threads.map(watched, sides))
     assert [side.returncode for side in sides] == [0, 0]
     for role, (peak, seconds, out) in zip(ROLES, ends, strict=True):

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.cli import leave_model_page
 from taciturn.deploy import PartyConfig, load_tables, use_model
 from taciturn.deploy import ReportQuestion as Question
@@ -106,7 +106,7 @@ class Joined:
 
     names: list[tuple[str, str]]
     design: FloatArray
-    labels: IntArray
+    labels: ByteLabels
 
     @classmethod
     def of(cls, folder: Path) -> Joined:

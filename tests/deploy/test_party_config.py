@@ -182,7 +182,7 @@ def test_what_is_missing_or_does_not_go_together_is_refused_by_name(
     ],
 )
 def test_what_is_bobs_is_refused_in_alices_file(tmp_path, section, name, value):
-    assert read(tmp_path, **{section: {name: value}})
+    assert read(tmp_path, "bob", **{section: {name: value}})
     refusal(tmp_path, "alice", {section: {name: value}}, name)
 
 

@@ -524,7 +524,7 @@ def test_mutual_studies_and_opens_no_score_of_a_training_row_but_in_its_fold(tmp
 @pytest.mark.slow  # two trainings by batches
 @pytest.mark.parametrize("mechanism", ["none", "mult", "hybrid"])
 def test_other_mechanisms_study_too(tmp_path, mechanism):
-    agreed = {**SGD, "epochs": 1, "learning-rate": None, **MECHANISMS[mechanism]}
+    agreed = {**SGD, "epochs": 1, "batch-size": 8, "learning-rate": None, **MECHANISMS[mechanism]}
     write_study(tmp_path, "learning-rate = [0.1, 0.01]\n", agreement=agreed)
     alice, bob = run_study(tmp_path).records
     assert len(alice["study"]["settings"]) == 2
