@@ -172,7 +172,7 @@ COUNTED = {
 }
 
 
-@pytest.fixture(params=COUNTED.values(), ids=COUNTED)
+@pytest.fixture(params=COUNTED.values(), ids=list(COUNTED))
 def counted(request: pytest.FixtureRequest, tmp_path: Path) -> Counted:
     write_tables(tmp_path, rows=60)
     made: Counted = request.param
