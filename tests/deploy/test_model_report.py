@@ -238,8 +238,8 @@ def test_class_weights_are_corrected_for_and_the_sandwich_is_used(trained):
     bread = np.linalg.inv((design * (counted * p * (1 - p))[:, None]).T @ design)
     meat = (design * np.square(counted * (y - p))[:, None]).T @ design
     errors = np.sqrt(np.diag(bread @ meat @ bread))
-    found = [known[name].error for name in joined.names]
-    assert found == pytest.approx(errors.tolist(), rel=2.0**-12)
+    reported_errors = [known[name].error for name in joined.names]
+    assert reported_errors == pytest.approx(errors.tolist(), rel=2.0**-12)
     assert reported(folder).errors == "at-least"
 
 
