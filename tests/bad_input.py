@@ -547,13 +547,20 @@ CASES = (
         "a price for a model that is not told",
         f"{PROTECTED} sealed --solver newton --reveal-epsilon 1",
     ),
-    Case("a model of sgd told with noise", f"{PROTECTED} sealed --reveal --reveal-epsilon 1"),
+    Case("batches of sealed", f"{PROTECTED} sealed --solver sgd"),
+    Case("batches of mutual", f"{PROTECTED} mutual --solver sgd"),
+    Case(
+        "batches of flipped labels over sealed",
+        f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver sgd",
+    ),
+    Case("epochs of sealed", f"{PROTECTED} sealed --epochs 5"),
     Case(
         "a model of flipped labels told with noise",
         f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver newton --reveal "
         "--reveal-epsilon 1",
     ),
     Case("shared scores under paillier", f"{PROTECTED} mutual --scheme paillier"),
+    Case("shared weights under paillier", f"{PROTECTED} sealed --scheme paillier"),
     Case(
         "more waves than there are, where nobody sees a score",
         f"{PROTECTED} mutual --solver newton --score-range 256 --sigmoid-error 0.000001",
@@ -562,10 +569,6 @@ CASES = (
         "fewer digits than newton needs, where nobody sees a score",
         f"{PROTECTED} mutual --solver newton --feature-bits 8",
     ),
-    Case("fresh keys of whole tables", f"{PROTECTED} mutual --solver newton --fresh-keys"),
-    Case("shared scores that do not fit", f"{PROTECTED} mutual --learning-rate 1e-9 --seed 1"),
-    Case("a sigmoid of too many waves", f"{PROTECTED} mutual --l2 0.09 --seed 1"),
-    Case("shared weights that do not fit", f"{PROTECTED} sealed --learning-rate 1e-9 --seed 1"),
     Case("newton under noise", f"{PROTECTED} add --epsilon 1 --solver newton"),
     Case("newton under noise that multiplies", f"{PROTECTED} mult --epsilon 1 --solver newton"),
     Case("newton with hidden batches", f"{PROTECTED} hybrid --solver newton"),

@@ -28,7 +28,6 @@ from taciturn.crypto.bfv import (
     Seal,
     flood_half,
 )
-from taciturn.protocol import Turns
 from taciturn.rng import Entropy, SystemEntropy
 from tests.crypto.bfv_noise import (
     Opened,
@@ -358,37 +357,3 @@ def test_the_noise_of_answers_does_not_tell_whether_products_wrapped(name):
     wrapped = noise_of_answers(bob, huge, ring.draw(ring.terms, COINS), 12)
     assert ks_2samp(still, wrapped).pvalue > FALSE_ALARM
     assert np.abs(wrapped).max() < prod(kept_primes(bob.key)) / (2 * bob.key.public.modulus)
-
-
-# The block matrix that brings the next scores with a step
-
-TURNS = Turns(Wrapping.of(modulus_bits=50, matrix_bits=18, terms=79), low_bits=18)
-"""Breast-cancer, 15 columns, batches of 32: features of up to 16 bits."""
-
-
-def block(largest: float) -> IntArray:
-    """Features of the largest size, with signs that make the largest sums of products."""
-    rows = np.full((32, 15), largest)
-    rows[::2] *= -1
-    return TURNS.matrix(rows, np.full((32, 15), largest))
-
-
-def test_the_noise_of_a_block_product_is_within_the_bound_for_its_layout():
-    bob, matrix = opened(TURNS.ring), block(2.0**16)
-    layout = Layout.of(*matrix.shape)
-    assert (layout.pieces, layout.answers) == (1, 1)
-    bound = bob.key._seal.parameters.noise(TURNS.ring, layout.pieces)
-    ring = TURNS.ring
-    vector = TURNS.vector(ring.draw(32, COINS), ring.draw(15, COINS))
-    largest = np.abs(noise_after(bob, matrix, vector, dropped=0)).max()
-    assert bound / 2**9 < largest <= bound
-
-
-def test_the_noise_of_block_answers_does_not_tell_how_large_features_are():
-    """False alarm: ``FALSE_ALARM``."""
-    bob, ring = opened(TURNS.ring), TURNS.ring
-    samples = []
-    for largest in (1.0, 2.0**16):
-        vector = TURNS.vector(ring.draw(32, COINS), ring.draw(15, COINS))
-        samples.append(noise_of_answers(bob, block(largest), vector, 12))
-    assert told_apart(samples[0], samples[1]) > FALSE_ALARM

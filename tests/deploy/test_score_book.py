@@ -125,7 +125,7 @@ def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
 
 
 def test_held_out_rows_are_counted_at_every_look(tmp_path):
-    """Two epochs and the end: three scores of a held-out row, two of a training row."""
+    """Two passes and the end: three scores of a held-out row, two of a training row."""
     agreed = {**MECHANISMS["sealed"], "held-out": 0.2, "evaluate": "epoch"}
     furnish(tmp_path, 2, **agreed)
     assert isinstance(run_both(tmp_path).alice, BudgetExceeded)
@@ -181,7 +181,7 @@ def test_a_book_of_an_earlier_version_lists_its_sessions(book):
 
 @pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
 def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechanism, exposes):
-    furnish(tmp_path, None, **MECHANISMS[mechanism], epochs=1)
+    furnish(tmp_path, None, **{**MECHANISMS[mechanism], "passes": 1})
     alice = str(tmp_path / "alice.toml")
     assert run(["ledger", alice, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exposed_sessions"] == []

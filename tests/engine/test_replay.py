@@ -13,6 +13,7 @@ from taciturn.protocol import Event, GradientSeen, Terms, encode
 from taciturn.protocol.alice import AliceInputs, train
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import TURNS, alice, bob, residues
+from tests.expected import refused
 from tests.protocol.parties import (
     CLEAR,
     Tables,
@@ -50,7 +51,7 @@ def test_the_observer_gets_the_same_events():
 
 def test_other_coins_are_noticed_at_the_first_frame_that_differs():
     recording, _, _ = talk()
-    with pytest.raises(TranscriptError, match="differs from the recording at alice's frame 0"):
+    with refused(TranscriptError, names=("alice", "frame 0")):
         replay(alice(COINS.fork("b")), recording)
 
 
@@ -62,15 +63,15 @@ def test_without_verification_other_coins_give_another_result():
 @pytest.mark.parametrize("turns", [1, TURNS - 1])
 def test_a_program_that_finishes_early_is_refused(turns):
     recording, _, _ = talk()
-    with pytest.raises(TranscriptError, match="continues after the program has finished"):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a"), turns=turns), recording)
 
 
 def test_a_program_that_wants_more_is_refused():
     recording, _, _ = talk()
-    with pytest.raises(TranscriptError):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording)
-    with pytest.raises(TranscriptError, match="ends where EncryptedResidues was expected"):
+    with refused(TranscriptError, names="EncryptedResidues"):
         replay(alice(COINS.fork("a"), turns=TURNS + 1), recording, verify=False)
 
 
@@ -78,7 +79,7 @@ def test_a_program_that_wants_more_is_refused():
 def test_a_recording_cut_anywhere_is_refused(kept):
     recording, _, _ = talk()
     cut = replace(recording, records=recording.records[:kept])
-    with pytest.raises(TranscriptError):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a")), cut)
 
 
@@ -86,21 +87,21 @@ def test_a_recording_cut_anywhere_is_refused(kept):
 def test_a_recording_that_lacks_one_of_her_frames_is_refused(dropped):
     recording, _, _ = talk()
     less = recording.records[:dropped] + recording.records[dropped + 1 :]
-    with pytest.raises(TranscriptError):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a")), replace(recording, records=less))
 
 
 def test_a_recording_with_one_more_of_her_frames_is_refused():
     recording, _, _ = talk()
     more = (*recording.records, recording.records[0])
-    with pytest.raises(TranscriptError, match="holds more of alice's frames than the replay sent"):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a")), replace(recording, records=more))
 
 
 def test_a_foreign_message_in_the_recording_is_refused():
     recording, _, _ = talk()
     swapped = (recording.records[0], ("bob", recording.records[0][1]))
-    with pytest.raises(TranscriptError, match="PartialScores where EncryptedResidues was expected"):
+    with refused(TranscriptError, names=("PartialScores", "EncryptedResidues")):
         replay(alice(COINS.fork("a")), replace(recording, records=swapped))  # type: ignore[arg-type]
 
 
@@ -108,7 +109,7 @@ def test_bytes_that_are_no_message_are_refused():
     recording, _, _ = talk()
     cut = ("bob", encode(residues(0))[:-1])
     broken = Transcript({}, (recording.records[0], cut))  # type: ignore[arg-type]
-    with pytest.raises(TranscriptError, match="cannot be replayed"):
+    with refused(TranscriptError):
         replay(alice(COINS.fork("a")), broken)
 
 
@@ -146,17 +147,17 @@ def test_the_training_of_other_coins_is_refused():
     """Other coins are other masks: her first answer already differs from the recorded one."""
     coins = KeyedEntropy.from_seed(8)
     program = train(AliceInputs(TABLES.alice, Terms(AGREED, CLEAR), coins))
-    with pytest.raises(TranscriptError, match="differs from the recording"):
+    with refused(TranscriptError):
         replay(program, recorded())
 
 
 def test_the_training_of_another_table_is_refused():
     other = Tables.make(rows=10, alice=3, bob=1, seed=8)
-    with pytest.raises(TranscriptError, match="differs from the recording"):
+    with refused(TranscriptError):
         replay(alice_program(other, AGREED), recorded())
 
 
 def test_a_training_cut_short_is_refused():
     whole = recorded()
-    with pytest.raises(TranscriptError, match="ends where RevealedGradient was expected"):
+    with refused(TranscriptError, names="RevealedGradient"):
         replay(alice_program(TABLES, AGREED), replace(whole, records=whole.records[:-1]))

@@ -12,7 +12,13 @@ from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.privacy import MECHANISMS, design
 from taciturn.protocol import AGREED, unused
 from taciturn.protocol import agree_terms as agree
-from taciturn.settings import DATASET_DEFAULTS, WHOLE_TABLE, Agreement, Settings
+from taciturn.settings import (
+    DATASET_DEFAULTS,
+    WHOLE_TABLE,
+    WHOLE_TABLE_ONLY,
+    Agreement,
+    Settings,
+)
 from taciturn.simulation import load_raw, simulate
 
 COLUMNS, ROWS = 30, 455
@@ -309,7 +315,6 @@ def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
     ("changes", "setting", "words"),
     [
         ({"reveal": None}, "reveal_epsilon", "the model is not told"),
-        ({"solver": "sgd"}, "reveal_epsilon", "sgd has no reveal-epsilon"),
         ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta", "is not given"),
         (
             {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
@@ -389,7 +394,7 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
         ({"mechanism": "add", "epsilon": 1.0}, "solver", "add has no newton"),
         ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult has no newton"),
         ({"mechanism": "hybrid"}, "solver", "hybrid has no newton"),
-        ({"scheme": "paillier"}, "scheme", "paillier has no newton"),
+        ({"scheme": "paillier"}, "scheme", "has no paillier"),
     ],
 )
 def test_what_has_no_newton_says_so_by_name(given, setting, said):
@@ -399,5 +404,26 @@ def test_what_has_no_newton_says_so_by_name(given, setting, said):
     assert raised.value.hint
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mechanism": "sealed"},
+        {"mechanism": "mutual"},
+        {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+    ],
+    ids=str,
+)
+def test_where_weights_are_shared_there_is_no_sgd(given):
+    """Whether defaults were filled in or not; the way out names what to use instead."""
+    asked = Settings.of({**given, "solver": "sgd"})
+    for refused in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
+        with pytest.raises(ConfigError) as raised:
+            refused()
+        assert raised.value.setting == "solver"
+        assert all(way in raised.value.hint for way in ("newton", "none"))
+
+
 def test_the_default_knows_which_mechanisms_have_newton():
     assert {name for name in EPSILONS if MECHANISMS[name].whole_table} == set(WHOLE_TABLE)
+    shared = {name for name in WHOLE_TABLE if MECHANISMS[name].shares_weights}
+    assert shared == set(WHOLE_TABLE_ONLY)

@@ -45,8 +45,6 @@ CONVERSATIONS: dict[str, dict[str, Any]] = {
         "bob_update": "released",
     },
     "hidden-batch": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 14},
-    "sealed": {"mechanism": "sealed"},
-    "mutual": {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 1e-3},
     "revealed-table": {"solver": "newton", "l2": 0.1},
     "sealed-table": {"mechanism": "sealed", "solver": "newton", "l2": 0.1},
     "mutual-table": {
@@ -76,7 +74,7 @@ def test_neither_inputs_nor_results_show_their_values():
     ledger = Ledger(tables.labels.rows, "")
     inputs = BobInputs(tables.bob, tables.labels, terms, Unprotected(), ledger, BOB)
     assert "array" not in repr(inputs)
-    assert "array" not in repr(talk(tables, agreement(mechanism="sealed")).bob)
+    assert "array" not in repr(talk(tables, agreement(**CONVERSATIONS["sealed-table"])).bob)
 
 
 def test_labels_of_other_rows_are_refused_at_once():

@@ -424,6 +424,9 @@ def test_a_paid_pass_is_charged_and_nothing_else(mechanism):
         "label-rr over sealed": 1.0,
     }
     assert stated.label_epsilon_total == expected[mechanism]
+    if mechanism == "sealed":
+        assert stated.residue_epsilon_total == stated.claimed_epsilon_per_release == 0.0
+        assert stated.releases_per_row == 0
 
 
 def test_a_budget_ends_what_is_not_protected_before_anything_leaves():
@@ -587,6 +590,17 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
     assert np.abs(scored.scores - expected).max() < NOISE + 2.0**-9
 
 
+def test_a_prediction_with_other_scales_is_refused():
+    run, terms = session(newton(epochs=1)), Terms(newton(epochs=1), CLEAR)
+    hers, his = shared(run.alice), shared(run.bob)
+    other = replace(his.scales, feature_bits=his.scales.feature_bits - 1)
+    with pytest.raises(RemoteProtocolError, match="feature_bits"):
+        run_pair(
+            predict_sealed_rows(USUAL.alice, hers.values, terms, hers.scales, NOISE_KEY, ALICE),
+            bob_predict_predict(USUAL.bob, run.bob.weights, his.values, terms, other, BOB),
+        )
+
+
 # --- what Alice receives --------------------------------------------------------------------------
 
 
@@ -650,6 +664,27 @@ def test_every_message_to_alice_is_public_or_a_ciphertext(changes):
         assert (EncryptedVector in types) == (kind in SECRET)
         assert not any("Released" in str(field_type) for field_type in types)
     assert run.seen(Observation) == []
+
+
+def test_bobs_share_alone_looks_uniform():
+    """Over many coins: the mean of the top byte, 6 sigma, false alarm below 1e-8."""
+    terms, top = Terms(newton(epochs=1), CLEAR), []
+    for seed in range(100):
+        inputs = AliceInputs(USUAL.alice, terms, ALICE.fork(str(seed)))
+        _, bob = run_pair(ALICES[terms.conversation](inputs), bobs_side(terms.agreement))
+        share = shared(bob)
+        top += (share.values >> (share.scales.modulus_bits - 8)).tolist()
+    assert abs(np.mean(top) + 0.5) < 6 * (256 / np.sqrt(12)) / np.sqrt(len(top))
+    assert np.std(top) > 60
+
+
+def test_with_fresh_keys_every_vector_has_a_key_of_its_own():
+    run = session(newton(scheme=BFV, epochs=1, fresh_keys=True), scheme=BFV)
+    said = run.said_by("bob")
+    offers = [message.public_key for message in said if isinstance(message, KeyOffer)]
+    assert len(set(offers)) == len(offers) == 3
+    after = [type(said[at + 1]) for at, one in enumerate(said) if isinstance(one, KeyOffer)]
+    assert after == [SealedResidues, SealedWeights, SealedResidues]
 
 
 def test_in_clear_alice_sees_one_exact_sum_a_pass_and_that_is_all_that_is_released():
@@ -855,6 +890,9 @@ def test_bob_continues_alike_whatever_alice_answers(fill):
             bob.feed(message)
     expected = [(type(message), len(encode(message))) for message in honest.said_by("bob")]
     assert [(type(message), len(encode(message))) for message in bob.said] == expected
+    # He counts for himself what may have wrapped: every score of every pass, or none.
+    assert honest.bob.suspected_wraps == 0
+    assert bob.driver.result.suspected_wraps == (3 * ROWS if abs(fill) == 2**48 else 0)
 
 
 @pytest.mark.parametrize("value", [0.0, 1e300, -1e300, 5e-324])

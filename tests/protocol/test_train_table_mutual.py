@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from taciturn.crypto import Scheme
 from taciturn.crypto.bfv import BfvScheme
+from taciturn.data import FeatureTable, LabelTable
 from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics import (
@@ -31,15 +32,20 @@ from taciturn.privacy import Ledger
 from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import (
     SHARED_ROOM,
+    BatchCommitment,
+    BatchShare,
     Boundary,
     CarryShares,
     Columns,
     GivenShare,
+    Hello,
     KeyOffer,
     Message,
     Observation,
     OwnTable,
     Phases,
+    Program,
+    Receive,
     ResidueShares,
     RevealedShare,
     Scales,
@@ -49,7 +55,9 @@ from taciturn.protocol import (
     ShareRevealed,
     TablePlan,
     Terms,
+    Trained,
     TrainingState,
+    WeightShare,
     kind_of,
     whitened_bits,
 )
@@ -60,14 +68,17 @@ from taciturn.protocol.bob import BobInputs
 from taciturn.protocol.bob import predict_mutual_rows as bob_predict_predict
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
-from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, Talk, same, talk
-from tests.protocol.test_train_mutual import (
-    OPENING,
-    complement,
-    mutual,
-    pair,
-    shuffled,
-    spoilt,
+from tests.protocol.parties import (
+    ALICE,
+    BOB,
+    CLEAR,
+    NOISE,
+    NOISE_KEY,
+    Tables,
+    Talk,
+    agreement,
+    same,
+    talk,
 )
 
 BFV = BfvScheme()
@@ -81,9 +92,20 @@ SPLITS = {
 }
 
 
+OPENING: set[type[Message]] = {Hello, KeyOffer, BatchCommitment, BatchShare}
+
+
 def newton(scheme: Scheme = CLEAR, **changes: Any) -> Agreement:
-    facts = {"solver": "newton", "l2": 0.05, "epochs": 6, "batch_size": 18, "learning_rate": 1.0}
-    return mutual(scheme, **{**facts, "score_range": 64.0, **changes})
+    steps = {"solver": "newton", "l2": 0.05, "epochs": 6, "batch_size": 18, "learning_rate": 1.0}
+    facts = {"reveal": False, "reveal_bob": False, "score_range": 64.0, "sigmoid_error": 1e-3}
+    chosen = {"scheme": scheme.name, "key_bits": scheme.key_bits[0]}
+    return agreement(mechanism="mutual", **{**steps, **facts, **chosen, **changes})
+
+
+def pair(end: Trained) -> tuple[WeightShare, WeightShare]:
+    assert end.share is not None
+    assert end.bob_share is not None
+    return end.share, end.bob_share
 
 
 def weights(session: Talk) -> np.ndarray:
@@ -201,6 +223,18 @@ def test_after_the_opening_every_message_is_a_ciphertext(split):
     assert not len(session.alice.weights)
     assert not len(session.bob.weights)
     assert session.ledger.statement().label_epsilon_total == 0.0
+
+
+def complement(tables: Tables) -> Tables:
+    flipped = LabelTable.of(1 - tables.labels.values, ids=tables.labels.ids)
+    return replace(tables, labels=flipped)
+
+
+def shuffled(tables: Tables) -> Tables:
+    """Alice's rows in another order, against Bob's."""
+    order = np.roll(np.arange(tables.alice.rows), 5)
+    values = tables.alice.values[order]
+    return replace(tables, alice=FeatureTable.of(values, columns=list(tables.alice.columns)))
 
 
 def test_all_that_alice_can_read_is_the_same_for_labels_and_their_opposites():
@@ -380,6 +414,17 @@ def of_another_turn(message: Message) -> Message:
     return replace(message, **{"turn" if hasattr(message, "turn") else "iteration": 77})
 
 
+def spoilt(program: Program[Any], kind: type[Message], change: Any) -> Program[Any]:
+    """A program whose messages of a kind are changed on their way in."""
+    step: Any = next(program)
+    while True:
+        if isinstance(step, Receive):
+            message = yield step
+            step = program.send(change(message) if isinstance(message, kind) else message)
+        else:
+            step = program.send((yield step))
+
+
 @pytest.mark.parametrize("kind", SIZES)
 @pytest.mark.parametrize("role", ["alice", "bob"])
 @pytest.mark.parametrize(("change", "words"), [(longer, "entries"), (of_another_turn, "77")])
@@ -402,5 +447,5 @@ def test_scales_use_the_whole_ring_for_the_agreed_range(rows):
     assert 10 <= scales.feature_bits <= 16
     # A product is four times as far from its quarter of the ring as a score from its end.
     unit = scales.weight_bits + scales.shared_shift
-    assert 2.0 ** (59 - 2 - unit) * scales.decay[-1] == pytest.approx(2 * scales.score_bound)
+    assert 2.0 ** (59 - 2 - unit) * scales.factor == pytest.approx(2 * scales.score_bound)
     assert scales.shared_unit / rows >= 2.0**16
