@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from taciturn.attacks import LabelAttack, LabelGuess
 from taciturn.audit import alice_view
@@ -36,8 +38,26 @@ def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
 
 
 @cache
+def rare_run(rare: int = 1, **options: Any) -> tuple[AliceView, LabelTable]:
+    """A class of 8 % in 600 rows, with an intercept at Bob; ``rare`` is its label."""
+    draw = np.random.default_rng(3)
+    values = draw.normal(size=(600, 6))
+    leaning = values @ draw.normal(size=6) + draw.logistic(size=600)
+    labels = (leaning > np.quantile(leaning, 0.92)).astype(int)
+    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(6)})
+    frame = frame.with_columns(y=pl.Series(labels if rare else 1 - labels))
+    usual = {"dataset": None, "label": "y", "batch_size": 4, "epochs": 6, "learning_rate": 0.1}
+    return run(frame, **{**usual, **options})
+
+
+@cache
 def _made_once(options: tuple[tuple[str, Any], ...]) -> tuple[AliceView, LabelTable]:
     return run(**dict(options))
+
+
+def numbers(remark: str) -> list[int]:
+    """The whole numbers that a remark gives, in their order; its words are not tested."""
+    return [int(number) for number in re.findall(r"\d+", remark)]
 
 
 def applies(attack: LabelAttack, view: AliceView) -> bool:

@@ -107,7 +107,7 @@ def test_statistics_that_fit_no_table_prove_nothing():
 
 
 LABELLED = st.lists(
-    st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=2, max_size=9
+    st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), min_size=2, max_size=7
 )
 
 

@@ -12,7 +12,8 @@ from taciturn.protocol import Event, Progress
 from taciturn.settings import Settings
 from taciturn.simulation import load_raw, simulate
 from taciturn.view import AliceView
-from tests.attacks.test_attacks import blas_threads, run
+from tests.attacks.evidence import run
+from tests.attacks.test_attacks import blas_threads
 from tests.modules import module_of
 
 

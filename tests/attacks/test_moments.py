@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.attacks import ATTACKS, LabelGuess, MomentsAttack
+from taciturn.attacks import LabelGuess, MomentsAttack
 from taciturn.numerics import auc
+from tests.attacks.evidence import numbers
 from tests.attacks.whole_table import played
 
 
@@ -39,35 +40,20 @@ def guess(
     return MomentsAttack().infer(played(table, labels, bob, **agreed))
 
 
-def test_it_is_among_the_attacks():
-    assert "moments" in [attack.name for attack in ATTACKS]
-
-
 # --- rows that stand alone ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("bobs", [0, 1, 3])
-def test_a_category_of_one_row_tells_its_label(label, bobs):
+@pytest.mark.parametrize("centred", [False, True])
+def test_a_category_of_one_row_tells_its_label(label, bobs, centred):
     table, labels = with_category(columns(300, 4), 17), coins(300)
     labels[17] = label
     bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
-    answer = guess(table, labels, bob)
+    answer = guess(table - centred * table.mean(axis=0), labels, bob)
     assert np.flatnonzero(answer.certain).tolist() == [17]
     assert right(answer, labels)[17]
-    assert "1 row stands alone in a sum" in answer.remark
-
-
-@pytest.mark.parametrize("label", [0, 1])
-@pytest.mark.parametrize("bobs", [0, 1, 3])
-def test_so_does_a_category_whose_column_was_centred(label, bobs):
-    labels = coins(300)
-    labels[17] = label
-    table = with_category(columns(300, 4), 17)
-    bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
-    answer = guess(table - table.mean(axis=0), labels, bob)
-    assert np.flatnonzero(answer.certain).tolist() == [17]
-    assert right(answer, labels)[17]
+    assert numbers(answer.remark)[0] == 1
 
 
 @pytest.mark.parametrize(("labels_of_two", "proven"), [((1, 1), 2), ((0, 0), 2), ((0, 1), 0)])
@@ -89,25 +75,18 @@ def test_a_category_of_many_rows_tells_none():
 
 
 @pytest.mark.parametrize(
-    ("rows", "width", "way"), [(30, 7, "a lattice"), (24, 20, "the smallest box")]
+    ("rows", "width", "agreed"),
+    # By a lattice, by the smallest box, and by a lattice with weights of the classes.
+    [(30, 7, {}), (24, 20, {}), (24, 7, {"class_weight": (0.25, 1.0)})],
 )
 @pytest.mark.parametrize("intercept", [False, True])
-def test_few_rows_are_told_altogether(rows, width, way, intercept):
+def test_few_rows_are_told_altogether(rows, width, agreed, intercept):
     labels = coins(rows)
-    answer = guess(columns(rows, width), labels, np.ones((rows, 1)) if intercept else None)
+    bob = np.ones((rows, 1)) if intercept else None
+    answer = guess(columns(rows, width), labels, bob, **agreed)
     assert right(answer, labels).all()
     assert answer.certain.all()
-    assert way in answer.remark
     assert not answer.limited
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_so_they_are_with_weights_of_the_classes(intercept):
-    labels = coins(24)
-    bob = np.ones((24, 1)) if intercept else None
-    answer = guess(columns(24, 7), labels, bob, class_weight=(0.25, 1.0))
-    assert right(answer, labels).all()
-    assert answer.certain.all()
 
 
 def test_flipped_labels_are_told_too():
@@ -136,7 +115,6 @@ def test_bobs_columns_hide_the_values():
     labels = coins(30)
     answer = guess(columns(30, 7), labels, columns(30, 4, seed=9))
     assert not answer.certain.any()
-    assert "Bob's columns hide" in answer.remark
 
 
 def test_it_works_where_there_are_more_columns_than_rows():
@@ -182,7 +160,6 @@ def test_a_limit_is_said_and_counted():
     # More rows than a lattice is reduced for, though the sums hold their labels.
     beyond = MomentsAttack(most_rows=30).infer(view)
     assert beyond.limited
-    assert "too many rows" in beyond.remark
 
 
 def test_more_rows_than_the_sums_hold_bits_is_no_limit():
