@@ -16,6 +16,7 @@ from taciturn.data import LabelTable
 from taciturn.numerics import auc_interval
 from taciturn.report import in_plain_words
 from taciturn.results import LEAKS, AttackScore, AuditResult, Control, audit_of_record
+from tests.seldom import seldom
 
 ROWS, COLUMNS, POSITIVES = 1200, 66, 26
 OPTIONS: dict[str, Any] = {"label": "label", "mechanism": "none", "scheme": "clear"}
@@ -96,7 +97,7 @@ def test_the_page_for_a_privacy_officer_does_not_call_the_model_a_control(audite
     canary = conclude(audited).canary
     assert canary is not None
     words = in_plain_words(canary, shuffled=True)
-    assert words.count("the model that Alice ends up with") == 1
+    assert words.count("model") == 1
 
 
 def test_compare_counts_it_as_a_leak():
@@ -127,7 +128,10 @@ def test_where_alice_has_no_weights_there_is_no_model_to_ask():
 
 @pytest.mark.parametrize(
     ("rows", "positives", "methods"),
-    [(960, 21, 12), (960, 21, 1), (60, 3, 5), (40, 20, 11), (300, 120, 3)],
+    seldom(
+        [(960, 21, 12), (960, 21, 1), (60, 3, 5), (40, 20, 11), (300, 120, 3)],
+        always=[(960, 21, 1), (60, 3, 5)],
+    ),
 )
 def test_guesses_that_know_nothing_seldom_raise_an_alarm(rows, positives, methods):
     """Five of a hundred audits at most, for all methods together, within three standard errors."""

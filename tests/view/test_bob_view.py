@@ -19,6 +19,7 @@ from taciturn.protocol import ONLY, BobTrained, Keep, Program, Terms
 from taciturn.protocol.bob import TRAININGS, BobInputs, BobSignal
 from taciturn.simulation import Coins, programs
 from tests.column_attacks.runs import newton, run, sgd
+from tests.expected import refused
 from tests.protocol.parties import same
 
 RUNS = {
@@ -123,7 +124,7 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
 
 def test_a_conversation_without_a_greeting_says_nothing_of_her_columns():
     view = replace(newton().view, conversation=Transcript({}, ()))
-    with pytest.raises(TranscriptError, match="handshake"):
+    with refused(TranscriptError):
         _ = view.columns
 
 
