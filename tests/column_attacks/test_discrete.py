@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from taciturn.rng import KeyedEntropy
 from tests.attacks.evidence import numbers
 from tests.column_attacks.runs import newton, of_people
 
-BATCHES = {"mechanism": "none", "solver": "sgd", "epochs": 3}
+BATCHES: dict[str, Any] = {"mechanism": "none", "solver": "sgd", "epochs": 3}
 
 
 def test_equal_scores_of_batches_are_equal_rows():
