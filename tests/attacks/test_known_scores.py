@@ -87,18 +87,6 @@ def test_proves_every_label_of_wide_batches(batch_size, permute_labels):
     assert score.decided_correct == 1.0
 
 
-@pytest.mark.slow  # some seconds of search
-def test_one_wide_batch_is_found_and_proven_without_any_evidence(wide):
-    """One of ten that the linear relaxation leaves open."""
-    view, truth = wide
-    asked = search(view, 20)
-    states = asked.find()
-    assert states is not None
-    assert ((states > 0) == (truth.values[asked.system.seen.rows] == 1)).all()
-    assert asked.proven(states) is not None
-    assert asked.unique(states).all()
-
-
 def test_evidence_alone_recovers_every_label_where_batches_are_wide():
     """Ten epochs of 100 rows by 30 columns, labels that the features do not explain."""
     view, truth = known_run(batch_size=100, epochs=10, permute_labels=True)
@@ -199,28 +187,6 @@ def test_in_the_first_iteration_the_integer_program_must_find_no_other_solution(
     sure = asked.unique(states)
     rows = asked.system.seen.rows
     assert ((states > 0) == (truth.values[rows] == 1))[sure].all()
-
-
-@pytest.mark.slow  # hidden batches are tried above
-def test_dense_hidden_batches_are_proven_all_the_same():
-    """8 of 15 rows and 10 columns, the sizes of give-me-some-credit."""
-    draw = np.random.default_rng(1)
-    frame = pl.DataFrame({f"x{at}": draw.normal(size=300) for at in range(10)})
-    frame = frame.with_columns(y=pl.Series(draw.integers(0, 2, 300)))
-    view, truth = run(
-        frame,
-        dataset=None,
-        label="y",
-        intercept=False,
-        mechanism="hybrid",
-        batch_size=8,
-        l_rr=15,
-        epochs=6,
-    )
-    score = judge("", UNHURRIED.infer(view), truth)
-    assert score.accuracy > 0.98
-    assert score.decided > 0.3
-    assert score.decided_correct == 1.0
 
 
 def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():

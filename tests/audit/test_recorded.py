@@ -175,13 +175,9 @@ def test_where_both_sides_files_lie_in_one_place_there_is_a_canary_too(tmp_path)
     assert audit.evidence.claim == audit.judgement.ledger.label_epsilon_total == 2.0
 
 
-def test_a_record_is_read_back(judged):
-    record = json.loads(json.dumps(judged.to_dict()))
-    assert of_record(record) == judged
-
-
 def test_the_report_has_what_an_officer_asks_for(judged):
     page = session_page(replace(judged, audited="2026-11-16T21:04:05+00:00"))
+    assert of_record(json.loads(json.dumps(judged.to_dict()))) == judged
     facts = judged.recording
     for text in (render_html(page), render_markdown(page)):
         assert "2026-11-16 21:04 UTC" in text

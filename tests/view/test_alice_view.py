@@ -23,7 +23,7 @@ from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Header, Recorder, Transcript, TranscriptFile, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
-from taciturn.protocol import Event, GradientSeen, Observation, Signal, Terms
+from taciturn.protocol import Event, GradientSeen, Observation, Terms
 from taciturn.protocol.alice import AliceInputs, train
 from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView, RecallKey, RecallScheme
@@ -39,29 +39,6 @@ from tests.protocol.parties import (
 from tests.view.conftest import Run
 
 
-def test_observations_are_those_of_the_live_run(run):
-    observations = run.view.observations
-    assert len(observations.events) == len(run.live) == run.outcome.result.iterations
-    assert all(same(now, then) for now, then in zip(observations.events, run.live, strict=True))
-    assert same(observations.weights, run.outcome.alice_weights)
-
-
-def test_the_fast_replay_equals_the_full_verifying_one(run):
-    view = run.view
-    seen: list[Event] = []
-    terms = Terms(view.agreement, ClearScheme())
-    trained = replay(
-        train(AliceInputs(view.features, terms, view.coins)),
-        view.conversation,
-        verify=True,
-        observe=seen.append,
-    )
-    fast = view.observations
-    assert same(trained.weights, fast.weights)
-    full = [event for event in seen if isinstance(event, Observation)]
-    assert all(same(one, two) for one, two in zip(full, fast.events, strict=True))
-
-
 def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
     with TranscriptFile(tmp_path / "t", run.transcript.header) as file:
         for record in run.transcript.records:
@@ -69,10 +46,6 @@ def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
     loaded = AliceView.of(Transcript.load(tmp_path / "t"), run.outcome.data.alice_train)
     assert same(loaded.observations.weights, run.outcome.alice_weights)
     assert loaded.agreement == run.outcome.terms.agreement
-
-
-def test_she_has_her_features_her_weights_and_the_gradients(run):
-    assert run.view.signals == {Signal.FEATURES, Signal.WEIGHTS, Signal.GRADIENTS}
 
 
 def test_a_view_shows_no_values(run):
