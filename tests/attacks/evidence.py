@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.attacks import LabelAttack, LabelGuess
 from taciturn.audit import alice_view
 from taciturn.audit import judge_guess as judge
@@ -37,6 +38,15 @@ def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
     return _made_once(tuple(sorted({"dataset": "breast-cancer", **options}.items())))
 
 
+def run_of(
+    values: FloatArray | IntArray, labels: object, **options: Any
+) -> tuple[AliceView, LabelTable]:
+    """``run`` of a table of Alice's columns and labels, without an intercept."""
+    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(values.shape[1])})
+    usual = {"dataset": None, "label": "y", "intercept": False}
+    return run(frame.with_columns(y=pl.Series(labels)), **{**usual, **options})
+
+
 @cache
 def rare_run(rare: int = 1, **options: Any) -> tuple[AliceView, LabelTable]:
     """A class of 8 % in 600 rows, with an intercept at Bob; ``rare`` is its label."""
@@ -44,10 +54,8 @@ def rare_run(rare: int = 1, **options: Any) -> tuple[AliceView, LabelTable]:
     values = draw.normal(size=(600, 6))
     leaning = values @ draw.normal(size=6) + draw.logistic(size=600)
     labels = (leaning > np.quantile(leaning, 0.92)).astype(int)
-    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(6)})
-    frame = frame.with_columns(y=pl.Series(labels if rare else 1 - labels))
-    usual = {"dataset": None, "label": "y", "batch_size": 4, "epochs": 6, "learning_rate": 0.1}
-    return run(frame, **{**usual, **options})
+    usual = {"intercept": True, "batch_size": 4, "epochs": 6, "learning_rate": 0.1}
+    return run_of(values, labels if rare else 1 - labels, **{**usual, **options})
 
 
 @cache

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-import polars as pl
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -26,7 +25,7 @@ from taciturn.numerics import auc, sigmoid
 from taciturn.protocol import GradientSeen
 from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView, Observations
-from tests.attacks.evidence import known_run, numbers, run
+from tests.attacks.evidence import known_run, numbers, run_of
 
 
 def made_up(features: list[list[int]], *epochs: list[int], largest: float = 1.0) -> AliceView:
@@ -74,12 +73,17 @@ def test_whoever_runs_an_attack_runs_it_on_one_thread():
         assert blas_threads() == {2}
 
 
-def test_exact_solve_is_certain_and_says_how_many_batches_it_solved():
-    view, truth = run(epochs=1, learning_rate=0.01)
+@pytest.mark.parametrize(
+    ("batch_size", "certain", "batches"),
+    # Of batches wider than her 30 columns only the short last one is solved.
+    [(16, 455, [29, 29]), (64, 455 % 64, [1, 8])],
+)
+def test_exact_solve_is_certain_and_says_how_many_batches_it_solved(batch_size, certain, batches):
+    view, truth = known_run(batch_size=batch_size, epochs=1, learning_rate=0.01)
     guess = ExactSolveAttack().infer(view)
-    assert guess.certain.all()
+    assert guess.certain.sum() == certain
     assert judge("", guess, truth).decided_correct == 1.0
-    assert numbers(guess.remark) == [29, 29]
+    assert numbers(guess.remark) == batches
 
 
 def test_a_residue_that_rounds_to_zero_has_no_sign_and_is_not_called_certain():
@@ -102,16 +106,9 @@ def test_exact_solve_says_not_determined_where_no_batch_is():
     assert numbers(guess.remark) == [28]
 
 
-def test_exact_solve_takes_the_short_last_batch_of_wide_ones():
-    view, truth = run(batch_size=64, epochs=1)
-    guess = ExactSolveAttack().infer(view)
-    assert guess.certain.sum() == 455 % 64
-    assert judge("", guess, truth).decided_correct == 1.0
-
-
 def test_least_squares_on_wide_batches_beats_chance_in_a_canary_run():
     """Where the features say nothing, the projection still tells more than half of the labels."""
-    view, truth = run(batch_size=65, epochs=10, permute_labels=True)
+    view, truth = known_run(batch_size=65, epochs=10, permute_labels=True)
     score = judge("", LeastSquaresAttack().infer(view), truth)
     assert score.auc > 0.8
     assert score.decided == 0.0
@@ -119,7 +116,7 @@ def test_least_squares_on_wide_batches_beats_chance_in_a_canary_run():
 
 def test_least_squares_ranks_first_what_it_sees_best():
     """The same estimates divided by the leverage rank worse."""
-    view, truth = run(batch_size=128, epochs=3, permute_labels=True, seed=1)
+    view, truth = known_run(batch_size=128, epochs=3, permute_labels=True, seed=1)
     total, leverage = np.zeros(truth.rows), np.zeros(truth.rows)
     for solved in solve(view, gradients(view)):
         total[solved.seen.rows] += solved.residues
@@ -152,17 +149,9 @@ def heavy_tailed():
     """One column with a few huge values, which all but drown the other rows of their batch."""
     normal = np.random.default_rng(0).normal(size=800)
     labels = np.random.default_rng(1).integers(0, 2, size=800)
-    frame = pl.DataFrame({"x": np.minimum(np.exp(4 * normal), 1e5), "y": labels})
-    return run(
-        frame,
-        dataset=None,
-        label="y",
-        intercept=False,
-        scale="none",
-        learning_rate=0.01,
-        batch_size=4,
-        epochs=5,
-    )
+    values = np.minimum(np.exp(4 * normal), 1e5)[:, None]
+    options = {"scale": "none", "learning_rate": 0.01, "batch_size": 4, "epochs": 5}
+    return run_of(values, labels, **options)
 
 
 @pytest.mark.slow  # seconds, and others show most of it on less
@@ -221,21 +210,10 @@ def test_rows_that_cannot_be_told_apart_are_not_called_certain():
     """Two equal rows in one batch: only the sum of their residues is known."""
     values = KeyedEntropy.from_seed(3).uniform((20, 6)) - 0.5
     values[1] = values[0]
-    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(6)})
-    frame = frame.with_columns(y=pl.Series([0, 1] * 10))
+    options = {"epochs": 1, "batch_size": 4, "scale": "none", "test_fraction": 0.05}
     met = 0
     for seed in range(60):
-        view, _ = run(
-            frame,
-            dataset=None,
-            label="y",
-            seed=seed,
-            epochs=1,
-            batch_size=4,
-            intercept=False,
-            scale="none",
-            test_fraction=0.05,
-        )
+        view, _ = run_of(values, [0, 1] * 10, seed=seed, **options)
         ids = view.features.ids.series.to_list()
         twins = [row for row, name in enumerate(ids) if name in ("0", "1")]
         for seen in gradients(view):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import polars as pl
 import pytest
 
 from taciturn.attacks import (
@@ -24,7 +23,7 @@ from taciturn.attacks import (
 )
 from taciturn.audit import judge_guess as judge
 from taciturn.view import AliceView
-from tests.attacks.evidence import known_run, numbers, run, sits_at_chance
+from tests.attacks.evidence import known_run, numbers, run_of, sits_at_chance
 from tests.seldom import seldom
 
 # Bounded by the batches alone.
@@ -115,7 +114,7 @@ def test_evidence_says_nothing_of_rows_it_never_heard_of(hidden):
 
 def test_true_states_give_the_integers_that_bob_encoded():
     """For every batch of a run, to the last bit; the truth is not an attack's to know."""
-    view, truth = run(batch_size=40, epochs=3)
+    view, truth = known_run(batch_size=40, epochs=3)
     for number, seen in enumerate(gradients(view)):
         asked = search(view, number)
         states = 2 * truth.values[seen.rows].astype(np.int64) - 1
@@ -159,11 +158,7 @@ def test_twins_of_different_labels_are_never_certain():
     """Columns of two levels: most rows have a twin somewhere, and some batches hold both."""
     draw = np.random.default_rng(2)
     values = draw.integers(0, 3, size=(200, 5))
-    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(5)})
-    frame = frame.with_columns(y=pl.Series(draw.integers(0, 2, 200)))
-    view, truth = run(
-        frame, dataset=None, label="y", intercept=False, batch_size=12, epochs=4, seed=3
-    )
+    view, truth = run_of(values, draw.integers(0, 2, 200), batch_size=12, epochs=4, seed=3)
     guess = UNHURRIED.infer(view)
     assert judge("", guess, truth).decided_correct == 1.0
     proven = 0
@@ -210,10 +205,6 @@ def test_says_how_much_it_heard_and_searched_and_how_much_is_done(hidden):
     assert not guess.certain.any()
     assert guess.limited
     assert reports == [(number + 1, 60) for number in range(60)]
-
-
-def test_work_bounds_the_number_of_batches(hidden):
-    view, _ = hidden
     every = gradients(view)
     assert affordable(every, 7) == 7
     assert affordable(every, 10**9) < 10**9

@@ -32,15 +32,10 @@ def clocks(text: str) -> set[str]:
 
 def test_no_attack_looks_at_a_clock():
     assert len(MODULES) > 10
+    seen = ("import time", "from time import monotonic", 'linprog(options={"time_limit": 1})')
+    assert all(clocks(text) for text in seen)
     looks = {path.name: clocks(path.read_text(encoding="utf-8")) for path in MODULES}
     assert {name: seen for name, seen in looks.items() if seen} == {}
-
-
-@pytest.mark.parametrize(
-    "text", ["import time", "from time import monotonic", 'linprog(options={"time_limit": 1})']
-)
-def test_a_clock_would_be_seen(text):
-    assert clocks(text)
 
 
 @pytest.mark.parametrize("spoken", [False, True])

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
-import polars as pl
 import pytest
 
 from taciturn.attacks import (
@@ -21,7 +20,7 @@ from taciturn.attacks import (
 from taciturn.audit import judge_guess as judge
 from taciturn.protocol import GradientSeen
 from taciturn.view import AliceView, Observations
-from tests.attacks.evidence import known_run, numbers, run, sits_at_chance
+from tests.attacks.evidence import known_run, numbers, run_of, sits_at_chance
 from tests.modules import module_of
 
 BITS = 20
@@ -70,7 +69,7 @@ def test_recovers_the_labels_of_hidden_batches(dataset, least, proven, permute_l
 
 
 def test_batches_of_full_rank_need_no_linear_program(monkeypatch):
-    view, truth = run(epochs=1, learning_rate=0.01)
+    view, truth = known_run(batch_size=16, epochs=1, learning_rate=0.01)
     monkeypatch.setattr(module_of(SparseAttack), "linprog", None)
     guess = SparseAttack().infer(view)
     assert guess.certain.all()
@@ -79,7 +78,7 @@ def test_batches_of_full_rank_need_no_linear_program(monkeypatch):
 
 
 def test_wide_batches_that_are_not_sparse_are_estimated_and_never_certain():
-    view, truth = run(batch_size=65, epochs=10, permute_labels=True)
+    view, truth = known_run(batch_size=65, epochs=10, permute_labels=True)
     guess = SparseAttack().infer(view)
     assert not guess.certain.any()
     assert judge("", guess, truth).auc > 0.8
@@ -144,18 +143,8 @@ def test_a_batch_without_spare_equations_is_not_certified():
 def test_dense_hidden_batches_are_out_of_reach_for_most_but_none_is_wrong():
     """8 of 15 rows and 10 columns, the sizes of give-me-some-credit."""
     draw = np.random.default_rng(1)
-    frame = pl.DataFrame({f"x{at}": draw.normal(size=300) for at in range(10)})
-    frame = frame.with_columns(y=pl.Series(draw.integers(0, 2, 300)))
-    view, truth = run(
-        frame,
-        dataset=None,
-        label="y",
-        intercept=False,
-        mechanism="hybrid",
-        batch_size=8,
-        l_rr=15,
-        epochs=5,
-    )
+    options = {"mechanism": "hybrid", "batch_size": 8, "l_rr": 15, "epochs": 5}
+    view, truth = run_of(draw.normal(size=(300, 10)), draw.integers(0, 2, 300), **options)
     guess = SparseAttack().infer(view)
     score = judge("", guess, truth)
     certified = numbers(guess.remark)[2]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 import pytest
 
 from taciturn.attacks import Block, ExactSolveAttack, StackingAttack, gradients
 from taciturn.attacks import StackedSystem as System
 from taciturn.audit import judge_guess as judge
 from taciturn.rng import KeyedEntropy
-from tests.attacks.evidence import DATASETS, known_run, numbers, run
+from tests.attacks.evidence import DATASETS, known_run, numbers, run_of
 from tests.modules import module_of
 from tests.seldom import seldom
 
@@ -77,18 +76,8 @@ def test_equal_rows_that_share_every_batch_are_not_called_certain(seed):
     """Ten rows make one batch of eight columns: the twins' labels, swapped, satisfy all as well."""
     values = KeyedEntropy.from_seed(3).uniform((12, 8)) - 0.5
     values[1:3] = values[0]
-    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(8)})
-    view, truth = run(
-        frame.with_columns(y=pl.Series([0, 1] * 6)),
-        dataset=None,
-        label="y",
-        seed=seed,
-        epochs=3,
-        batch_size=10,
-        intercept=False,
-        scale="none",
-        test_fraction=0.17,
-    )
+    options = {"epochs": 3, "batch_size": 10, "scale": "none", "test_fraction": 0.17}
+    view, truth = run_of(values, [0, 1] * 6, seed=seed, **options)
     guess = StackingAttack().infer(view)
     ids = np.array(view.features.ids.series.to_list())
     twins = np.isin(ids, ["0", "1", "2"])

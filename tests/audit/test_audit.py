@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess
-from taciturn.audit import Status, Verdict, commoner_label, examine, prior, weigh
+from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess, MembershipGuess
+from taciturn.audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
 from taciturn.audit import judge_guess as judge
 from taciturn.data import LabelTable
 from taciturn.engine import ReportProgress
@@ -43,27 +43,15 @@ def test_judge_counts_by_hand():
     assert score.seconds == 1.5
 
 
-def test_a_score_of_zero_guesses_label_zero():
+def test_judge_at_its_edges():
     truth = LabelTable.of(np.array([1, 0]))
-    assert judge("a", guess([0.0, 0.0]), truth).accuracy == 0.5
-
-
-def test_nothing_decided_has_no_share_right():
-    truth = LabelTable.of(np.array([1, 0]))
-    assert judge("a", guess([1.0, -1.0]), truth).decided_correct is None
-
-
-def test_labels_of_one_class_have_no_auc_and_no_interval():
-    score = judge("a", guess([1.0, -1.0]), LabelTable.of(np.array([1, 1])))
-    assert np.isnan([score.auc, score.auc_low, score.auc_high]).all()
-
-
-def test_judge_refuses_a_guess_at_other_rows():
+    # A score of zero guesses label zero; nothing decided has no share right.
+    score = judge("a", guess([0.0, 0.0]), truth)
+    assert (score.accuracy, score.decided_correct) == (0.5, None)
+    one_class = judge("a", guess([1.0, -1.0]), LabelTable.of(np.array([1, 1])))
+    assert np.isnan([one_class.auc, one_class.auc_low, one_class.auc_high]).all()
     with refused(ShapeError, names=(3, 2)):
-        judge("a", guess([1.0, 1.0, 1.0]), LabelTable.of(np.array([1, 0])))
-
-
-def test_prior_is_the_commoner_label():
+        judge("a", guess([1.0, 1.0, 1.0]), truth)
     assert prior(LabelTable.of(np.array([1, 0, 0, 0]))).accuracy == 0.75
     assert prior(LabelTable.of(np.array([1, 1, 1, 0]))).auc == 0.5
 
@@ -265,3 +253,42 @@ def test_the_value_and_its_sentence_say_the_same(known, attacks):
         assert verdict.attack.name in verdict.sentence
         for figure in (verdict.value, verdict.known):
             assert round(100 * figure, 2) in percentages(verdict.sentence)
+
+
+# --- guesses at hidden batches --------------------------------------------------------------------
+
+
+def members(iteration: int, members: list[int], size: int, certified: bool = False):
+    return MembershipGuess(iteration, np.arange(10), np.array(members), size, certified)
+
+
+def test_counts_over_all_iterations_together():
+    guesses = [members(0, [0, 1, 2], 3), members(4, [7], 2, certified=True)]
+    score = judge_membership(guesses, {0: np.array([1, 2, 3]), 4: np.array([7, 8])})
+    assert score.precision == 3 / 4
+    assert score.recall == 3 / 5
+    assert score.k_exact == 1.0
+    assert score.iterations == 2
+    assert score.base_rate == 5 / 20
+    assert score.certified == 0.5
+
+
+def test_calling_every_row_a_member_has_the_base_rate_as_precision():
+    score = judge_membership([members(0, list(range(10)), 10)], {0: np.array([4, 5, 6])})
+    assert score.precision == score.base_rate == 0.3
+    assert score.recall == 1.0
+    assert score.k_exact == 0.0
+
+
+def test_shares_of_nothing_are_absent():
+    score = judge_membership([], {})
+    assert score.iterations == 0
+    assert (score.precision, score.recall, score.k_exact, score.base_rate) == (None,) * 4
+    nobody = judge_membership([members(0, [], 0)], {0: np.array([], dtype=np.int64)})
+    assert (nobody.precision, nobody.recall, nobody.k_exact) == (None, None, 1.0)
+
+
+@pytest.mark.parametrize("batches", [{}, {0: np.array([12])}], ids=["absent", "not asked"])
+def test_refuses_the_batches_of_another_run(batches):
+    with refused(ShapeError):
+        judge_membership([members(0, [1], 1)], batches)

@@ -30,7 +30,7 @@ ALL_TRAININGS = pytest.mark.parametrize("options", TRAININGS.values(), ids=list(
 
 
 @ALL_TRAININGS
-def test_each_sees_from_her_link_what_she_saw_live(options):
+def test_each_sees_from_her_link_what_she_saw_live_and_bob_the_sum(options):
     made = several(3, **options)
     live = [event for event in made.talk.events if isinstance(event, Observation)]
     seen = [event for view in made.alices for event in view.observations.events]
@@ -40,14 +40,8 @@ def test_each_sees_from_her_link_what_she_saw_live(options):
     for view, (name, trained) in zip(made.alices, made.talk.alices.items(), strict=True):
         assert view.names == (name,)
         assert same(view.observations.weights, trained.weights)
-
-
-@ALL_TRAININGS
-def test_bob_sees_the_sum_as_he_did_live(options):
-    made = several(3, **options)
-    live = [event for event in made.talk.events if isinstance(event, BobObservation)]
-    assert len(live) == len(made.bob.observations)
-    assert all(same(one, two) for one, two in zip(live, made.bob.observations, strict=True))
+    summed = [event for event in made.talk.events if isinstance(event, BobObservation)]
+    assert all(same(one, two) for one, two in zip(summed, made.bob.observations, strict=True))
     assert (made.bob.columns, made.bob.widths) == (9, (3, 3, 3))
 
 
@@ -98,11 +92,6 @@ def test_fewer_epochs_of_a_coalition_are_fewer_of_each():
     assert early.signals == whole.signals
 
 
-def test_a_coalition_of_one_is_herself():
-    view = several(2).alices[0]
-    assert pooled([view]) is view
-
-
 def test_the_sums_of_a_pass_are_of_bobs_numbers():
     made = several(3, **PASSES)
     assert Signal.MOMENTS in made.alices[0].signals
@@ -122,19 +111,17 @@ def test_parties_of_other_trainings_are_no_coalition():
     moved = FeatureTable.of(second.features.values, ids=np.arange(1, 41))
     with refused(RowOrderError):
         pooled([first, replace(second, features=moved)])
+    assert pooled([first]) is first
 
 
-def test_a_recording_without_a_partys_introduction_is_refused():
-    view = several(2).alices[0]
+def test_a_recording_that_lacks_an_introduction_or_a_link_is_refused():
+    made = several(2)
+    view, bob = made.alices[0], made.bob
     stranger = replace(view, conversation=Transcript({}, view.conversation.records[:2]))
     with refused(TranscriptError):
         assert stranger.names
-
-
-def test_a_recording_of_fewer_links_than_parties_is_refused():
-    view = several(2).bob
     with refused(TranscriptError, names=(1, 2)):
-        assert replace(view, conversation=view.conversation.link(0)).columns
+        assert replace(bob, conversation=bob.conversation.link(0)).columns
 
 
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
