@@ -13,6 +13,8 @@ from taciturn.numerics import auc
 from tests.attacks.evidence import numbers
 from tests.attacks.whole_table import played
 
+FLIPPED: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
+
 
 def columns(rows: int, width: int, seed: int = 1) -> FloatArray:
     return np.random.default_rng(seed).normal(size=(rows, width))
@@ -65,10 +67,17 @@ def test_two_rows_of_a_category_are_told_where_they_agree(labels_of_two, proven)
     assert right(answer, labels)[answer.certain].all()
 
 
-def test_a_category_of_many_rows_tells_none():
-    labels = coins(300)
-    answer = guess(with_category(columns(300, 4), *range(20)), labels)
-    assert not answer.certain.any()
+@pytest.mark.parametrize(
+    ("table", "bob"),
+    [
+        (with_category(columns(300, 4), *range(20)), None),
+        (columns(24, 1), None),
+        (columns(30, 7), columns(30, 4, seed=9)),
+    ],
+    ids=["a category of many rows", "fewer bits than labels", "columns at Bob"],
+)
+def test_sums_that_leave_every_row_open_prove_nothing(table, bob):
+    assert not guess(table, coins(len(table)), bob).certain.any()
 
 
 # --- all labels at once -------------------------------------------------------------------------
@@ -76,8 +85,8 @@ def test_a_category_of_many_rows_tells_none():
 
 @pytest.mark.parametrize(
     ("rows", "width", "agreed"),
-    # By a lattice, by the smallest box, and by a lattice with weights of the classes.
-    [(30, 7, {}), (24, 20, {}), (24, 7, {"class_weight": (0.25, 1.0)})],
+    # By a lattice, by the smallest box, with weights of the classes, and of flipped labels.
+    [(30, 7, {}), (24, 20, {}), (24, 7, {"class_weight": (0.25, 1.0)}), (24, 8, FLIPPED)],
 )
 @pytest.mark.parametrize("intercept", [False, True])
 def test_few_rows_are_told_altogether(rows, width, agreed, intercept):
@@ -89,13 +98,6 @@ def test_few_rows_are_told_altogether(rows, width, agreed, intercept):
     assert not answer.limited
 
 
-def test_flipped_labels_are_told_too():
-    flipped = coins(24)
-    agreed: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
-    answer = guess(columns(24, 8), flipped, **agreed)
-    assert right(answer, flipped).all()
-
-
 def test_rows_that_can_be_exchanged_are_not_called_certain():
     table, labels = columns(24, 8), coins(24)
     table[5] = table[3]
@@ -103,18 +105,6 @@ def test_rows_that_can_be_exchanged_are_not_called_certain():
     answer = guess(table, labels)
     assert np.flatnonzero(~answer.certain).tolist() == [3, 5]
     assert right(answer, labels)[answer.certain].all()
-
-
-def test_where_sums_hold_fewer_bits_than_labels_nothing_is_certain():
-    labels = coins(24)
-    answer = guess(columns(24, 1), labels)
-    assert not answer.certain.any()
-
-
-def test_bobs_columns_hide_the_values():
-    labels = coins(30)
-    answer = guess(columns(30, 7), labels, columns(30, 4, seed=9))
-    assert not answer.certain.any()
 
 
 def test_it_works_where_there_are_more_columns_than_rows():
@@ -142,6 +132,8 @@ def test_it_is_at_chance_against_other_labels():
     answer = guess(columns(2000, 5), labels)
     assert abs(auc(answer.scores, others) - 0.5) < 5 * np.sqrt(1 / (12 * 500))
     assert not answer.certain.any()
+    # More rows than the sums hold bits is no limit on its work.
+    assert not answer.limited
 
 
 def test_nothing_certain_is_wrong():
@@ -160,8 +152,3 @@ def test_a_limit_is_said_and_counted():
     # More rows than a lattice is reduced for, though the sums hold their labels.
     beyond = MomentsAttack(most_rows=30).infer(view)
     assert beyond.limited
-
-
-def test_more_rows_than_the_sums_hold_bits_is_no_limit():
-    answer = guess(columns(2000, 5), coins(2000))
-    assert not answer.limited
