@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from taciturn.protocol import Event, Progress
 from tests.deploy.hosts import ADDRESSES, PORT, two_hosts
 from tests.deploy.sides import in_one_process
 from tests.deploy.wires import Wire
+from tests.system import free_port as free_port  # others import it from here
 from tests.system import needs_namespaces
 from tests.waiting import HANG, wait_until
 
@@ -108,12 +108,6 @@ def accept_exposure(*paths: Path) -> None:
         text = path.read_text()
         assert text.count("# accept-column-exposure") == 1
         path.write_text(text.replace("# accept-column-exposure", "accept-column-exposure"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def both(terminals: list[Terminal], lines: dict[str, list[str]]) -> list[tuple[int, str]]:

@@ -22,11 +22,17 @@ from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.report import render_html, session_blocks, session_page
 from taciturn.results import SessionAudit, of_record
 from taciturn.view import BobView
-from tests.deploy.hosts import Side, both_finish
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
-from tests.deploy.test_newton import OneHost, furnish
-from tests.deploy.test_party import pulled_at
+from tests.deploy.hosts import OneHost, Side, both_finish, furnish
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    pulled_at,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.report.test_terminal import shown
+from tests.system import free_port
 
 KINDS: dict[str, dict[str, Any]] = {
     "none": {**MECHANISMS["none"], **NEWTON, "passes": 8},
@@ -162,10 +168,8 @@ def test_mutual_leaves_nothing_to_estimate_from(tmp_path, options):
 @pytest.mark.slow  # two parties and an audit as processes: the same in threads is above
 def test_two_processes_train_sealed_and_bobs_recording_is_audited(tmp_path):
     """Real certificates, a real connection and real keys; the audit is a process of its own."""
-    furnish(tmp_path, "sealed")
-    for role in ("alice", "bob"):
-        path = tmp_path / f"{role}.toml"
-        path.write_text(path.read_text().replace("passes = 40", "passes = 8"))
+    agreed = {**NEWTON, "mechanism": "sealed", "passes": 8}
+    furnish(tmp_path, rows=400, address=f"127.0.0.1:{free_port()}", **agreed)
     sides = [Side(OneHost({}), tmp_path, role) for role in ("alice", "bob")]
     for side in sides:
         side.start()

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from taciturn.deploy import ACCEPTED_EXPOSURE
-from taciturn.deploy.transport import make_certificates
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
-from tests.deploy.several import Company
-from tests.deploy.sides import MECHANISMS, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, Company, write_certificates, write_config, write_tables
 from tests.deploy.studies import run_study, write_study
 from tests.deploy.test_score_book import processes
-from tests.test_two_machines import free_port
+from tests.system import free_port
 
 LINE = "accept-column-exposure"
 WITHOUT: dict[str, Any] = {LINE: None}
@@ -23,7 +21,7 @@ WITHOUT: dict[str, Any] = {LINE: None}
 def furnish(folder: Path, mechanism: str, **privacy: Any) -> None:
     """Both sides' files as two processes use them; Bob accepts whatever it costs."""
     write_tables(folder, rows=60)
-    make_certificates(folder / "certs", ["alice", "bob"])
+    write_certificates(folder / "certs")
     address = f"127.0.0.1:{free_port()}"
     agreed = {**MECHANISMS[mechanism], "epochs": 1}
     write_config(folder, "bob", agreement=agreed, link={"listen": address})

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, NEWTON, ROLES, run_both, write_config, write_tables
 from tests.deploy.wires import HookedWire, Hooks, changing
 from tests.faults.damage import flipped
-from tests.faults.setups import ROLES, state_of, train_on
+from tests.faults.setups import state_of, train_on
 from tests.faults.trials import Tally, judged
 from tests.protocol.test_hostile_bytes import Mutator
 

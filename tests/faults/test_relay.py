@@ -6,9 +6,9 @@ The session goes on over another connection, to the same result; or it is refuse
 from __future__ import annotations
 
 import socket
-import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from taciturn.deploy import PartyConfig, way_to_peer
+from tests.deploy.sides import ROLES, in_threads
 from tests.deploy.transport.test_flips import Flipper
 from tests.faults.processes import training
-from tests.faults.setups import ROLES, pair_is_same, two_parties
+from tests.faults.setups import pair_is_same, two_parties
 from tests.faults.trials import Tally, judged
-from tests.test_two_machines import free_port
-from tests.waiting import HANG
+from tests.system import free_port
 
 pytestmark = pytest.mark.slow
 FAULTS = ("flips a bit", "repeats bytes", "drops bytes", "cuts", "stalls")
@@ -71,26 +71,15 @@ class FaultyRelay(Flipper):
         return data[:here] + data[here + 16 :]
 
 
-def train_through(folder: Path, relay: FaultyRelay, files: dict[str, Path]) -> dict[str, Any]:
+def train_through(files: dict[str, Path]) -> dict[str, Any]:
     """Both sides in threads over TLS, Alice through the relay."""
-    ends: dict[str, Any] = {}
 
     def side(role: str) -> None:
-        try:
-            config = PartyConfig.read(files[role])
-            with way_to_peer(config, lambda text: None) as way:
-                training(config, way)
-            ends[role] = "trained"
-        except BaseException as problem:
-            ends[role] = problem
+        config = PartyConfig.read(files[role])
+        with way_to_peer(config, lambda text: None) as way:
+            training(config, way)
 
-    threads = [threading.Thread(target=side, args=(role,)) for role in ROLES]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG)
-    assert not any(thread.is_alive() for thread in threads)
-    return ends
+    return in_threads({role: partial(side, role) for role in ROLES})
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
@@ -107,7 +96,7 @@ def test_a_relay_that_damages_bytes_changes_nothing(tmp_path, mechanism):
             files = two_parties(folder, mechanism, port)
             alice = files["alice"]
             alice.write_text(alice.read_text().replace(f":{port}", f":{through}"))
-            ends = train_through(folder, relay, files)
+            ends = train_through(files)
         finished = not any(isinstance(end, BaseException) for end in ends.values())
         scores = 2 if mechanism == "sealed" else 1
         verdict, name = judged(ends, pair_is_same(folder, scores) if finished else None)

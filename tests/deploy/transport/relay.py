@@ -15,7 +15,7 @@ class Relay:
 
     Args:
         target: The port.
-        room: How many bytes pass before it tears all links and takes no call; None for no limit.
+        room: How many bytes pass before it tears all links, once; None for no limit.
     """
 
     def __init__(self, target: int, room: int | None = None) -> None:
@@ -32,7 +32,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                if self.torn.is_set() or not self._connect(near):
+                if not self._connect(near):
                     near.close()
 
     def _connect(self, near: socket.socket) -> bool:
@@ -68,11 +68,9 @@ class Relay:
         self._silent.set()
 
     def mend(self) -> None:
-        """Takes calls again, after ``torn``; what went silent is torn first."""
-        if self._silent.is_set():
-            self._tear()
-            self._silent.clear()
-        self.torn.clear()
+        """Tears what went silent: who calls again is heard."""
+        self._tear()
+        self._silent.clear()
 
     def _tear(self) -> None:
         for link in self._links:
