@@ -322,6 +322,7 @@ class Company:
         agreement: What is agreed on beside newton's usual settings.
         sections: Changes to all files.
         written: The files are there.
+        certified: The certificates are there.
     """
 
     folder: Path
@@ -330,12 +331,14 @@ class Company:
     agreement: dict[str, Any] = field(default_factory=dict)
     sections: dict[str, dict[str, Any]] = field(default_factory=dict)
     written: bool = False
+    certified: bool = False
 
     def __post_init__(self) -> None:
         self.wires: dict[str, Wire] = {}
         if not self.written:
             self.port = free_port()
-            write_certificates(self.folder / "certs", *self.all)
+            if not self.certified:
+                write_certificates(self.folder / "certs", *self.all)
             for name in self.all:
                 self.write(name)
 
