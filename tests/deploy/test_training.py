@@ -439,7 +439,7 @@ def relay() -> Iterator[Callable[[Company, int | None], Relay]]:
     made: list[Relay] = []
 
     def put(star: Company, room: int | None) -> Relay:
-        made.append(Relay(star.port, room))
+        made.append(Relay(star.port, room=room))
         star.write(star.names[-1], link={"connect": f"127.0.0.1:{made[0].port}"})
         return made[0]
 
