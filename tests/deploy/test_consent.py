@@ -34,7 +34,7 @@ def test_a_training_needs_it(tmp_path):
     write_tables(tmp_path, rows=60)
     write_config(tmp_path, "bob", agreement=SEALED)
     write_config(tmp_path, "alice", agreement=SEALED, privacy=WITHOUT)
-    ends = run_both(tmp_path, act=lambda party: party.run())
+    ends = run_both(tmp_path)
     require_refused(ends.alice, ends.bob)
     assert not (tmp_path / "alice-state" / "journal").exists()
     assert not list(tmp_path.glob("*.model.json"))

@@ -101,28 +101,6 @@ def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
     assert isinstance(ends[0], StateError)
 
 
-def test_a_checkpoint_keeps_what_is_not_confirmed(tmp_path):
-    journal = Journal(tmp_path / "journal", KEY, sync=False)
-    journal.begin(Meta({"role": "alice"}, b"c", A))
-    journal.met(B)
-    journal.sent(1, b"one")
-    journal.received(1, b"uno")
-    journal.sent(2, b"two")
-    journal.checkpoint(Checkpoint(2, 1, b"state"), {2: b"two"})
-    journal.sent(3, b"three")
-    journal.close()
-    reopened = Journal(tmp_path / "journal", KEY)
-    past = reopened.resume()
-    reopened.close()
-    assert past is not None
-    assert (past.checkpoint, past.peer) == (Checkpoint(2, 1, b"state"), B)
-    assert (past.pending, past.sent, past.received) == ({2: b"two"}, [b"three"], [])
-    assert past.meta == Meta({"role": "alice"}, b"c", A)
-    resumed = link(Wire(), serves=True, nonce=A, past=past)
-    assert resumed.counts == (3, 1)
-    assert resumed.pending == {2: b"two", 3: b"three"}
-
-
 def test_where_there_is_no_journal_there_is_no_past(tmp_path):
     assert Journal(tmp_path / "journal", KEY).resume() is None
 

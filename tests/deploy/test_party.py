@@ -54,7 +54,6 @@ from taciturn.numerics import log_loss
 from taciturn.protocol import (
     PROTOCOL_VERSION,
     BobTrained,
-    Boundary,
     Event,
     PeerTable,
     Progress,
@@ -301,7 +300,7 @@ def test_rows_that_differ_are_said_before_any_work(folder):
         assert isinstance(end, AgreementError)
 
 
-def test_a_dry_run_says_what_would_happen_and_leaves_nothing(folder):
+def test_a_dry_run_says_what_would_happen_and_its_lines_hold_both_sides_to_their_sizes(folder):
     set_up(folder, **MECHANISMS["none"])
     alice, bob = run_both(folder, act=dry_run).records
     assert alice["estimate"]["iterations"] == 2 * BATCHES
@@ -310,12 +309,7 @@ def test_a_dry_run_says_what_would_happen_and_leaves_nothing(folder):
     assert alice["agreement"] == bob["agreement"] == {"alice-columns": 6, "rows": bob["rows"]}
     assert not (folder / "bob-state").exists()
     assert not (folder / "bob.model.json").exists()
-
-
-def test_the_lines_of_a_dry_run_hold_both_sides_to_their_sizes(folder):
-    set_up(folder, **SEALED)
-    _, bob = run_both(folder, act=dry_run).records
-    set_up(folder, **SEALED, **bob["agreement"])
+    set_up(folder, **MECHANISMS["none"], **bob["agreement"])
     _, again = run_both(folder).records
     assert again["rows"] == bob["rows"]
 
@@ -492,18 +486,6 @@ def test_a_diverging_training_ends_in_words_on_both_sides(folder):
     assert DivergenceError in {type(ends.alice), type(ends.bob)}
 
 
-def test_boundaries_hold_what_each_side_needs(folder):
-    seen: list[Boundary] = []
-
-    def observe(event: Event) -> None:
-        if isinstance(event, Boundary):
-            seen.append(event)
-
-    run_both(folder, watch={"alice": Callbacks(observe=observe)}).records  # noqa: B018
-    assert [boundary.state.iteration for boundary in seen] == list(range(2 * BATCHES))
-    assert np.array_equal(seen[0].state.weights, np.zeros(6))
-
-
 def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folder, monkeypatch):
     append, calls = Vault.append, []
 
@@ -621,24 +603,19 @@ def test_a_lost_or_wrong_state_key_is_named(folder, key):
 
 
 def test_what_is_written_is_for_its_owner(folder):
+    """A log that others could read is closed to them."""
+    (folder / "bob.log").write_text("of an earlier version\n")
+    (folder / "bob.log").chmod(0o644)
     run_both(folder, act=record(folder)).records  # noqa: B018
-    for name in ("bob.model.json", "bob.metrics.json", "bob.log", "bob.transcript"):
-        assert stat.S_IMODE((folder / name).stat().st_mode) == 0o600, name
+    assert (folder / "bob.log").read_text().startswith("of an earlier version\n{")
     key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE((folder / "bob-state").stat().st_mode) == 0o700
-    assert stat.S_IMODE((folder / "bob-state" / "journal").stat().st_mode) == 0o600
-
-
-def test_a_log_that_others_could_read_is_closed_to_them(folder):
-    for role in ROLES:
-        (folder / f"{role}.log").write_text("of an earlier version\n")
-        (folder / f"{role}.log").chmod(0o644)
-    run_both(folder).records  # noqa: B018
-    for role in ROLES:
-        assert stat.S_IMODE((folder / f"{role}.log").stat().st_mode) == 0o600
-        assert (folder / f"{role}.log").read_text().startswith("of an earlier version\n{")
+    written = [
+        folder / f"bob.{name}" for name in ("model.json", "metrics.json", "log", "transcript")
+    ]
+    for path in (*written, key, folder / "bob-state" / "journal"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for place in (key.parent, folder / "bob-state"):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")

@@ -51,15 +51,6 @@ def party(folder: Path, role: str, program: tuple[str, ...] = ("-m", "taciturn")
     )
 
 
-@pytest.mark.slow  # some seconds
-def test_a_port_in_use_is_said_in_words_alone(folder):
-    with socket.create_server((HOST, 0)) as taken:
-        write_config(folder, "bob", link={"listen": f"{HOST}:{taken.getsockname()[1]}"})
-        _, said = party(folder, "bob").communicate(timeout=HANG)
-    assert said.count("error") == 1
-    assert not RAW.search(said), said
-
-
 @pytest.mark.slow  # four processes
 def test_each_side_says_its_own_part_of_a_handshake_that_fails(folder):
     """Alice calls, and does not accept Bob: he shows a certificate of another authority."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from taciturn.deploy import ALIGNMENT, PREDICTION, Meeting, Meta, PartyConfig, Past, PeerSession
+from taciturn.deploy import ALIGNMENT, Meeting, Meta, PartyConfig, Past, PeerSession
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, OutputError, PeerStopped, StateError
 from taciturn.protocol import BudgetSpent, Event, Program, Progress, encode, receive
@@ -90,19 +90,6 @@ def test_a_side_that_gives_up_says_so_in_its_log_and_to_its_peer(tmp_path, probl
         last = json.loads(lines[-1])
         assert last["event"] == "aborting"
         assert reason in last["reason"]
-
-
-def test_a_side_that_cannot_begin_tells_a_peer_that_is_there(tmp_path):
-    wire = Wire()
-
-    def waiting() -> Any:
-        with session(tmp_path, "bob", wire).meet(PREDICTION) as meeting:
-            return meeting.run(bob())
-
-    problem = AgreementError("another-model")
-    _, his = both(lambda: session(tmp_path, "alice", wire).refuse(PREDICTION, problem), waiting)
-    assert isinstance(his, PeerStopped)
-    assert "another-model" in his.message
 
 
 OTHER_KIND = encode(BudgetSpent(0))

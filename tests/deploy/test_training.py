@@ -7,7 +7,6 @@ entropy. A mechanism joins by one line in ``AGREEMENTS``.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 from taciturn.arrays import IntArray
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.data import Normalisation
-from taciturn.deploy import BROKEN, AligningParty, Party, PartyConfig, Rhythm
+from taciturn.deploy import AligningParty, Party, PartyConfig, Rhythm
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
@@ -433,53 +432,20 @@ def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatc
 # --- real connections and processes ---------------------------------------------------------------
 
 
-@pytest.fixture
-def relay() -> Iterator[Callable[[Company, int | None], Relay]]:
-    """Puts a relay between Alice and Bob."""
-    made: list[Relay] = []
-
-    def put(star: Company, room: int | None) -> Relay:
-        made.append(Relay(star.port, room=room))
-        star.write(star.names[-1], link={"connect": f"127.0.0.1:{made[0].port}"})
-        return made[0]
-
-    yield put
-    for one in made:
-        one.close()
-
-
 # Bytes after which a link is torn: amid the keys, in the first pass, and later.
 TORN = [*product(("sealed", "mutual"), [ONE], (300_000, 900_000, 1_500_000))]
 TORN += [("sealed", TWO_ALICES, 700_000)]
 
 
 @pytest.mark.parametrize(("name", "alices", "room"), seldom(TORN, [("sealed", ONE, 900_000)]))
-def test_a_torn_link_is_made_anew_and_changes_nothing(tmp_path, relay, name, alices, room):
+def test_a_torn_link_is_made_anew_and_changes_nothing(tmp_path, name, alices, room):
     """Over gRPC and TLS."""
     star = company(tmp_path, name, alices)
-    between = relay(star, room)
-    ends = records(star.run(real=True))
-    assert between.torn.is_set(), "fewer bytes cross than did: tear the link earlier"
+    with Relay(star.port, room=room) as relay:
+        star.write(alices[-1], link={"connect": f"127.0.0.1:{relay.port}"})
+        ends = records(star.run(real=True))
+    assert relay.torn.is_set(), "fewer bytes cross than did: tear the link earlier"
     star.require_the_same(ends)
-
-
-@pytest.mark.slow  # until both have noticed
-def test_a_link_that_goes_dead_is_made_anew_and_changes_nothing(tmp_path, relay):
-    star = company(tmp_path, "mutual", ONE)
-    between, said = relay(star, None), list[str]()
-
-    def observe(event: object) -> None:
-        if isinstance(event, Progress) and event.done == 2 and BROKEN not in said:
-            between.cut()
-
-    def announce(text: str) -> None:
-        said.append(text)
-        if text == BROKEN:
-            between.mend()
-
-    ends = star.run(real=True, watch={"bob": Callbacks(observe=observe, announce=announce)})
-    star.require_the_same(records(ends))
-    assert BROKEN in said
 
 
 def wait_for_progress(side: Side, before: int) -> None:

@@ -203,43 +203,6 @@ def test_both_may_close_at_once_with_everything_full(authority):
             assert not thread.is_alive()
 
 
-@pytest.mark.slow  # a second, and others show the same on less
-def test_closing_does_not_wait_for_ever_for_a_peer_that_does_not_read(authority):
-    limits = Limits(in_flight=1 << 20, drain=0.5)
-    with connected(authority, limits) as pair:
-        for _ in range(3):
-            pair.alice.send(bytes(400_000))
-
-        def flood() -> None:
-            with contextlib.suppress(ConnectionLost):
-                for _ in range(9):
-                    pair.alice.send(bytes(900_000))
-
-        work = in_thread(flood)
-        time.sleep(0.5)
-        for thread in (in_thread(pair.alice.close), work):
-            thread.join(HANG)
-            assert not thread.is_alive()
-
-
-def test_a_new_stream_of_the_peer_replaces_the_old_one(authority):
-    with connected(authority) as pair:
-        pair.bob.send(b"before")
-        assert pair.alice.receive(HANG) == b"before"
-        again = dialling(authority, pair.server.port)
-        try:
-            newer = again.connect(HANG)
-            with refused(ConnectionLost):
-                pair.alice.receive(HANG)
-            with pytest.raises(ConnectionLost):
-                pair.bob.receive(HANG)
-            alice = pair.server.connect(HANG)
-            newer.send(b"after")
-            assert alice.receive(HANG) == b"after"
-        finally:
-            again.close()
-
-
 @pytest.mark.parametrize("over", [True, False], ids=["over", "live"])
 def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monkeypatch, over):
     """On a busy machine the threads of two streams begin in either order.

@@ -106,12 +106,14 @@ def test_a_second_process_of_one_waits_and_the_others_do_not(star, monkeypatch):
         calling(star, made.port, "alice-1") as second,
         calling(star, made.port, "alice-2") as other,
     ):
-        talks(made, first, "alice-1")
+        hers, his = first.connect(HANG), made.endpoints["alice-1"].connect(HANG)
         monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
         waiting = in_thread(lambda: second.connect(HANG).send(b"second"))
         wait_until(lambda: refusals)
         assert "alice-1" in refusals[0]
         talks(made, other, "alice-2")
+        hers.send(b"still here")
+        assert his.receive(HANG) == b"still here"
         first.close()
         assert made.endpoints["alice-1"].connect(HANG).receive(HANG) == b"second"
         waiting.join(HANG)

@@ -22,7 +22,7 @@ from taciturn.deploy.transport import (
     obstacle,
 )
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
-from tests.deploy.transport.parties import HOST, QUICK, Authority, dialling, in_thread, serving
+from tests.deploy.transport.parties import HOST, QUICK, Authority, in_thread, serving
 from tests.expected import refused
 from tests.modules import module_of
 from tests.system import free_port
@@ -133,27 +133,6 @@ def test_a_reason_is_said_once_and_another_when_it_changes(authority):
         with answering(lambda caller: None, port):
             call.hears(MUTE)
     assert call.said[:2] == [NO_LISTENER, MUTE]
-
-
-def test_a_second_process_of_the_peer_waits_and_the_first_is_not_disturbed(authority, monkeypatch):
-    refusals: list[str] = []
-    server = serving(authority, on_refused=refusals.append)
-    first = dialling(authority, server.port)
-    try:
-        bob, alice = first.connect(HANG), server.connect(HANG)
-        monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
-        with calling(authority, f"{HOST}:{server.port}") as call:
-            wait_until(lambda: call.said and refusals)
-            assert not call.ended.is_set()
-            bob.send(b"still here")
-            assert alice.receive(HANG) == b"still here"
-            first.close()
-            assert call.ended.wait(HANG)
-            assert not call.problems
-            assert server.connect(HANG).alive
-    finally:
-        first.close()
-        server.close()
 
 
 def test_a_call_to_oneself_and_to_somebody_else_is_recognised(authority):
