@@ -142,10 +142,10 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     return path
 
 
-def set_up(folder: Path, *, state: Mapping[str, Any] | None = None, **agreement: Any) -> None:
-    """Both parties' files with one agreement."""
+def set_up(folder: Path, *, state: Any = None, **agreement: Any) -> None:
+    """Both parties' files with one agreement, and changes to [state]."""
     for role in ROLES:
-        write_config(folder, role, agreement=agreement, state=dict(state or {}))
+        write_config(folder, role, agreement=agreement, state=state or {})
 
 
 @dataclass
@@ -279,7 +279,7 @@ def ends_in_one_process(
 # --- one Alice or several -------------------------------------------------------------------------
 
 Act = Callable[[PartyConfig, Endpoints, Callbacks], Any]
-TWO_ALICES = ("alice-1", "alice-2")
+TWO_ALICES: tuple[str, ...] = ("alice-1", "alice-2")
 
 
 def role_of(name: str) -> str:
