@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from taciturn.deploy import Ended, Meeting, PartyConfig, SealedShelf, Trainer, load_tables
@@ -92,6 +93,13 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     assert "held_out" in ModelShare.load(tmp_path / "bob.model.json").metrics
 
 
+def shuffle_labels(table: Path) -> None:
+    """No weights separate them: some rows lie on the wrong side, and far from it."""
+    frame = pl.read_csv(table)
+    order = np.random.default_rng(1).permutation(frame.height)
+    frame.with_columns(sick=frame["sick"].gather(order)).write_csv(table)
+
+
 def test_a_worthless_model_is_bobs_secret(tmp_path):
     """Steps that are far too long: the loss is that of no model. Alice cannot tell."""
     sizes = []
@@ -99,6 +107,8 @@ def test_a_worthless_model_is_bobs_secret(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         write_tables(folder, rows=60)
+        if name == "raw":
+            shuffle_labels(folder / "bob.csv")
         agree(folder, **{"mechanism": "none", "learning-rate": rate})
         alice, bob = run_both(folder).records
         sizes.append((alice["run"]["frames_received"], alice["run"]["frames_sent"]))
