@@ -90,7 +90,7 @@ def test_a_check_rehearses_it_and_says_what_to_change(installed):
 @pytest.mark.slow  # processes of their own, some seconds
 def test_it_trains_and_an_audit_attacks_the_recording_and_names_both(installed, tmp_path):
     path = str(tmp_path / "run.transcript")
-    line = ("train", *RUN, "--seed", "1", "--record", path, "--json")
+    line: tuple[str, ...] = ("train", *RUN, "--seed", "1", "--record", path, "--json")
     record = json.loads(command(installed, *line))
     assert record["mechanism"] == "one-bit"
     assert record["ledger"]["claimed_epsilon_per_release"] == EPSILON

@@ -39,7 +39,7 @@ def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
 
 
 def run_of(
-    values: FloatArray | IntArray, labels: object, **options: Any
+    values: FloatArray | IntArray, labels: Any, **options: Any
 ) -> tuple[AliceView, LabelTable]:
     """``run`` of a table of Alice's columns and labels, without an intercept."""
     frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(values.shape[1])})

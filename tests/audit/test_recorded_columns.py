@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
+from tests.expected import refused
 from tests.report.test_terminal import shown
 from tests.system import free_port
 
