@@ -839,9 +839,10 @@ class Recorded:
         """
         side = self.side(place)
         before = len(side.frames), self.ledger.statement()
+        kinds: tuple[type[Exception], ...] = (RemoteProtocolError, *also)
         try:
             side.feed(message)
-        except (RemoteProtocolError, *also):
+        except kinds:
             return (len(side.frames), self.ledger.statement()) == before
         return False
 
