@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
 Change: TypeAlias = Callable[[Path], object]
 
 
-def certificate(**validity: float) -> Change:
+def certificate(**validity: Any) -> Change:
     return lambda folder: Authority.make(folder / "certs").party("bob", **validity)
 
 
