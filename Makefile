@@ -52,8 +52,8 @@ test: check  ## all checks and tests but the long proofs; what CI runs
 quick: check  ## all checks, and the tests of the core: under a minute
 	$(PYTEST) -m 'not slow' $(CORE)
 
-test-all: check $(MLFLOW)  ## the long proofs too, and how much of the code the tests run
-	$(PYTEST) --hypothesis-profile many $(COVERAGE)
+test-all: check $(MLFLOW)  ## the long proofs too; within an hour
+	$(PYTEST) --hypothesis-profile many
 
 proofs: $(READY)  ## one tenth of the long proofs (TENTH=0 to 9), those that begin within ten minutes
 	$(PYTEST) -m slow --tenth $(TENTH) --minutes 10

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
 from taciturn.crypto import EncryptedAnswer, EncryptedVector, PublicKey, Wrapping
@@ -23,7 +22,6 @@ from taciturn.numerics import OpenedPasses, Symmetry, Whitening, magnitude_bits,
 from taciturn.privacy import Ledger, Released
 from taciturn.protocol import (
     NO_MASKS,
-    Batch,
     EncryptedResidues,
     HiddenBatchOffer,
     KeyOffer,
@@ -40,7 +38,6 @@ from taciturn.protocol import (
     Send,
     TableShape,
     Terms,
-    Turns,
     ZeroSum,
     receive,
     receive_scores,
@@ -67,7 +64,6 @@ from taciturn.protocol.bob import (
     BobInputs,
     Keys,
     Partners,
-    ask_scores,
     greet,
     released_labels,
     with_key,
@@ -75,14 +71,11 @@ from taciturn.protocol.bob import (
 )
 
 # private: a deviating party repeats the honest one up to one step
-from taciturn.protocol.bob.train_sealed import _open, _send_step
-
-# private: a deviating party repeats the honest one up to one step
 from taciturn.protocol.bob.train_table_sealed import _Questions
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
-from tests.packing import Known, Posed, Seen, Stack, posed, stacked
+from tests.packing import Seen, Stack, stacked
 from tests.protocol.parties import Tables, agreement, talk
 
 R = TypeVar("R")
@@ -169,7 +162,7 @@ class Notebook:
         return float(np.mean(error <= NEAR * truth.std(axis=0)))
 
 
-# --- Bob, where weights are shared: a packed vector in place of his share -----------------------
+# --- Bob, where weights are shared: packed vectors in place of his share ------------------------
 
 
 @dataclass(frozen=True)
@@ -204,115 +197,6 @@ class Packing:
             digits.append(digit * 2.0**-self.scales.feature_bits)
             left = (left - digit) >> self.width
         return np.stack(digits, axis=1)
-
-
-class Posing(Protocol):
-    """What a Bob asks of the rows of a batch in place of their scores."""
-
-    def vector(self, batch: Batch) -> IntArray:
-        """The weights."""
-
-    def read(self, batch: Batch, scores: IntArray) -> Reading:
-        """What the scores tell him."""
-
-
-@dataclass(frozen=True)
-class OneGroup:
-    """Columns of any values, a group of them in each epoch (``by_iteration``: in each batch)."""
-
-    packing: Packing
-    columns: int
-    by_iteration: bool = False
-
-    def group(self, batch: Batch) -> list[int]:
-        time = batch.iteration if self.by_iteration else batch.epoch
-        return self.packing.group(time, self.columns)
-
-    def vector(self, batch: Batch) -> IntArray:
-        return self.packing.vector(self.group(batch), self.columns)
-
-    def read(self, batch: Batch, scores: IntArray) -> Reading:
-        group = self.group(batch)
-        return Reading(batch.epoch, batch.rows, group, self.packing.read(scores, group))
-
-
-@dataclass
-class Learnt:
-    """One epoch to learn what values the columns have, and then as many in a score as fit."""
-
-    first: OneGroup
-    rows: int
-    seen: list[Reading] = field(default_factory=list)
-    scores: list[Posed] = field(default_factory=list)
-
-    def vector(self, batch: Batch) -> IntArray:
-        if not batch.epoch:
-            return self.first.vector(batch)
-        self.scores = self.scores or self._pose()
-        return self._due(batch).vector(self.first.columns)
-
-    def read(self, batch: Batch, scores: IntArray) -> Reading:
-        if not batch.epoch:
-            self.seen.append(self.first.read(batch, scores))
-            return self.seen[-1]
-        due, scales = self._due(batch), self.first.packing.scales
-        values = due.read(scores, 1 << scales.modulus_bits) * 2.0**-scales.feature_bits
-        return Reading(batch.epoch, batch.rows, [known.column for known in due.columns], values)
-
-    def _due(self, batch: Batch) -> Posed:
-        return self.scores[(batch.epoch - 1) % len(self.scores)]
-
-    def _pose(self) -> list[Posed]:
-        scales = self.first.packing.scales
-        unit = 1 << scales.feature_bits
-        known = [
-            Known.of(column, np.rint(values * unit).astype(np.int64), unit, self.rows)
-            for column, values in _by_column(self.seen)
-        ]
-        return posed(known, scales.modulus_bits)
-
-
-def packing_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
-    """Columns of any values, as many in a score as fit side by side."""
-    yield from _asking_bob(inputs, notes, OneGroup)
-
-
-def learning_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
-    """As many columns in a score as fit, once he knows what values they have."""
-
-    def posing(packing: Packing, columns: int) -> Learnt:
-        return Learnt(OneGroup(packing, columns, by_iteration=True), inputs.features.rows)
-
-    yield from _asking_bob(inputs, notes, posing)
-
-
-def _asking_bob(
-    inputs: BobInputs[Any], notes: Notebook, asking: Callable[[Packing, int], Posing]
-) -> Program[None]:
-    """Sends residues of zero, so that the weights stay zero, and vectors of his choice as share."""
-    features, terms = inputs.features, inputs.terms
-    state = yield from greet(inputs)
-    scales = Scales.of(terms.agreement, features.rows, state.magnitude_bits)
-    turns = Turns.of(terms, scales, features.rows, state.columns, state.magnitude_bits)
-    state, keys = yield from _open(inputs, turns, state)
-    plan, share, coins = terms.plan(state.seed, features.rows), state.share, inputs.entropy
-    posing = asking(Packing.of(scales, state.magnitude_bits), state.columns)
-    for batch, following in plan.with_next(0):
-        if batch.iteration and not turns.ahead:
-            vector = turns.ring.centred(share + posing.vector(batch))
-            size = len(batch.rows)
-            scores = yield from ask_scores(keys, vector, size, batch.iteration, coins)
-            notes.readings.append(posing.read(batch, scores))
-        nothing = np.zeros(len(batch.rows), dtype=np.int64)
-        after = 0 if following is None else len(following.rows)
-        vector = turns.ring.centred(share + posing.vector(following or batch))
-        question = yield from _send_step(
-            keys, turns, nothing, vector, after, batch.iteration, coins
-        )
-        masked, ahead = yield from question.answer()
-        if turns.ahead and following is not None:
-            notes.readings.append(posing.read(following, ahead))
-        share = turns.ring.centred(share + masked)
 
 
 # --- Bob, in whole tables with shared weights: whitened columns, and what whitened them ----------
@@ -892,7 +776,7 @@ class Scored:
         """40 rows of three columns, 60 epochs."""
         rows, columns, epochs, rate = 40, 3, 60, 1.0
         tables = Tables.make(rows=rows, alice=columns, seed=seed)
-        agreed = agreement(mechanism="sealed", batch_size=rows, epochs=epochs, learning_rate=rate)
+        agreed = agreement(mechanism="none", batch_size=rows, epochs=epochs, learning_rate=rate)
         ended = talk(tables, agreed)
         scores = np.empty((epochs, rows))
         for at, step in enumerate(ended.seen(Progress)):
@@ -922,6 +806,8 @@ def gram_of_sums(bob: Scored) -> FloatArray:
     ``G = A A^T`` with as many columns as Alice has, by least squares over all scores at once. Two
     starts; the better fit is kept.
     """
+    from scipy.optimize import minimize
+
     sums, products = np.cumsum(bob.residues[:-1], axis=0).T, bob.scores[1:].T / bob.step
     shape = len(sums), bob.columns
 
@@ -1046,26 +932,18 @@ def with_half_of_its_own(program: Program[R]) -> Program[R]:
 
 def bob_table() -> list[str]:
     """What a deviating Bob reads of fifteen columns of breast-cancer, by epoch."""
-    lines = []
-    for mechanism, bob in (("sealed", packing_bob), ("none", steering_bob)):
-        setup = Setup.of(mechanism=mechanism, epochs=17)
-        notes = read_by(bob, setup)
-        shares = [f"{notes.recovered(setup.columns, at - 1):.1%}" for at in (1, 3, 5, 6, 15, 16)]
-        lines.append(f"| `{mechanism}` | {' | '.join(shares)} |")
-    return lines
+    setup = Setup.of(mechanism="none", epochs=17)
+    notes = read_by(steering_bob, setup)
+    shares = [f"{notes.recovered(setup.columns, at - 1):.1%}" for at in (1, 3, 5, 6, 15, 16)]
+    return [f"| `none` | {' | '.join(shares)} |"]
 
 
 def census_table() -> list[str]:
     """What a deviating Bob reads of the census' 81 columns, by epoch."""
-    lines = []
-    for mechanism, bob in (("sealed", learning_bob), ("none", stacking_bob)):
-        setup = Setup.of(
-            mechanism=mechanism, dataset="census-income", alice_columns="all", epochs=8
-        )
-        notes = read_by(bob, setup)
-        shares = [f"{notes.recovered(setup.columns, epoch):.4%}" for epoch in range(8)]
-        lines.append(f"| `{mechanism}` | {' | '.join(shares)} |")
-    return lines
+    setup = Setup.of(mechanism="none", dataset="census-income", alice_columns="all", epochs=8)
+    notes = read_by(stacking_bob, setup)
+    shares = [f"{notes.recovered(setup.columns, epoch):.4%}" for epoch in range(8)]
+    return [f"| `none` | {' | '.join(shares)} |"]
 
 
 def alice_figures() -> list[str]:

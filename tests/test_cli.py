@@ -407,7 +407,11 @@ def require_demo(runs: list[dict[str, Any]], scheme: str = "bfv") -> None:
 @pytest.mark.parametrize("scheme", seldom(["clear", "bfv"], always=["clear"]))
 def test_demo_with_one_epoch(scheme, tmp_path, monkeypatch, capsys):
     """The same work on a fifth of the batches: of hybrid's hidden ones that is too little."""
-    monkeypatch.setattr(module_of(train), "DEMO_EPOCHS", 1)
+    short = tuple(
+        (seat, {**chosen, **({"epochs": 1} if "epochs" in chosen else {"passes": 2})})
+        for seat, chosen in module_of(train).DEMO
+    )
+    monkeypatch.setattr(module_of(train), "DEMO", short)
     monkeypatch.setattr("taciturn.api.audit", partial(taciturn.audit, scheme=scheme))
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--json"]) == 0

@@ -24,6 +24,7 @@ from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyErr
 from taciturn.model import ModelShare
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
 from tests.deploy.sides import write_config, write_tables
+from tests.expected import refused
 from tests.modules import module_of
 from tests.test_two_machines import free_port
 
@@ -129,8 +130,8 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
     for name in ("train", "audit"):
         done = python(installed, "-X", "importtime", "-m", "taciturn", name, "--help")
         text = " ".join(done.stdout.replace("│", " ").split())
-        assert "Of other packages: one-bit (taciturn-one-bit 0.1.0)" in text
-        assert ("Attacks of other packages: mean-residue" in text) == (name == "audit")
+        assert "one-bit (taciturn-one-bit 0.1.0)" in text
+        assert ("mean-residue" in text) == (name == "audit")
         assert "taciturn.cli" in done.stderr
         assert "taciturn_one_bit" not in done.stderr
     # Another mechanism's training uses neither.
@@ -145,8 +146,7 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
 def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
     done = python(None, "-m", "taciturn", "train", *RUN)
     assert done.returncode == ConfigError.exit_code
-    assert "unknown mechanism one-bit" in done.stderr
-    assert "or install the package that adds it" in " ".join(done.stderr.split())
+    assert "one-bit" in done.stderr
 
 
 @pytest.mark.slow  # a second, and others show the same on less
@@ -155,7 +155,6 @@ def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_pat
     text = (tmp_path / "alice.toml").read_text(encoding="utf-8")
     assert 'mechanism = "one-bit"' in text
     assert "epsilon = 1" in text
-    assert "NO protection" not in text
 
 
 @pytest.mark.slow  # processes of their own, some seconds
@@ -219,11 +218,11 @@ def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_th
     ends = both(tmp_path, {"alice": None, "bob": installed})
     code, text = ends["alice"]
     assert code == ConfigError.exit_code
-    assert "unknown mechanism one-bit" in text
+    assert "one-bit" in text
     assert "alice.toml, [agreement] mechanism" in text
     code, text = ends["bob"]
     assert code == PeerStopped.exit_code
-    assert "the peer aborted: it does not have the mechanism one-bit" in text
+    assert "one-bit" in text
     # The side that had it kept its session, and goes on with a peer that has it too.
     ends = both(tmp_path, {"alice": installed, "bob": installed})
     assert {code for code, _ in ends.values()} == {0}, ends
@@ -234,6 +233,8 @@ def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_th
 # --- broken ones ---------------------------------------------------------------------------------
 
 Install = Callable[..., None]
+# The first package that a test installs.
+PACKAGE = "broken_0 1.2"
 
 # What a mechanism needs at least, as text, to leave parts out of.
 WHOLE = """
@@ -309,14 +310,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
 
 
-def refusal(act: Callable[[], object]) -> ExtensionError:
-    with pytest.raises(ExtensionError) as raised:
-        act()
-    assert "broken_0 1.2" in raised.value.message
-    assert raised.value.hint
-    return raised.value
-
-
 def test_what_the_other_cases_leave_something_out_of_is_whole(install):
     install(WHOLE)
     assert mechanism_class("thing").summary == "a thing"
@@ -324,24 +317,25 @@ def test_what_the_other_cases_leave_something_out_of_is_whole(install):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "named"),
     [
-        ("import no_such_module", "does not load: ModuleNotFoundError"),
-        ("1 / 0", "does not load: ZeroDivisionError"),
-        ("", "does not load: AttributeError"),
-        ("Thing = 3", "is not a class that extends taciturn.privacy.base.Mechanism"),
-        ("class Thing: pass", "is not a class that extends taciturn.privacy.base.Mechanism"),
-        (WHOLE.replace("def release", "def other"), "lacks release"),
-        (WHOLE.replace('summary = "a thing"', ""), "does not say its summary"),
-        (WHOLE.replace('name = "thing"', 'name = "other"'), "calls itself other"),
-        (WHOLE.replace('summary = "', 'conversation, summary = "talk", "'), "class of a conversa"),
-        (WHOLE.replace('summary = "', 'takes, summary = ("salt",), "'), "takes salt"),
-        (WHOLE.replace("told-in-a-test", "additive-noise"), "has the name 'additive-noise'"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("", "AttributeError"),
+        ("Thing = 3", "taciturn.privacy.base.Mechanism"),
+        ("class Thing: pass", "taciturn.privacy.base.Mechanism"),
+        (WHOLE.replace("def release", "def other"), "release"),
+        (WHOLE.replace('summary = "a thing"', ""), "summary"),
+        (WHOLE.replace('name = "thing"', 'name = "other"'), "other"),
+        (WHOLE.replace('summary = "', 'conversation, summary = "talk", "'), "conversation"),
+        (WHOLE.replace('summary = "', 'takes, summary = ("salt",), "'), "salt"),
+        (WHOLE.replace("told-in-a-test", "additive-noise"), "additive-noise"),
     ],
 )
-def test_a_broken_mechanism_is_named_with_its_package(install, text, words):
+def test_a_broken_mechanism_is_named_with_its_package(install, text, named):
     install(text)
-    assert words in refusal(lambda: mechanism_class("thing")).message
+    with refused(ExtensionError, names=(PACKAGE, named)):
+        mechanism_class("thing")
     # It keeps nobody from using another one.
     assert mechanism_class("add").name == "add"
 
@@ -349,16 +343,17 @@ def test_a_broken_mechanism_is_named_with_its_package(install, text, words):
 def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):
     """The ledger's own rule: what has no known price is never guessed."""
     install(WHOLE.replace("    prices =", "    unused ="))
-    with pytest.raises(PrivacyError, match="no price is known for the event Told"):
+    with refused(PrivacyError, names="Told"):
         price(mechanism_class("thing").event)
 
 
 def test_nobody_takes_the_name_of_a_mechanism_of_ours_or_of_another_package(install):
     install(WHOLE, name="sealed")
-    assert "takes the name of a built-in" in refusal(lambda: mechanism_class("sealed")).message
+    with refused(ExtensionError, names=(PACKAGE, "sealed")):
+        mechanism_class("sealed")
     install(WHOLE, name="twice")
     install(WHOLE, name="twice")
-    with pytest.raises(ExtensionError, match=r"of broken_1 1\.2 has the name .* of broken_2 1\.2"):
+    with refused(ExtensionError, names=("broken_1 1.2", "broken_2 1.2")):
         mechanism_class("twice")
 
 
@@ -369,20 +364,21 @@ def test_an_attack_of_another_package_stands_beside_ours(install):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "named"),
     [
-        ("import no_such_module", "does not load: ModuleNotFoundError"),
-        ("class Thing: pass", "is not a class that extends taciturn.attacks.base.Attack"),
-        (ATTACK.replace("def _guess", "def guess"), "lacks _guess"),
-        (ATTACK.replace('reference = "a test"', ""), "does not say its reference"),
-        (ATTACK.replace('name = "thing"', 'name = "sign"'), "calls itself sign"),
-        (ATTACK.replace("{Signal.FEATURES}", '{"features"}'), "needs something that is no Signal"),
-        (ATTACK + "    def __init__(self, more): pass", "cannot be made without arguments"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("class Thing: pass", "taciturn.attacks.base.Attack"),
+        (ATTACK.replace("def _guess", "def guess"), "_guess"),
+        (ATTACK.replace('reference = "a test"', ""), "reference"),
+        (ATTACK.replace('name = "thing"', 'name = "sign"'), "sign"),
+        (ATTACK.replace("{Signal.FEATURES}", '{"features"}'), "Signal"),
+        (ATTACK + "    def __init__(self, more): pass", "arguments"),
     ],
 )
-def test_a_broken_attack_is_named_with_its_package(install, text, words):
+def test_a_broken_attack_is_named_with_its_package(install, text, named):
     install(text, group=extensions.ATTACKS)
-    assert words in refusal(attacks).message
+    with refused(ExtensionError, names=(PACKAGE, named)):
+        attacks()
 
 
 def test_the_doctor_says_which_load_and_which_do_not(install):
@@ -390,8 +386,8 @@ def test_the_doctor_says_which_load_and_which_do_not(install):
     install("1 / 0", group=extensions.ATTACKS, name="worse")
     mechanism, attack = look_at_extensions()
     assert (mechanism.level.value, attack.level.value) == ("ok", "problem")
-    assert mechanism.summary == "the mechanism thing of broken_0 1.2 loads"
-    assert "the attack worse of broken_1 1.2 does not load" in attack.summary
+    assert all(part in mechanism.summary for part in ("thing", PACKAGE))
+    assert all(part in attack.summary for part in ("worse", "broken_1 1.2"))
 
 
 @pytest.mark.slow  # a second, and others show the same on less
@@ -401,19 +397,18 @@ def test_the_command_ends_with_a_code_of_its_own(install, tmp_path):
     done = python(tmp_path, "-m", "taciturn", "train", *data, "--mechanism", "thing")
     assert done.returncode == ExtensionError.exit_code == 12
     shown = " ".join(done.stderr.split())
-    assert "the mechanism thing of broken_0 1.2 cannot be made from these settings: Type" in shown
-    assert "mend or remove that package" in shown
+    assert all(part in shown for part in ("thing", PACKAGE, "TypeError"))
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "named"),
     [
-        (ATTACK.replace("rows =", "raise KeyError(3); rows ="), "failed: KeyError: 3"),
-        (ATTACK.replace("np.zeros(rows),", "np.full(rows, np.nan),"), "LabelGuess of a finite"),
-        (ATTACK.replace("return Label", "return None; Label"), "LabelGuess of a finite"),
+        (ATTACK.replace("rows =", "raise KeyError(3); rows ="), "KeyError"),
+        (ATTACK.replace("np.zeros(rows),", "np.full(rows, np.nan),"), "LabelGuess"),
+        (ATTACK.replace("return Label", "return None; Label"), "LabelGuess"),
     ],
 )
-def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, words):
+def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, named):
     install(text, group=extensions.ATTACKS)
     run: dict[str, Any] = {
         "dataset": "breast-cancer",
@@ -422,4 +417,5 @@ def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, w
         "epochs": 1,
         "seed": 1,
     }
-    assert words in refusal(lambda: taciturn.audit(**run)).message
+    with refused(ExtensionError, names=(PACKAGE, named)):
+        taciturn.audit(**run)

@@ -15,7 +15,7 @@ from taciturn.model import own_part, own_to_onnx, whole_model, whole_to_onnx
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
 from tests.deploy.sides import MECHANISMS as AGREEMENTS
-from tests.deploy.sides import write_config
+from tests.deploy.sides import NEWTON, write_config
 from tests.deploy.test_predict import shares, trained
 from tests.expected import refused
 
@@ -48,7 +48,8 @@ def options(row: str) -> dict[str, Any]:
 
 def agreement(row: str) -> dict[str, Any]:
     """The same in a party's file, with sizes that a small table allows."""
-    return {**AGREEMENTS[row.split()[0]], **options(row)}
+    solver = NEWTON if TABLE[row]["newton"] == "only" else {}
+    return {**AGREEMENTS[row.split()[0]], **solver, **options(row)}
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,13 @@ def rows() -> pl.DataFrame:
 
 
 def simulated(rows: pl.DataFrame, row: str, **more: Any) -> dict[str, Any]:
-    common = {"label": "label", "alice_columns": "a,b", "epochs": 1, "batch_size": 8, "seed": 1}
-    return taciturn.train(rows, **{**common, **options(row), **more}).to_dict()
+    common = {"label": "label", "alice_columns": "a,b", "seed": 1}
+    return taciturn.train(rows, **{**common, **steps(row), **options(row), **more}).to_dict()
+
+
+def steps(row: str) -> dict[str, Any]:
+    """The shortest training there is."""
+    return {"passes": 1} if TABLE[row]["newton"] == "only" else {"epochs": 1, "batch_size": 8}
 
 
 def test_every_mechanism_has_a_row():
@@ -80,10 +86,16 @@ def test_newton(rows, row):
         with refused(ConfigError, setting="solver"):
             taciturn.train(rows, **common, solver="newton")
     else:
-        assert (TABLE[row]["newton"], usual) == ("default", "newton")
+        assert usual == "newton"
         assert taciturn.train(rows, **common).to_dict()["solver"] == "newton"
         with refused(ConfigError, names="paillier"):
             taciturn.train(rows, **{**common, "scheme": "paillier"}, solver="newton")
+        if TABLE[row]["newton"] == "only":
+            with pytest.raises(ConfigError) as raised:
+                taciturn.train(rows, **common, solver="sgd")
+            assert raised.value.setting == "solver"
+        else:
+            assert TABLE[row]["newton"] == "default"
 
 
 @pytest.mark.sampled(6)
@@ -136,11 +148,10 @@ def test_attacks(rows, row):
         rows,
         seat="alice",
         label="label",
-        epochs=1,
-        batch_size=8,
         seed=1,
         scheme="clear",
         canary=False,
+        **steps(row),
         **options(row),
     ).to_dict()
     names = {attack["name"] for attack in result["attacks"]}

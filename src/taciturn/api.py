@@ -48,7 +48,7 @@ from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
-from taciturn.settings.schema import Settings
+from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
 from taciturn.simulation.outcome import Outcome, require_arrived
@@ -335,8 +335,8 @@ def estimate(
 ) -> Estimate:
     """How long a training with these settings will take, and how many bytes will cross.
 
-    A few iterations of its own shape are run; the forecast is for one seed, both parties in one
-    process.
+    The training runs for a few seconds, on a sample of its rows or for its first iterations. The
+    estimate is for one seed, both parties in one process.
 
     Args:
         data: As for ``train``.
@@ -652,6 +652,9 @@ def compare(
     def settings_of(name: str) -> tuple[Settings, object]:
         mechanism, _, epsilon = name.partition(":")
         chosen = {**given, "mechanism": mechanism, **_epsilon_of(mechanism, epsilon, given)}
+        if mechanism in WHOLE_TABLE_ONLY:
+            # Batches and steps are those of the others.
+            chosen |= dict.fromkeys(SGD_ONLY)
         return _settings(data, chosen)
 
     usual, table = _settings(data, {**given, "mechanism": "none"} | {"epsilon": None})

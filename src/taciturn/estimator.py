@@ -87,12 +87,11 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             none).
         reveal: `sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without
             protection.
-        reveal_epsilon: `sealed` with `newton`: the weights are revealed with noise, at this price
-            in all.
+        reveal_epsilon: `sealed`: the weights are revealed with noise, at this price in all.
         reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
-        fresh_keys: `sealed`, `mutual`: a new key for each encrypted vector.
+        fresh_keys: `sealed`: a new key for each encrypted vector.
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
-        score_range: `mutual`: the largest score that does not wrap (default: 32); `newton`: 64.
+        score_range: `mutual`: the largest score that does not wrap (default: 64).
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
             (default: 0.001).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
@@ -100,8 +99,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
             simulations only).
         key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
-        solver: `newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs
-            and a learning rate (default: newton on own data).
+        solver: `newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning
+            rate (default: newton for `sealed`, `mutual`, own data).
         passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
             Alices 20, with `mutual` 40).
         batch_size: `sgd`: rows per iteration.

@@ -202,10 +202,8 @@ def test_the_words_name_the_best_attack_and_the_better_control():
 # --- mutual, in which nothing is opened -------------------------------------------------------
 
 
-@pytest.mark.parametrize("length", [{"epochs": 1}, {"passes": 2}], ids=["sgd", "newton"])
-def test_mutual_leaves_no_attack_anything_to_work_with(length):
-    solver = "sgd" if "epochs" in length else "newton"
-    options = {**SMALL, "passes": None, "solver": solver, **length}
+def test_mutual_leaves_no_attack_anything_to_work_with():
+    options = {**SMALL, "passes": 2}
     record = taciturn.audit(**options, mechanism="mutual", seat="bob").to_dict()
     seat = record["bob_seat"]
     for part in (seat, seat["canary"]):
@@ -225,7 +223,7 @@ def test_mutual_leaves_no_attack_anything_to_work_with(length):
 @pytest.mark.parametrize("reveal_bob", [False, True])
 def test_mutual_opens_whole_scores_unless_bob_knows_his_weights(reveal_bob):
     """Her part alone would tell one column of hers from one known row."""
-    one = run(mechanism="mutual", solver="sgd", epochs=1, alice_columns=1, reveal_bob=reveal_bob)
+    one = run(mechanism="mutual", passes=2, alice_columns=1, reveal_bob=reveal_bob)
     view = bob_view(one.outcome, Coins.for_seed(3), predict=True)
     assert view.predicts_whole is not reveal_bob
     assert (one.score(PredictionAttack(), 1, view).recovered == 1.0) is reveal_bob
@@ -272,8 +270,7 @@ def test_a_check_advises_alice():
 
 
 def test_a_check_of_mutual_says_what_is_opened():
-    options = {**SMALL, "passes": None, "solver": "sgd", "epochs": 1}
-    seat = taciturn.check(**options, mechanism="mutual", seat="bob").bob_seat
+    seat = taciturn.check(**{**SMALL, "passes": 1}, mechanism="mutual", seat="bob").bob_seat
     assert seat is not None
     assert len(seat.advice) == 1
     assert seat.exposed == ()
@@ -281,7 +278,7 @@ def test_a_check_of_mutual_says_what_is_opened():
 
 
 def test_a_check_of_alices_seat_has_no_other():
-    record = taciturn.check(columns=4, rows=200, mechanism="sealed", epochs=1).to_dict()
+    record = taciturn.check(columns=4, rows=200, mechanism="sealed", passes=1).to_dict()
     assert "bob_seat" not in record
 
 

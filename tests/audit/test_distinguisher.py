@@ -17,7 +17,6 @@ from taciturn.audit import (
     FALSE_ALARM,
     LEAST_ENTROPY,
     Challenge,
-    Round,
     Status,
     apart_sentence,
     conclude,
@@ -31,7 +30,7 @@ from taciturn.audit import train_on_random_labels as challenge
 
 # private: one look and its features, without a training
 from taciturn.audit.distinguisher import _look, _shape_features
-from taciturn.crypto import Capacity, ClearScheme, EncryptedVector
+from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
 from taciturn.report import audit_page, render_html, render_markdown
 from taciturn.results import AuditResult, Distinguisher, Look, of_record
@@ -41,20 +40,19 @@ from taciturn.simulation import load_raw, simulate
 from taciturn.view import AliceView
 
 COINS = KeyedEntropy.from_seed(5)
-# Half of the usual: noticed is what tells nine of ten batches.
-FEW = 122
+# Half of the usual: noticed is what tells nine of ten trainings.
+FEW = 120
 
 
 @cache
-def view(mechanism: str = "sealed", batch_size: int | None = None) -> AliceView:
+def view(mechanism: str = "sealed") -> AliceView:
     chosen = Settings.of(
         {
             "dataset": "breast-cancer",
             "mechanism": mechanism,
             "scheme": "clear",
             "seed": 1,
-            "epochs": 1,
-            "batch_size": batch_size,
+            "passes": 1,
         }
     ).resolved()
     outcome = simulate(chosen, load_raw(chosen), keep=True)
@@ -83,18 +81,20 @@ class ReusingKey(BfvSecretKey):
     def _zero(self) -> Any:
         self.made += 1
         fresh = super()._zero()
-        if self.made == 20:
+        if self.made == 1:
             self.earlier = replace(fresh, parts=[part.copy() for part in fresh.parts])
-        return self.earlier if self.made == 60 else fresh
+        return self.earlier if self.made == 3 else fresh
 
 
 class WaitingKey(BfvSecretKey):
-    """Takes longer where the first residue, and so its label, is positive."""
+    """Takes longer where the first row's number, and so its label, is positive."""
 
-    def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
+    def encrypt_rows(
+        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+    ) -> EncryptedVector:
         # Longer than a busy machine interrupts as a rule, so that a test does not depend on it.
         time.sleep(0.1 if vector[0] > 0 else 0.0)
-        return super().encrypt(vector, rows, entropy)
+        return super().encrypt_rows(vector, size, entropy, part)
 
 
 class FaultyBfv(BfvScheme):
@@ -134,7 +134,7 @@ def test_a_seed_that_is_used_twice_is_noticed():
 
 @pytest.mark.slow
 def test_a_wait_that_depends_on_labels_is_noticed():
-    result = distinguish(view(), COINS, WaitingBfv(), 82)
+    result = distinguish(view(), COINS, WaitingBfv(), 80)
     assert result.noticed
     assert look(result, "times").noticed
     assert not look(result, "bytes").noticed
@@ -177,7 +177,7 @@ def test_a_look_that_misses_its_own_faults_has_tested_nothing():
 @cache
 def audited() -> AuditResult:
     return taciturn.audit(
-        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, seat="alice"
+        dataset="breast-cancer", mechanism="sealed", seed=1, passes=1, seat="alice"
     )
 
 
@@ -188,7 +188,7 @@ def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
     result = audit.runs[0].distinguisher
     assert result is not None
     assert not result.noticed
-    assert (result.trained, result.judged, result.repeated) == (119, 120, 0)
+    assert (result.trained, result.judged, result.repeated) == (120, 120, 0)
     assert result.entropy > 7.9
     noticed = {fault.name: fault.noticed for fault in result.faults}
     # Whether the machine was too busy for the clock to tell is its own affair.
@@ -224,18 +224,19 @@ def test_over_several_seeds_the_guesses_are_those_of_fair_coins():
 @pytest.mark.slow  # some seconds
 @pytest.mark.parametrize(
     "options",
-    [{"mechanism": "sealed", "scheme": "clear"}, {"mechanism": "none", "scheme": "clear"}],
+    [
+        {"mechanism": "sealed", "scheme": "clear", "passes": 1},
+        {"mechanism": "none", "scheme": "clear", "epochs": 1},
+    ],
 )
 def test_where_messages_are_in_clear_there_is_nothing_to_look_at(options):
-    record = taciturn.audit(
-        dataset="breast-cancer", seed=1, epochs=1, seat="alice", **options
-    ).to_dict()
+    record = taciturn.audit(dataset="breast-cancer", seed=1, seat="alice", **options).to_dict()
     assert "distinguisher" not in record
 
 
 def test_it_is_left_out_with_the_canary():
     audit = taciturn.audit(
-        dataset="breast-cancer", mechanism="sealed", seed=1, epochs=1, canary=False, seat="alice"
+        dataset="breast-cancer", mechanism="sealed", seed=1, passes=1, canary=False, seat="alice"
     )
     assert audit.runs[0].distinguisher is None
 
@@ -251,39 +252,33 @@ def test_the_threshold_keeps_to_the_false_alarm_and_to_the_power():
         assert binom.sf(least - 1, judged, detectable(judged)) == pytest.approx(0.95)
 
 
-def test_a_handful_of_batches_notices_nothing():
+def test_a_handful_of_trainings_notices_nothing():
     assert needed(10) == 11
     assert detectable(10) == 1.0
 
 
-def test_the_coins_are_the_labels_of_the_batches():
-    heard = challenge(view(), ClearScheme(), COINS, FEW)
-    assert len(heard.rounds) == len(heard.following) == len(heard.coins) == FEW - 3
-    # A residue is positive where the label is 1, and the scheme clear shows it.
-    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in heard.rounds]
-    np.testing.assert_array_equal(first, heard.coins)
-    assert 0.2 < heard.coins.mean() < 0.8
-
-
-@pytest.mark.parametrize("batch_size", [16, 200])
-def test_a_round_is_an_iteration_also_where_scores_have_an_exchange_of_their_own(batch_size):
-    """200 rows and 30 columns do not go into one product: two vectors an iteration."""
-    heard = challenge(view("mutual", batch_size), ClearScheme(), COINS, 12)
-    assert len(heard.rounds) == len(heard.following) == len(heard.coins) == 9
+def test_the_coins_are_the_labels_of_the_trainings():
+    told = challenge(view(), ClearScheme(), COINS, FEW)
+    assert len(told.heard) == len(told.coins) == FEW
+    # A row's number is positive where the label is 1, and the scheme clear shows it.
+    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in told.heard]
+    np.testing.assert_array_equal(first, told.coins)
+    assert 0.2 < told.coins.mean() < 0.8
 
 
 def test_the_same_seed_gives_the_same_coins():
-    heard, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
-    np.testing.assert_array_equal(heard.coins, again.coins)
-    assert [one.payload for one in heard.rounds] == [one.payload for one in again.rounds]
+    told, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
+    np.testing.assert_array_equal(told.coins, again.coins)
+    assert [one.payload for one in told.heard] == [one.payload for one in again.heard]
 
 
-def lengths(heard: Challenge) -> set[tuple[Any, ...]]:
-    return {(one.kinds, one.lengths) for one in heard.rounds}
+def lengths(told: Challenge) -> set[tuple[Any, ...]]:
+    return {(one.kinds, one.lengths) for one in told.heard}
 
 
-def test_kinds_and_lengths_are_the_same_in_every_round():
-    assert len(lengths(challenge(view(), BfvScheme(), COINS, 12))) == 1
+@pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
+def test_kinds_and_lengths_are_the_same_in_every_training(mechanism):
+    assert len(lengths(challenge(view(mechanism), BfvScheme(), COINS, 6))) == 1
 
 
 def test_ridge_learns_nothing_where_nothing_varies():
@@ -302,11 +297,11 @@ def test_halves_alone_are_no_repeated_block():
 
 
 def test_a_longer_message_where_labels_are_1_is_noticed():
-    heard = challenge(view(), ClearScheme(), COINS, FEW)
-    rounds = tuple(
-        Round(one.kinds, (one.lengths[0] + int(coin),), one.seconds, one.payload)
-        for one, coin in zip(heard.rounds, heard.coins, strict=True)
+    told = challenge(view(), ClearScheme(), COINS, FEW)
+    heard = tuple(
+        replace(one, lengths=(one.lengths[0] + int(coin), *one.lengths[1:]))
+        for one, coin in zip(told.heard, told.coins, strict=True)
     )
-    spoilt = replace(heard, rounds=rounds)
-    assert _look("lengths and order", _shape_features(spoilt), heard.coins).noticed
-    assert not _look("lengths and order", _shape_features(heard), heard.coins).noticed
+    spoilt = replace(told, heard=heard)
+    assert _look("lengths and order", _shape_features(spoilt), told.coins).noticed
+    assert not _look("lengths and order", _shape_features(told), told.coins).noticed

@@ -16,7 +16,7 @@ from taciturn.data import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
-from tests.deploy.sides import MECHANISMS, NEWTON, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, write_config, write_tables
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,7 @@ def test_what_to_change_is_said_as_lines_of_the_file(unprotected):
 
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_either_side_sees_that_nothing_does(folder, role):
-    assert checked(folder, role, {**MECHANISMS["sealed"], **NEWTON}).verdict == CLEAR
+    assert checked(folder, role, MECHANISMS["sealed"]).verdict == CLEAR
 
 
 def test_bob_rehearses_his_own_labels_and_alice_coins(unprotected):
@@ -127,7 +127,7 @@ def test_too_few_labels_of_a_class_leave_the_rehearsal_to_coins(folder, tmp_path
 
 
 def test_bob_must_say_how_many_columns_alice_has(folder):
-    write_config(folder, "bob", agreement={**MECHANISMS["sealed"], **NEWTON})
+    write_config(folder, "bob", agreement=MECHANISMS["sealed"])
     with pytest.raises(ConfigError, match="not agreed on") as caught:
         taciturn.check(party=folder / "bob.toml")
     assert "alice-columns = 30" in caught.value.hint

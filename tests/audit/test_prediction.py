@@ -29,7 +29,8 @@ COLUMNS = 5
 @pytest.mark.parametrize("mechanism", ["none", "add", "sealed"])
 def test_check_says_what_predictions_tell_each_side(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism == "add" else {}
-    record = taciturn.check(columns=7, rows=200, mechanism=mechanism, epochs=1, **options).to_dict()
+    options |= {"passes": 1} if mechanism == "sealed" else {"epochs": 1}
+    record = taciturn.check(columns=7, rows=200, mechanism=mechanism, **options).to_dict()
     notes = record["prediction"]
     assert set(notes) == {"bob", "alice", "repeated"}
     assert "one number per row and model" in notes["bob"]
@@ -44,7 +45,7 @@ def test_check_prints_the_section_in_a_hundred_columns(capsys):
     text = capsys.readouterr().out
     assert "What predictions with the model will tell" in text
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert run("check --columns 7 --rows 200 --mechanism sealed --epochs 1 --json".split()) == 0
+    assert run("check --columns 7 --rows 200 --mechanism sealed --passes 1 --json".split()) == 0
     assert json.loads(capsys.readouterr().out)["prediction"]["bob"]
 
 

@@ -30,7 +30,7 @@ from taciturn.report import render_html, render_markdown, session_blocks, sessio
 from taciturn.results import Findings, SessionAudit, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.modules import module_of
 from tests.report.test_terminal import shown
@@ -149,11 +149,10 @@ def test_permuted_truth_is_at_chance(folder):
     "agreement",
     [
         MECHANISMS["sealed"],
-        {**MECHANISMS["sealed"], **NEWTON},
         {"mechanism": "none", "evaluate": "epoch", "patience": 1},
         {"mechanism": "none", "held-out": 0},
     ],
-    ids=["sealed", "newton", "patience", "nothing held out"],
+    ids=["sealed", "patience", "nothing held out"],
 )
 def test_every_conversation_of_a_session_replays(tmp_path, agreement):
     folder = recorded(tmp_path, **agreement)

@@ -81,7 +81,7 @@ def run(**options: Any) -> Run:
     return Run(outcome, tuple(seen), bob_view(outcome, coins))
 
 
-def sgd(mechanism: str = "sealed", **options: Any) -> Run:
+def sgd(mechanism: str = "none", **options: Any) -> Run:
     return run(mechanism=mechanism, solver="sgd", **{"alice_columns": 4, "epochs": 8, **options})
 
 

@@ -18,10 +18,8 @@ def test_as_many_passes_as_columns_give_the_rows(mechanism, known):
     assert score.recovered > 0.98
 
 
-@pytest.mark.parametrize("mechanism", ["none", "sealed"])
-@pytest.mark.sampled(1)
-def test_batches_give_most_of_them(mechanism):
-    score = sgd(mechanism).score(GramAttack(), 0)
+def test_batches_give_most_of_them():
+    score = sgd().score(GramAttack(), 0)
     assert score.r2 is not None
     assert score.r2 > 0.8
 
@@ -29,7 +27,7 @@ def test_batches_give_most_of_them(mechanism):
 @pytest.mark.parametrize("made", [sgd, newton], ids=["sgd", "newton"])
 @pytest.mark.parametrize("known", [0, 10])
 def test_scores_that_say_nothing_of_a_row_tell_nothing(made, known):
-    one = made("sealed")
+    one = made("none")
     score = one.score(GramAttack(), known, one.hidden)
     assert not is_above(score, controls(one.truth, one.view.features, one.view.labels))
     assert score.r2 is not None

@@ -39,6 +39,7 @@ from taciturn.crypto.bfv import (
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes, kept_primes
+from tests.expected import refused
 
 COINS = KeyedEntropy.from_seed(11)
 FALSE_ALARM = 1e-4
@@ -157,15 +158,15 @@ def test_a_coefficient_beyond_its_prime_is_refused(owner):
     one = np.ones(1, dtype=np.int64)
     vector = owner.encrypt(one, COINS)
     beyond = EncryptedVector(b"\xff" * 8 + vector.data[8:], 1)
-    with pytest.raises(CryptoError, match="coefficient"):
+    with refused(CryptoError):
         owner.public.product(one, beyond, masks(1), COINS)
     answer = owner.public.product(one, vector, masks(1), COINS)
-    with pytest.raises(CryptoError, match="coefficient"):
+    with refused(CryptoError):
         owner.decrypt(EncryptedAnswer(b"\xff" * 8 + answer.data[8:], 1))
 
 
 def test_only_one_security_level_is_offered_and_paillier_has_no_slots():
-    with pytest.raises(CryptoError, match="not offered"):
+    with refused(CryptoError):
         BfvSlots().generate(192, COINS)
     assert SCHEMES["paillier"].number_by_number is None
     assert repr(BfvSlots().generate(128, COINS)) == "BfvSlotSecretKey(<hidden>)"
@@ -238,15 +239,6 @@ def test_the_noise_of_a_product_is_within_its_bound_and_not_far_below(bob):
     assert noise.mean() > slot_noise() / 4
 
 
-def test_in_fewer_slots_the_noise_of_a_product_is_smaller_as_stated(bob):
-    generator = np.random.default_rng(9)
-    table = generator.integers(-(2**31), 2**31, 1000)
-    noise = np.abs(bare_noise(bob, table, table)[:: DEGREE // 1024])
-    assert noise.mean() < slot_noise(slots=1024)
-    assert noise.max() < slot_noise(12.0, slots=1024)
-    assert noise.mean() > slot_noise(slots=1024) / 4
-
-
 def test_an_answer_s_noise_is_uniform_and_the_same_for_small_tables_and_large(bob):
     primes = kept_primes(bob.key)
     half = prod(primes) / SLOT_MODULUS / 2
@@ -280,7 +272,6 @@ def test_the_bounds_are_those_that_are_stated():
     assert slot_leak_bits(1) == pytest.approx(log2(2 * half) - 13 - log2(slot_noise()), abs=0.05)
     assert slot_leak_bits(1024) == pytest.approx(slot_leak_bits(1) - 10)
     assert slot_leak_bits(150_000) > 40
-    assert slot_leak_bits(1, 1024) == pytest.approx(slot_leak_bits(1) + 4.5, abs=0.01)
-    assert BfvSlots().leak_bits(7, 900) == slot_leak_bits(7, 1024)
+    assert BfvSlots().leak_bits(7) == slot_leak_bits(7)
     assert slot_failure_bits() > LEAST_FAILURE_BITS
     assert sum(SLOTS.prime_bits) <= 218

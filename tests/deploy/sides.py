@@ -19,21 +19,22 @@ from taciturn.parallel import one_thread
 from taciturn.protocol import PartyResult, WeightShare
 from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
+from taciturn.settings import WHOLE_TABLE_ONLY
 from tests.deploy.wires import Wire
 from tests.waiting import HANG
+
+# newton, the default, where none of sgd's own settings is named.
+NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "add": {"mechanism": "add", "epsilon": 2.0},
     "mult": {"mechanism": "mult", "epsilon": 2.0, "variant": "mean-one"},
-    "sealed": {"mechanism": "sealed"},
-    "mutual": {"mechanism": "mutual"},
+    "sealed": {"mechanism": "sealed", **NEWTON, "passes": 2},
+    "mutual": {"mechanism": "mutual", **NEWTON, "passes": 2},
     "label-rr": {"mechanism": "label-rr", "epsilon": 2.0},
     "hybrid": {"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16},
 }
-
-# newton, the default, where none of sgd's own settings is named.
-NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
 
 
 def toml(value: object) -> str:
@@ -65,8 +66,11 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     """A party's file; ``changes`` lie over its sections, and None leaves a setting out."""
     peer = "bob" if role == "alice" else "alice"
     way = {"listen": "127.0.0.1:0"} if role == "bob" else {"connect": "127.0.0.1:1"}
+    chosen = changes.get("agreement", {})
+    whole_tables = chosen.get("mechanism") in WHOLE_TABLE_ONLY or chosen.get("over") == "sealed"
+    batches = {"epochs": 2, "batch-size": 8, "learning-rate": 0.1}
     sections: dict[str, dict[str, Any]] = {
-        "agreement": {"mechanism": "none", "epochs": 2, "batch-size": 8, "learning-rate": 0.1},
+        "agreement": {"mechanism": "none", **({"passes": 2} if whole_tables else batches)},
         "data": {"file": f"{role}.csv", "id": "id", **({"label": "sick"} if role == "bob" else {})},
         "link": {
             **way,

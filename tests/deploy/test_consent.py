@@ -25,7 +25,7 @@ def furnish(folder: Path, mechanism: str, **privacy: Any) -> None:
     write_tables(folder, rows=60)
     make_certificates(folder / "certs", ["alice", "bob"])
     address = f"127.0.0.1:{free_port()}"
-    agreed = {**MECHANISMS[mechanism], "epochs": 1}
+    agreed = MECHANISMS[mechanism]
     write_config(folder, "bob", agreement=agreed, link={"listen": address})
     write_config(folder, "alice", agreement=agreed, link={"connect": address}, privacy=privacy)
 

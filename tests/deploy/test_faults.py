@@ -106,7 +106,7 @@ def charged_sessions(folder: Path, role: str) -> list[str]:
 def test_a_copy_from_before_the_first_meeting_draws_anew_and_is_charged_again(folder, name, role):
     """Put back after a training, while the peer begins anew, it fits: it has met nobody."""
     for side in ("alice", "bob"):
-        waited_in_vain(folder, side, {**MECHANISMS[name], "epochs": 1})
+        waited_in_vain(folder, side, MECHANISMS[name])
     shutil.copytree(state(folder, role), folder / "old")
     coins = []
     for fresh in (False, True):

@@ -291,7 +291,7 @@ def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):
 
 
 def test_what_tells_no_label_is_counted_as_a_training_that_cost_nothing(tmp_path):
-    furnish(tmp_path, {**MECHANISMS["sealed"], **NEWTON}, **{"budget-total": 0.1})
+    furnish(tmp_path, MECHANISMS["sealed"], **{"budget-total": 0.1})
     run_both(tmp_path).records  # noqa: B018 - raises where a side failed
     now = foreseen(tmp_path)
     assert (now.trainings, now.so_far.label_epsilon_total) == (1, 0.0)

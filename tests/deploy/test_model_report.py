@@ -193,7 +193,7 @@ def test_shared_weights_leave_bob_the_held_out_rows(trained):
 
 
 def test_where_nobody_has_weights_there_are_figures_and_no_coefficients(trained):
-    folder = trained("mutual", rows=120, epochs=1)
+    folder = trained("mutual", rows=120)
     alone = reported(folder)
     assert alone.coefficients == () == alone.effects
     assert alone.errors == "none"

@@ -436,7 +436,7 @@ def test_a_file_that_names_no_solver_has_newton(tmp_path):
     set_up(tmp_path, "mutual", passes=None)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("newton", 40, None)
-    set_up(tmp_path, passes=None, epochs=3)
+    set_up(tmp_path, "none", passes=None, epochs=3)
     settings = PartyConfig.read(tmp_path / "bob.toml").settings()
     assert (settings.solver, settings.passes, settings.epochs) == ("sgd", None, 3)
 

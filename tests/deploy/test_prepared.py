@@ -227,7 +227,7 @@ def test_a_part_that_goes_between_two_columns_is_named_and_nothing_is_left(folde
 
 
 def test_a_training_goes_by_mapped_tables_and_removes_them(folder, monkeypatch):
-    agreement = {"mechanism": "sealed", "epochs": 1, "batch-size": 48}
+    agreement = {"mechanism": "sealed"}
     write_config(folder, "alice", data={"file": "alice"}, agreement=agreement)
     write_config(folder, "bob", agreement=agreement)
     seen: set[str] = set()

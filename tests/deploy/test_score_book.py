@@ -190,7 +190,7 @@ def test_a_stopped_training_is_charged_once_when_it_is_resumed(tmp_path):
 def test_nothing_is_charged_where_no_score_left(tmp_path):
     """The two sides do not fit: the training ends before its first score."""
     furnish(tmp_path, 5, **MECHANISMS["sealed"])
-    write_config(tmp_path, "bob", agreement={**MECHANISMS["sealed"], "epochs": 3})
+    write_config(tmp_path, "bob", agreement={**MECHANISMS["sealed"], "passes": 3})
     assert isinstance(run_both(tmp_path).alice, BaseException)
     assert given(tmp_path) == 0
 
@@ -219,7 +219,7 @@ def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
 
 
 def test_held_out_rows_are_counted_at_every_look(tmp_path):
-    """Two epochs and the end: three scores of a held-out row, two of a training row."""
+    """Two passes and the end: three scores of a held-out row, two of a training row."""
     agreed = {**MECHANISMS["sealed"], "held-out": 0.2, "evaluate": "epoch"}
     furnish(tmp_path, 2, **agreed)
     assert isinstance(run_both(tmp_path).alice, BudgetExceeded)
@@ -275,7 +275,7 @@ def test_a_book_of_an_earlier_version_lists_its_sessions(book):
 
 @pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
 def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechanism, exposes):
-    furnish(tmp_path, None, **MECHANISMS[mechanism], epochs=1)
+    furnish(tmp_path, None, **{**MECHANISMS[mechanism], "passes": 1})
     alice = str(tmp_path / "alice.toml")
     assert run(["ledger", alice, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exposed_sessions"] == []
@@ -325,7 +325,7 @@ def test_between_two_processes_the_second_training_is_refused_by_name(tmp_path):
     write_tables(tmp_path, rows=60)
     make_certificates(tmp_path / "certs", ["alice", "bob"])
     address = f"127.0.0.1:{free_port()}"
-    agreed = {"epochs": 1, **MECHANISMS["sealed"]}
+    agreed = {**MECHANISMS["sealed"], "passes": 1}
     write_config(
         tmp_path,
         "alice",

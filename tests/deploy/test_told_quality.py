@@ -22,7 +22,7 @@ from taciturn.protocol.alice import AliceInputs, hear
 from taciturn.report import card_blocks, party_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView
-from tests.deploy.sides import MECHANISMS, NEWTON, Ends, run_both, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.report.test_terminal import shown
 
@@ -48,7 +48,7 @@ def recorded(folder: Path, **watch: Any) -> Ends:
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["none", "hybrid", "sealed", "newton"])
 def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
-    set_up(folder, **({**MECHANISMS["sealed"], **NEWTON} if name == "newton" else MECHANISMS[name]))
+    set_up(folder, **(MECHANISMS["sealed"] if name == "newton" else MECHANISMS[name]))
     ends = recorded(folder)
     alice, bob = ends.records
     exact = bob["metrics"]["held_out"]
@@ -123,7 +123,7 @@ def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
 
 
 def test_her_columns_by_importance_where_she_has_their_weights(folder):
-    reveal = {"mechanism": "sealed", "reveal": True, "epochs": 1}
+    reveal = {"mechanism": "sealed", "reveal": True}
     for role in ("alice", "bob"):
         write_config(folder, role, agreement=reveal)
     ends = run_both(folder)
@@ -143,7 +143,7 @@ def test_her_columns_by_importance_where_she_has_their_weights(folder):
 
 def test_without_her_weights_there_is_no_importance(folder):
     for role in ("alice", "bob"):
-        write_config(folder, role, agreement={"mechanism": "sealed", "epochs": 1})
+        write_config(folder, role, agreement={"mechanism": "sealed"})
     alice, _ = run_both(folder).records
     assert "importance" not in alice
 

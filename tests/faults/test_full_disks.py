@@ -18,7 +18,7 @@ from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
 from taciturn.deploy import open_score_book as score_book
 from taciturn.errors import OutputError, TaciturnError
 from tests.deploy import test_align
-from tests.deploy.sides import MECHANISMS, NEWTON, Ends, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, Ends, write_config, write_tables
 from tests.deploy.test_align import elements_in_files  # noqa: F401 - a fixture
 from tests.deploy.test_predict import answers, expected, in_threads, question, trained
 from tests.deploy.wires import HookedWire, Hooks, Wire
@@ -181,7 +181,7 @@ def test_prepared_tables_are_written_when_there_is_room_again(disk):
 def test_a_prediction_that_cannot_be_charged_is_not_given(disk, tmp_path):
     """Scores leave when they are counted, and not before."""
     tally, draw = Tally("a full disk, and room again"), np.random.default_rng(33)
-    model = trained(tmp_path, **{**NEWTON, "passes": 2, **MECHANISMS["sealed"]})
+    model = trained(tmp_path, **{**MECHANISMS["sealed"], "passes": 2})
     for _ in range(6):
         folder = Path(shutil.copytree(model, disk / "prediction"))
         book = score_book(PartyConfig.read(folder / "alice.toml"))

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.wires import HookedWire, Hooks, changing
 from tests.faults.damage import flipped
 from tests.faults.setups import ROLES, state_of, train_on
 from tests.faults.trials import Tally, judged
-from tests.protocol.test_hostile_bytes import Mutator
+from tests.protocol.hostile import Mutator
 
 pytestmark = pytest.mark.slow
 TRIALS = 24
 # A side that waits for the rest of a mutated frame ends soon.
 IMPATIENT = {"connect-seconds": 5.0, "answer-seconds": 8.0}
 AGREED: dict[str, dict[str, Any]] = {
-    "sealed": {**NEWTON, "passes": 2, **MECHANISMS["sealed"]},
-    "mutual": {**NEWTON, "passes": 2, **MECHANISMS["mutual"]},
+    "sealed": {**MECHANISMS["sealed"], "passes": 2},
+    "mutual": {**MECHANISMS["mutual"], "passes": 2},
     "none": {"epochs": 1, **MECHANISMS["none"]},
 }
 

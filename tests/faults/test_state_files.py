@@ -179,7 +179,7 @@ def test_state_that_was_swapped_or_rolled_back_is_resumed_alike_or_refused(stopp
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two trainings of the same tables."""
-    agreed = {**NEWTON, "passes": 2, **MECHANISMS["sealed"]}
+    agreed = {**MECHANISMS["sealed"], "passes": 2}
     return [trained(tmp_path_factory.mktemp(f"model {number}"), **agreed) for number in range(2)]
 
 

@@ -18,8 +18,6 @@ from taciturn.protocol import (
     HeldOut,
     PartialScores,
     Role,
-    Scales,
-    SealedGradient,
     SealedScores,
     decode,
 )
@@ -36,10 +34,8 @@ from tests.deviating import (
     hidden_oracle_alice,
     inventing_alice,
     labels_of,
-    learning_bob,
     oracle_alice,
     packing_alice,
-    packing_bob,
     read_by,
     saturating_alice,
     stacking_bob,
@@ -49,15 +45,20 @@ from tests.deviating import (
     whole_table_bob,
     with_half_of_its_own,
 )
+from tests.expected import refused
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "add": {"mechanism": "add", "epsilon": 1.0},
     "mult": {"mechanism": "mult", "epsilon": 1.0},
     "label-rr": {"mechanism": "label-rr", "epsilon": 1.0},
-    "sealed": {"mechanism": "sealed"},
-    "sealed, small batches": {"mechanism": "sealed", "batch_size": 7},
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+    "sealed": {"mechanism": "sealed", "passes": 2},
+    "label-rr over sealed": {
+        "mechanism": "label-rr",
+        "epsilon": 1.0,
+        "over": "sealed",
+        "passes": 2,
+    },
 }
 
 
@@ -71,8 +72,8 @@ def exposure(setup: Setup) -> ColumnExposure:
 class Counter:
     """Counts the scores that leave Alice."""
 
-    def __init__(self, columns: int) -> None:
-        self.scores, self._columns = 0, columns
+    def __init__(self) -> None:
+        self.scores = 0
 
     def __call__(self, sender: Role, frame: bytes) -> None:
         message = decode(frame)
@@ -80,15 +81,14 @@ class Counter:
             self.scores += len(message.scores)
         elif isinstance(message, SealedScores):
             self.scores += message.answer.length
-        elif isinstance(message, SealedGradient):
-            self.scores += message.answer.length - self._columns
 
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("evaluate", ["end", "epoch"])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_the_counts_are_those_of_a_whole_training(name, evaluate):
-    setup = Setup.of(**MECHANISMS[name], epochs=2)
+    chosen = MECHANISMS[name]
+    setup = Setup.of(**chosen if "passes" in chosen else {**chosen, "epochs": 2})
     agreed = setup.terms.agreement.model_copy(update={"evaluate": evaluate})
     terms = type(setup.terms)(agreed, setup.terms.scheme)
     data, his = setup.data, setup.bob_inputs()
@@ -97,7 +97,7 @@ def test_the_counts_are_those_of_a_whole_training(name, evaluate):
         his.features, his.labels, terms, his.mechanism, his.ledger, his.entropy, None, looked_at
     )
     alice = AliceInputs(data.alice_train, terms, setup.coins.alice, None, data.alice_test)
-    counter = Counter(setup.columns.shape[1])
+    counter = Counter()
     run_pair(alice_program(alice), bob_program(bob), tap=counter)
     counts = OpenedScores.of(terms, data.alice_train.rows, data.alice_test.rows)
     assert counts.in_all == counter.scores
@@ -117,14 +117,15 @@ def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
 @pytest.mark.parametrize("mechanism", ["none", "sealed", "label-rr", "add"])
 def test_a_check_tells_alice_in_numbers(mechanism):
     options: dict[str, Any] = {"epsilon": 1.0} if mechanism in ("add", "label-rr") else {}
+    options |= {"passes": 6} if mechanism == "sealed" else {"epochs": 6}
     result = check(
-        dataset="breast-cancer", alice_columns="half", mechanism=mechanism, epochs=6, **options
+        dataset="breast-cancer", alice_columns="half", mechanism=mechanism, **options
     ).to_dict()
     columns = result["columns"]
     assert columns["scores_per_row"] == (6 if mechanism == "sealed" else 7)
     assert columns["opened_values"] > 6 * 400
-    assert columns["columns_per_score"] == (3 if mechanism == "sealed" else 1)
-    assert f"up to {columns['scores_per_row']} scores" in columns["warning"]
+    assert (columns["columns_per_score"] > 1) == (mechanism == "sealed")
+    assert str(columns["scores_per_row"]) in columns["warning"]
 
 
 # --- Either --------------------------------------------------------------------------------------
@@ -138,50 +139,24 @@ def test_with_a_uniform_half_of_its_choice_a_keys_owner_confirms_every_guess():
 
 @pytest.mark.parametrize("owner", ["alice", "bob"])
 def test_a_uniform_half_of_its_own_is_refused_by_name(owner):
-    setup = Setup.of(mechanism="mutual", epochs=1, scheme="bfv", batch_size=400)
+    setup = Setup.of(mechanism="mutual", passes=1, scheme="bfv")
     programs = {"alice": setup.alice(), "bob": setup.bob()}
     programs[owner] = with_half_of_its_own(programs[owner])
-    with pytest.raises(CryptoError, match="uniform half of the peer's public key is not that of"):
+    with refused(CryptoError):
         run_pair(programs["alice"], programs["bob"])
 
 
 # --- Bob -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("options", [{}, {"scheme": "bfv", "batch_size": 32}])
-def test_a_packing_bob_has_fifteen_columns_when_the_check_says_so(options):
-    """Against Alice's own program, which ends as ever: she cannot notice."""
-    setup = Setup.of(mechanism="sealed", epochs=6, **options)
-    exposed = exposure(setup)
-    assert (exposed.columns_per_score, exposed.scores_for_all) == (3, 5)
-    assert "by epoch 6" in exposed.warning
-    notes = read_by(packing_bob, setup)
-    shares = [notes.recovered(setup.columns, epoch) for epoch in range(6)]
-    assert shares[exposed.scores_for_all] == 1.0
-    assert shares[exposed.scores_for_all - 1] < 1.0
-    # To the last digit of the grid, but for the random rounding of features.
-    grid = Scales.of(setup.terms.agreement, len(setup.columns), 4).feature_grid
-    assert np.abs(notes.estimate(5) - setup.columns).max() <= 2.0**-grid.bits
-
-
 def test_a_steering_bob_reads_a_column_an_epoch_where_gradients_are_returned():
     setup = Setup.of(mechanism="none", epochs=16)
     exposed = exposure(setup)
     assert (exposed.columns_per_score, exposed.scores_for_all) == (1, 15)
-    assert "by epoch 16" in exposed.warning
+    assert "16" in exposed.warning
     notes = read_by(steering_bob, setup)
     assert notes.recovered(setup.columns, 15) == 1.0
     assert notes.recovered(setup.columns, 14) < 1.0
-
-
-def test_columns_of_few_values_need_fewer_scores_and_the_check_says_no_more():
-    setup = Setup.of(mechanism="sealed", dataset="sklearn-digits", epochs=11)
-    exposed = exposure(setup)
-    plain, learnt = read_by(packing_bob, setup), read_by(learning_bob, setup)
-    assert plain.recovered(setup.columns, 10) < 0.7
-    assert learnt.recovered(setup.columns, 10) > 0.99
-    assert exposed.scores_for_all < 10
 
 
 def test_where_gradients_are_returned_columns_of_two_values_share_a_score():
@@ -197,7 +172,7 @@ def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
     setup = Setup.of(mechanism="sealed", solver="newton")
     exposed = exposure(setup)
     assert exposed.scores_for_all <= 8 <= exposed.scores_per_row
-    assert f"by pass {exposed.scores_for_all}" in exposed.warning
+    assert str(exposed.scores_for_all) in exposed.warning
     notes = read_by(whole_table_bob, setup)
     assert np.isnan(notes.estimate(6)).any()
     columns = unwhitened(notes.estimate(7), setup.terms.agreement.l2)
@@ -205,18 +180,13 @@ def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("mechanism", "bob", "epochs"), [("sealed", learning_bob, 8), ("none", stacking_bob, 7)]
-)
-def test_he_has_the_census_81_columns_within_nine_epochs(mechanism, bob, epochs):
-    setup = Setup.of(
-        mechanism=mechanism, dataset="census-income", alice_columns="all", epochs=epochs
-    )
+def test_he_has_the_census_81_columns_within_seven_epochs():
+    setup = Setup.of(mechanism="none", dataset="census-income", alice_columns="all", epochs=7)
     exposed = exposure(setup)
-    notes = read_by(bob, setup)
-    assert notes.recovered(setup.columns, epochs - 1) > 0.99998
+    notes = read_by(stacking_bob, setup)
+    assert notes.recovered(setup.columns, 6) > 0.99998
     # The check is not optimistic: he needs no fewer scores than it says.
-    assert exposed.scores_for_all < epochs
+    assert exposed.scores_for_all < 7
     assert notes.recovered(setup.columns, exposed.scores_for_all - 1) < 0.99
 
 
@@ -270,14 +240,13 @@ def test_his_own_columns_leave_her_few_labels_to_guess():
     assert labels_of(inventing_alice, setup, 0)[0] > 0.95
 
 
-def test_a_hidden_batch_gives_her_all_labels_in_some_epochs():
+def test_a_hidden_batch_gives_her_most_labels_in_three_epochs():
     """Bob's program ends as ever: a row of the batch has a residue, and its sign is the label."""
-    setup = Setup.of(mechanism="hybrid", epochs=10)
+    setup = Setup.of(mechanism="hybrid", epochs=3)
     per_epoch = setup.terms.per_epoch(len(setup.columns))
-    shares = labels_of(hidden_oracle_alice, setup, *(per_epoch * at - 1 for at in (1, 3, 10)))
+    shares = labels_of(hidden_oracle_alice, setup, *(per_epoch * at - 1 for at in (1, 3)))
     assert shares[0] > 0.5
     assert shares[1] > 0.9
-    assert shares[2] > 0.99
 
 
 def test_of_flipped_labels_she_has_the_answers_and_no_more():

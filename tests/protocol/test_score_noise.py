@@ -35,8 +35,10 @@ from taciturn.protocol.bob import predict_sealed_rows as bob_sealed_predict
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
 from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement, talk
-from tests.protocol.test_train_mutual import mutual, pair
-from tests.protocol.test_train_sealed import sealed, trained
+from tests.protocol.test_train_table import newton as sealed
+from tests.protocol.test_train_table import session, shared
+from tests.protocol.test_train_table_mutual import newton as mutual
+from tests.protocol.test_train_table_mutual import pair
 
 UNIT = 2.0**-40
 WEIGHTS = np.array([0.5, -2.0])
@@ -138,17 +140,21 @@ def decrypted(monkeypatch: pytest.MonkeyPatch) -> list[IntArray]:
 @pytest.mark.parametrize("name", SCHEMES)
 def test_in_sealed_he_decrypts_the_score_plus_noise_and_nothing_else(name, decrypted):
     scheme, tables = SCHEMES[name], Tables.make(rows=18, alice=4)
-    agreed = sealed(scheme, epochs=1, l2=0.1)
-    run, terms = trained(tables, agreed, scheme), Terms(agreed, scheme)
-    hers, his, scales = run.shares["alice"], run.shares["bob"], run.scales
+    agreed = sealed(scheme=scheme, epochs=1, batch_size=18)
+    run, terms = session(agreed, tables, scheme), Terms(agreed, scheme)
+    share, his = shared(run.alice), shared(run.bob).values
+    hers, scales = share.values, share.scales
+    rows = whitened_rows(tables.alice, share.whitening)
     decrypted.clear()
     run_pair(
-        predict_sealed_rows(tables.alice, hers, terms, scales, NOISE_KEY, ALICE),
-        bob_sealed_predict(tables.bob, run.talk.bob.weights, his, terms, scales, BOB),
+        predict_sealed_rows(
+            rows, hers, terms, scales, NOISE_KEY, ALICE, least_bits=share.magnitude_bits
+        ),
+        bob_sealed_predict(tables.bob, run.bob.weights, his, terms, scales, BOB),
     )
-    whole = scales.feature_grid.rounded(tables.alice.values)
+    whole = scales.feature_grid.rounded(rows.values)
     exact = scales.ring(4, 4).centred(whole @ (hers + his))
-    unit = scales.score_unit(-1)
+    unit = scales.score_unit
     noise = ScoreNoise(NOISE_KEY, hers).draw(tables.alice.ids, whole, unit)
     assert decrypted
     for opened in decrypted:
@@ -169,13 +175,16 @@ def test_in_mutual_he_decrypts_the_score_plus_noise_and_nothing_else(name, bob, 
         predict_mutual_rows(tables.alice, own, bobs, NOISE_KEY, terms, ALICE.fork("new")),
         bob_mutual_predict(tables.bob, *his, terms, BOB.fork("new")),
     )
-    scales, unit = own.scales, own.scales.score_unit(-1)
+    scales, unit = own.scales, own.scales.score_unit
     ring = scales.ring(4, 4)
-    hers, theirs = (scales.feature_grid.rounded(side.values) for side in (tables.alice, tables.bob))
+    hers, theirs = (
+        scales.feature_grid.rounded(whitened_rows(side, share.whitening).values)
+        for side, share in ((tables.alice, own), (tables.bob, his[1]))
+    )
     part = hers @ (own.values + his[0].values)
     exact = ring.centred(part + theirs @ (bobs.values + his[1].values))
     noise = ScoreNoise(NOISE_KEY, own.values, bobs.values).draw(tables.alice.ids, hers, unit)
-    assert scored.scores.tolist() == scales.scores(ring.centred(exact + noise), -1).tolist()
+    assert scored.scores.tolist() == scales.scores(ring.centred(exact + noise)).tolist()
     assert np.abs(noise).mean() * unit > NOISE / 4
     # He opens the last array; with his own share and his masks taken off it is her part, her share
     # of his weights, and noise.
@@ -194,8 +203,10 @@ AGREED: dict[str, Callable[..., Agreement]] = {
 }
 
 
-@pytest.mark.parametrize("name", AGREED)
-@pytest.mark.parametrize("solver", ["sgd", "newton"])
+@pytest.mark.parametrize(
+    ("name", "solver"),
+    [("none", "sgd"), ("none", "newton"), ("sealed", "newton"), ("mutual", "newton")],
+)
 def test_a_held_out_score_is_that_of_a_later_prediction(name, solver):
     newton = {"solver": "newton", "epochs": 3, "batch_size": 40, "l2": 0.05}
     agreed = AGREED[name](**(newton if solver == "newton" else {"epochs": 1}))

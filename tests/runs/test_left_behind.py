@@ -59,8 +59,8 @@ def test_a_command_leaves_what_it_prints(name, request, tmp_path, monkeypatch, c
         monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["taciturn", *words])
     # Two of its audits, and short ones.
-    monkeypatch.setattr(module_of(train), "DEMO", (("none", "alice"),) * 2)
-    monkeypatch.setattr(module_of(train), "DEMO_EPOCHS", 1)
+    short = {"mechanism": "none", "solver": "sgd", "epochs": 1}
+    monkeypatch.setattr(module_of(train), "DEMO", (("alice", short),) * 2)
     assert run([*words, "--json", "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
     out, err = capsys.readouterr()
     assert err == f"result folder: {tmp_path / 'run'}\n"

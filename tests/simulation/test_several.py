@@ -21,21 +21,25 @@ from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.results import FeatureParty, TrainingRun, read
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw, simulate
+from tests.expected import refused
 
 ALICES = [1, 2, 4, 8]
 SEVERAL = ALICES[1:]
 # Each with how far its weights may be from those of centralised training, whoever has the columns.
 BATCHES: dict[str, tuple[dict[str, Any], float]] = {
     "none": ({"mechanism": "none"}, 1e-5),
-    "sealed": ({"mechanism": "sealed"}, 5e-4),
-    "sealed-revealed": ({"mechanism": "sealed", "reveal": True}, 5e-4),
     # With next to no noise the model is the same.
     "label-rr": ({"mechanism": "label-rr", "epsilon": 40.0}, 1e-5),
-    "label-rr-sealed": ({"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"}, 5e-4),
     "add": ({"mechanism": "add", "epsilon": 1e5}, 1e-3),
     "mult": ({"mechanism": "mult", "epsilon": 1e9, "b1": 1e-4, "variant": "mean-one"}, 1e-4),
 }
-WHOLE = ["none", "sealed", "sealed-revealed", "label-rr", "label-rr-sealed"]
+WHOLE: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none"},
+    "sealed": {"mechanism": "sealed"},
+    "sealed-revealed": {"mechanism": "sealed", "reveal": True},
+    "label-rr": {"mechanism": "label-rr", "epsilon": 40.0},
+    "label-rr-sealed": {"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"},
+}
 # Where Bob has columns too, and where not: each is met by half of the cases.
 COLUMNS = {1: "half", 2: "all", 4: "equal", 8: "all"}
 
@@ -67,7 +71,7 @@ def test_the_model_of_batches_is_that_of_centralised_training(name, parties):
 @pytest.mark.parametrize("parties", ALICES)
 @pytest.mark.parametrize("name", WHOLE)
 def test_the_model_of_whole_tables_is_the_optimum(name, parties):
-    options = BATCHES[name][0]
+    options = WHOLE[name]
     # Each Alice whitens her own table: several need more passes than one to the same distance.
     result = record(parties, solver="newton", passes=20, **options)
     assert abs(result["optimum"]["gap"]) < 1e-4
@@ -76,21 +80,15 @@ def test_the_model_of_whole_tables_is_the_optimum(name, parties):
     assert abs(result["test"]["auc"] - result["centralised"]["auc"]) < 1e-3
 
 
-@pytest.mark.parametrize("solver", ["sgd", "newton"])
-def test_after_few_passes_it_is_where_the_same_search_in_clear_is(solver):
+def test_after_few_passes_it_is_where_the_same_search_in_clear_is():
     """Also where the optimum is far: the model in one place takes the same way."""
-    steps = {"epochs": 1} if solver == "sgd" else {"passes": 3}
-    result = record(4, mechanism="sealed", solver=solver, **steps)
+    result = record(4, mechanism="sealed", passes=3)
     assert result["max_weight_difference"] < 3e-3
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("solver", ["sgd", "newton"])
-def test_with_encryption_it_is_the_same_model(solver):
-    steps = {"epochs": 1, "batch_size": 100} if solver == "sgd" else {"passes": 2}
+def test_with_encryption_it_is_the_same_model():
     hidden, plain = (
-        trained(3, mechanism="sealed", solver=solver, scheme=scheme, **steps)
-        for scheme in ("bfv", "clear")
+        trained(3, mechanism="sealed", scheme=scheme, passes=2) for scheme in ("bfv", "clear")
     )
     for party in ("alice", "bob"):
         assert hidden.weights[party].tobytes() == plain.weights[party].tobytes()
@@ -99,7 +97,7 @@ def test_with_encryption_it_is_the_same_model(solver):
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_one_party_is_what_nothing_said_of_parties_is(mechanism, tmp_path):
     options: dict[str, Any] = {"dataset": "breast-cancer", "seed": 1, "scheme": "clear"}
-    options |= {"mechanism": mechanism, "epochs": 1}
+    options |= {"mechanism": mechanism, "epochs" if mechanism == "none" else "passes": 1}
     runs = []
     for name, given in (("without", options), ("with", {**options, "parties": 1})):
         target = tmp_path / name
@@ -124,17 +122,16 @@ def test_the_record_has_the_parties_and_the_total():
     assert run.to_dict() == result
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("solver", ["sgd", "newton"])
-def test_notes_say_what_bob_learns_of_several(solver):
-    notes = " ".join(record(2, mechanism="sealed", solver=solver)["notes"])
+@pytest.mark.parametrize("mechanism", ["none", "sealed"])
+def test_notes_say_what_bob_learns_of_several(mechanism):
+    notes = " ".join(record(2, mechanism=mechanism)["notes"])
     assert "the sum of 2 Alices' scores" in notes
     assert "another Alice does not tell him hers" in notes
-    assert "Alices" not in " ".join(record(1, mechanism="sealed", solver=solver)["notes"])
+    assert "Alices" not in " ".join(record(1, mechanism=mechanism)["notes"])
 
 
 def test_what_is_opened_is_counted_in_sums():
-    one, four = (record(n, mechanism="sealed", epochs=2, alice_columns="all") for n in (1, 4))
+    one, four = (record(n, mechanism="sealed", passes=2, alice_columns="all") for n in (1, 4))
     assert one["ledger"] == four["ledger"]
 
 
@@ -210,10 +207,8 @@ def test_canary_runs_permute_the_rows_of_all_alices_together():
 
 @pytest.mark.parametrize("name", [name for name, it in MECHANISMS.items() if not it.several_alices])
 def test_mechanisms_of_two_parties_refuse_several_by_name(name):
-    with pytest.raises(ConfigError, match=f"{name} has one Alice") as raised:
+    with refused(ConfigError, setting="parties", names=(name, "sealed")):
         record(2, mechanism=name)
-    assert raised.value.setting == "parties"
-    assert "sealed" in raised.value.hint
 
 
 def test_hybrid_and_mutual_are_the_mechanisms_of_two_parties():
@@ -223,21 +218,19 @@ def test_hybrid_and_mutual_are_the_mechanisms_of_two_parties():
 
 def test_a_model_told_with_noise_is_refused():
     noisy: dict[str, Any] = {"solver": "newton", "reveal": True, "reveal_epsilon": 1.0}
-    with pytest.raises(ConfigError, match="reveal-epsilon has one Alice") as raised:
+    with refused(ConfigError, setting="reveal_epsilon"):
         record(2, mechanism="sealed", **noisy)
-    assert raised.value.setting == "reveal_epsilon"
 
 
 @pytest.mark.parametrize("parties", [0, 17])
 def test_there_are_one_to_sixteen_alices(parties):
-    with pytest.raises(ConfigError, match="setting parties"):
+    with refused(ConfigError, setting="parties"):
         record(parties, mechanism="none")
 
 
 def test_with_a_partys_file_the_number_is_refused_by_name(tmp_path):
-    with pytest.raises(ConfigError, match="parties is said by the party's file") as raised:
+    with refused(ConfigError, setting="parties"):
         taciturn.check(party=tmp_path / "alice.toml", parties=2)
-    assert raised.value.setting == "parties"
 
 
 # --- before a training ---------------------------------------------------------------------------
@@ -249,14 +242,12 @@ def test_a_check_rehearses_all_alices_together():
     result = taciturn.check(**options, parties=3, alice_columns=8, seat="both").to_dict()
     assert result["facts"]["alice_columns"] == 8
     assert [party["columns"] for party in result["facts"]["parties"]] == [3, 3, 2]
-    assert any("all Alices together, who have 8 columns" in note for note in result["notes"])
-    assert "the sum of 3 Alices'" in result["columns"]["warning"]
+    assert "3 Alices" in result["columns"]["warning"]
     used = " ".join(entry["use"] for entry in result["recommendations"])
     assert "mutual" not in used
     assert "reveal" not in used
     alone = taciturn.check(**options, alice_columns=8).to_dict()
     assert "parties" not in alone["facts"]
-    assert not any("Alices" in note for note in alone["notes"])
 
 
 def test_a_comparison_of_several_says_who_they_are():
@@ -273,7 +264,6 @@ def test_a_comparison_of_several_says_who_they_are():
 
 def test_what_bob_receives_of_several_is_said_of_all():
     outcome = trained(2, mechanism="sealed", solver="newton").outcomes[0]
-    text = disclosure(outcome.terms, 455).bob
-    assert "all Alices' columns" in text
+    assert "Alices" in disclosure(outcome.terms, 455).bob
     exposed = column_exposure(outcome.terms, 455, outcome.data.alice_train)
-    assert "each the sum of 2 Alices'" in exposed.warning
+    assert "2 Alices" in exposed.warning

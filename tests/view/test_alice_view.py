@@ -209,15 +209,9 @@ class WitnessScheme:
     def __init__(self) -> None:
         self.matrices: list[IntArray | FloatArray] = []
 
-    def effort(self, rows: int, length: int) -> int:
-        return ClearScheme().effort(rows, length)
-
     @property
     def number_by_number(self) -> None:
         return None
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        return ClearScheme().leak_bits(capacity, rows, length)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         return ClearScheme().row_parts(size)

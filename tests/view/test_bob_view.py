@@ -22,8 +22,7 @@ from tests.column_attacks.runs import newton, run, sgd
 from tests.protocol.parties import same
 
 RUNS = {
-    "sealed": lambda: sgd(),
-    "none": lambda: sgd("none"),
+    "none": lambda: sgd(),
     "add": lambda: sgd("add", epsilon=1.0, epochs=2),
     "hybrid": lambda: run(mechanism="hybrid", epochs=1),
     "label-rr": lambda: sgd("label-rr", epsilon=1.0, epochs=2),
@@ -42,7 +41,7 @@ def test_observations_are_those_of_the_live_run(name):
     assert all(same(now, then) for now, then in zip(seen, made.live, strict=True))
 
 
-@pytest.mark.parametrize("name", ["sealed", "none", "add", "hybrid", "label-rr"])
+@pytest.mark.parametrize("name", ["none", "add", "hybrid", "label-rr"])
 def test_batches_say_how_the_weights_move(name):
     """Alice's weights, carried along with Bob's steps, give the scores that he saw."""
     made = RUNS[name]()

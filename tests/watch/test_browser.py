@@ -27,7 +27,7 @@ from taciturn.results import (
     Stages,
 )
 from taciturn.watch import Board, BobBoard, open_server
-from tests.deploy.sides import write_config, write_tables
+from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 from tests.watch.browsers import PHONE, Look, chromium
@@ -152,7 +152,7 @@ def test_both_pages_during_a_training_of_two_processes(browser, tmp_path):
     write_tables(tmp_path, rows=300)
     make_certificates(tmp_path / "certs", ["alice", "bob"])
     way = f"127.0.0.1:{free_port()}"
-    agreement = {"mechanism": "sealed", "epochs": 12, "evaluate": "epoch"}
+    agreement = {**MECHANISMS["sealed"], "passes": 12, "evaluate": "epoch"}
     for role, kind in (("alice", "connect"), ("bob", "listen")):
         write_config(tmp_path, role, agreement=agreement, link={kind: way})
     running = {role: party(tmp_path, role) for role in ("alice", "bob")}

@@ -87,18 +87,10 @@ class TimedScheme:
         self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
         self.whole_tables = inner.whole_tables
 
-    def effort(self, rows: int, length: int) -> int:
-        """The scheme's own."""
-        return self._inner.effort(rows, length)
-
     @property
     def number_by_number(self) -> SlotScheme | None:
         """The scheme's own; nothing of it is timed."""
         return self._inner.number_by_number
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """The scheme's own."""
-        return self._inner.leak_bits(capacity, rows, length)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The scheme's own."""

@@ -62,7 +62,7 @@ SHAPES = {
 }
 NONE_SEED = 0
 # The defaults of score-range and sigmoid-error.
-MUTUAL_RANGE, MUTUAL_ERROR = 32.0, 1e-3
+MUTUAL_RANGE, MUTUAL_ERROR = 64.0, 1e-3
 SEALED_SEEDS = 30
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
 
@@ -225,7 +225,13 @@ class Determined:
 
 def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
     """Solves ``X^T r = X^T (y - 1/2)`` for full batches of each size: weights are zero at first."""
-    wanted = {"dataset": dataset, "mechanism": "none", "permute_labels": True, "seed": NONE_SEED}
+    wanted = {
+        "dataset": dataset,
+        "mechanism": "none",
+        "solver": "sgd",
+        "permute_labels": True,
+        "seed": NONE_SEED,
+    }
     settings = Settings.of(wanted).resolved()
     coins = Coins.for_seed(NONE_SEED)
     data = arrange(settings, load_raw(settings), coins.data)
@@ -355,7 +361,7 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
         flipped: Train on the opposite of every label, with the same coins.
     """
     settings = Settings.of(
-        {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "epochs": 1}
+        {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "passes": 1}
     ).resolved()
     raw = load_raw(settings)
     if flipped:
@@ -381,7 +387,7 @@ def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
 def draw_sealed() -> Figure:
     """What Alice holds at the end, with the labels and with their opposites, and what is meant."""
     figure, (held, meant) = _panels(1, 2, 9.4, 3.8)
-    figure.suptitle(f"sealed: breast-cancer, one epoch, {SEALED_SEEDS} trainings")
+    figure.suptitle(f"sealed: breast-cancer, one pass, {SEALED_SEEDS} trainings")
     for flipped, colour, name in ((False, _ONE, "labels y"), (True, _ZERO, "labels 1 − y")):
         share, weights = shares(flipped)
         style: dict[str, Any] = {

@@ -106,7 +106,9 @@ def run(
     plan = list(product(TOTALS, CONTENDERS))
     for place, dataset in enumerate(datasets):
         try:
-            raw = load_raw(Settings.of({"dataset": dataset, "mechanism": "none"}).resolved())
+            raw = load_raw(
+                Settings.of({"dataset": dataset, "mechanism": "none", "solver": "sgd"}).resolved()
+            )
         except DatasetUnavailable:
             missing.append(dataset)
             continue

@@ -69,13 +69,15 @@ def run(
 def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     """One dataset's leaks."""
     base = {"dataset": dataset, "seed": seed, "scheme": "clear"}
-    raw = load_raw(Settings.of({**base, "mechanism": "none"}).resolved())
+    raw = load_raw(Settings.of({**base, "mechanism": "none", "solver": "sgd"}).resolved())
     few = {} if dataset in SMALL else {"epochs": 1}
     hybrid = {**base, **few, "mechanism": "hybrid"}
     sparse, known = SparseAttack(work=MOST_WORK), KnownScoresAttack(work=MOST_WORK)
     return {
         "dataset": dataset,
-        "none": _attacked({**base, **few, "mechanism": "none"}, raw, (ExactSolveAttack(),)),
+        "none": _attacked(
+            {**base, **few, "mechanism": "none", "solver": "sgd"}, raw, (ExactSolveAttack(),)
+        ),
         "hybrid": _attacked(hybrid, raw, (sparse, known)),
         "hybrid_trained": _trained(hybrid, raw),
         "add": [

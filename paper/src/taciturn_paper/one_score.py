@@ -90,15 +90,13 @@ class Target:
         new = FeatureTable.of(standard[TRAINED:])
         encoded = encode(own, new)
         exact = encoded @ weights
-        drawn = ScoreNoise(key, own.values, bobs.values).draw(
-            new.ids, encoded, scales.score_unit(-1)
-        )
+        drawn = ScoreNoise(key, own.values, bobs.values).draw(new.ids, encoded, scales.score_unit)
         return cls(raw[TRAINED:], new.values, own, weights, exact, exact + drawn)
 
     @property
     def unit(self) -> float:
         """The step of a score, in log-odds."""
-        return self.own.scales.score_unit(-1)
+        return self.own.scales.score_unit
 
 
 def _normal(entropy: Entropy, shape: tuple[int, int]) -> FloatArray:

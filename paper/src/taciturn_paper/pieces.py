@@ -140,7 +140,9 @@ def available(datasets: Iterable[str]) -> tuple[list[str], list[str]]:
                 f"unknown dataset {name}", setting="dataset", hint=nearest(name, DATASET_DEFAULTS)
             )
         try:
-            load_raw(Settings.of({"dataset": name, "mechanism": "none"}).resolved())
+            load_raw(
+                Settings.of({"dataset": name, "mechanism": "none", "solver": "sgd"}).resolved()
+            )
         except DatasetUnavailable:
             missing.append(name)
         else:

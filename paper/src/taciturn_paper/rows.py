@@ -63,7 +63,8 @@ class Rows:
         Raises:
             DatasetUnavailable: Its file is not here.
         """
-        settings = Settings.of({"dataset": dataset, "mechanism": "none", "seed": seed}).resolved()
+        chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd", "seed": seed}
+        settings = Settings.of(chosen).resolved()
         source = load_raw(settings) if raw is None else raw
         data = arrange(settings, source, Coins.for_seed(seed).data)
         train = Part(data.alice_train.values, data.labels_train.values)

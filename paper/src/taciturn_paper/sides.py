@@ -30,6 +30,7 @@ from taciturn.deploy.transport.tls import load_credentials
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
+from taciturn.numerics.whitening import Whitening
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
@@ -276,7 +277,11 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
             parts.append(np.array(side["weights"], dtype=np.float64))
             continue
         hers, his = (np.array(one[share]["values"], dtype=np.int64) for one in (alice, bob))
-        parts.append(Scales.of_json(alice[share]["scales"]).weights(hers + his))
+        own = side[share]
+        weights = Scales.of_json(own["scales"]).weights(hers + his)
+        if own["whitening"] is not None:
+            weights = Whitening(np.array(own["whitening"])).weights(weights)
+        parts.append(weights)
     return np.concatenate(parts)
 
 
@@ -418,7 +423,9 @@ def _model(trained: Trained) -> dict[str, Any]:
 def _share(share: WeightShare | None) -> dict[str, Any] | None:
     if share is None:
         return None
-    return {"values": share.values.tolist(), "scales": share.scales.to_json()}
+    whitening = None if share.whitening is None else share.whitening.factor.tolist()
+    scales = share.scales.to_json()
+    return {"values": share.values.tolist(), "scales": scales, "whitening": whitening}
 
 
 def _program(role: Role, folder: Path, terms: Terms, coins: Entropy, intercept: bool) -> Any:  # noqa: ANN401

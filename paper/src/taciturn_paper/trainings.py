@@ -68,10 +68,9 @@ def measure(dataset: str, scheme_name: str = "bfv") -> Training:
     Raises:
         DatasetUnavailable: Its file is not here.
     """
-    settings = Settings.of(
-        {"dataset": dataset, "mechanism": "none", "scheme": scheme_name, "epochs": 1, "seed": 1}
-    ).resolved()
-    defaults = Settings.of({"dataset": dataset, "mechanism": "none"}).resolved()
+    papers = {"dataset": dataset, "mechanism": "none", "solver": "sgd"}
+    defaults = Settings.of(papers).resolved()
+    settings = Settings.of({**papers, "scheme": scheme_name, "epochs": 1, "seed": 1}).resolved()
     timed = TimedScheme(scheme(scheme_name))
     coins = Coins.for_seed(1)
     data = arrange(settings, load_raw(settings), coins.data)

@@ -1,7 +1,6 @@
 from taciturn.audit.bob_seat import bob_view as bob_view
 from taciturn.audit.bob_seat import examine_columns as examine_columns
 from taciturn.audit.challenge import Challenge as Challenge
-from taciturn.audit.challenge import Round as Round
 from taciturn.audit.challenge import challenge as train_on_random_labels
 from taciturn.audit.columns import Truth as Truth
 from taciturn.audit.columns import controls as controls

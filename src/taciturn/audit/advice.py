@@ -69,16 +69,15 @@ def _with_one_alice() -> tuple[Recommendation, ...]:
         Recommendation(
             "the same, and Alice's columns are not to be told either",
             advised("{mechanism}", mechanism="mutual"),
-            "nobody sees a training score; rests on the encryption; a whole training with newton "
+            "nobody sees a training score; rests on the encryption; a whole training "
             "took 43 to 154 times the processor time of sealed, and nobody knows whether it "
             "converged",
         ),
         Recommendation(
             "a model that Alice may be told",
             advised(
-                "{mechanism} {solver} {reveal} {reveal_epsilon}",
+                "{mechanism} {reveal} {reveal_epsilon}",
                 mechanism="sealed",
-                solver="newton",
                 reveal=True,
                 reveal_epsilon=WANTED_EPSILON,
             ),

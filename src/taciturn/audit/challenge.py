@@ -1,11 +1,10 @@
-"""A training made to be told apart: every batch has the labels of one coin, all 1 or all 0.
+"""Trainings made to be told apart: in each, all labels are 1 or all are 0, as a coin says.
 
-It is the canary of the ``distinguisher``. The programs (with ``newton`` those of ``sgd``), the
-encryption and the sizes of a batch are those of the training that is audited; Alice's rows are
-hers, drawn anew as often as is needed for one epoch in which every batch has a coin of its own. One
-Alice with all their columns stands for several who pool what they have.
+They are the canary of the ``distinguisher``. The programs and the encryption are those of the
+training that is audited; the tables are small, with rows of Alice's, drawn anew for every coin, and
+there is one pass. One Alice with all their columns stands for several who pool what they have.
 
-**Guarantee.** The coins are fair and independent of each other, of the batches, the columns and all
+**Guarantee.** The coins are fair and independent of each other, of the columns and of all
 randomness of the two programs. So if what Alice receives does not depend on labels, guesses made
 from it are right as often as heads come up, whatever they are made from, how busy the machine is,
 and how the messages depend on each other.
@@ -17,7 +16,7 @@ network adds to times hides more than is seen here.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,10 +27,8 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.codec import decode
@@ -46,24 +43,20 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
 from taciturn.view.alice_view import AliceView
 
-ITERATIONS = 242
-# Batches and tables are cut until a product of the scheme has no more parts than this: for
-# paillier, whose entries are ciphertexts of their own. A product of bfv has a few.
-_MOST_EFFORT = 16
-_MOST_BATCH = 256
+TRAININGS = 240
+_MOST_ROWS, _MOST_COLUMNS = 64, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
-    """What Alice received in one iteration.
+class Heard:
+    """What Alice received in one training.
 
     Args:
         kinds: The messages in their order, by their codes.
         lengths: The bytes of each.
-        seconds: How long each came after the frame before it that was hers.
+        seconds: How long each came after the frame before it.
         payload: The bytes of the encrypted vectors, one after the other.
     """
 
@@ -75,104 +68,78 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """The rounds of a training, and the coin that each batch's labels followed.
+    """What Alice received in each training, and the coin that its labels followed.
 
     Args:
-        rounds: All but the first, which comes with the handshake, and the last two: the last asks
-            for no scores, and what came after a round is looked at with it.
-        following: The round after each.
-        coins: True where all labels of the batch were 1.
-        batch: The rows of a batch.
+        heard: An entry for each training.
+        coins: True where all labels were 1.
+        rows: The rows of a training.
         columns: How many of Alice's columns took part.
         scheme: The encryption.
     """
 
-    rounds: tuple[Round, ...]
-    following: tuple[Round, ...]
+    heard: tuple[Heard, ...]
     coins: BoolArray = field(repr=False)
-    batch: int
+    rows: int
     columns: int
     scheme: str
 
 
 def challenge(
-    view: AliceView,
-    scheme: Scheme,
-    entropy: KeyedEntropy,
-    iterations: int = ITERATIONS,
-    sizes: tuple[int, int] | None = None,
+    view: AliceView, scheme: Scheme, entropy: KeyedEntropy, trainings: int = TRAININGS
 ) -> Challenge:
-    """Trains on coins, with the agreement, the columns and the sizes of a view.
+    """Trains on coins, with the agreement and the columns of a view.
 
     Args:
         view: The training that is audited; its mechanism shares Alice's weights.
         scheme: The encryption; that of the agreement, or one to compare it with.
-        entropy: The coins of the batches and of both parties.
-        iterations: How many batches there are.
-        sizes: The rows of a batch and how many of Alice's columns take part; None for those of the
-            view, cut to what takes seconds.
+        entropy: The coins of the labels and of both parties.
+        trainings: How many there are.
     """
-    batch, columns = sizes or _sizes(view, scheme)
-    rows = iterations * batch
+    rows = min(view.features.rows, _MOST_ROWS)
+    columns = min(len(view.features.columns), _MOST_COLUMNS)
+    terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
+    coins = entropy.fork("coins").integers(2, trainings) == 1
+    heard = tuple(
+        _train(view, terms, columns, coin, entropy.fork(f"training {number}"))
+        for number, coin in enumerate(coins.tolist())
+    )
+    return Challenge(heard, coins, rows, columns, scheme.name)
+
+
+def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
+    """What is agreed on otherwise than in the training that is audited."""
     agreed = view.agreement
-    changes = {
-        **_conversation(agreed),
-        "over": None,
-        "parties": None,
-        "epsilon": None,
-        "reveal": False,
-        "reveal_epsilon": None,
-        "reveal_delta": None,
+    unused = ("over", "parties", "epsilon", "reveal", "reveal_bob", "reveal_epsilon")
+    return {
+        **dict.fromkeys((*unused, "reveal_delta")),
+        # Flipped labels are trained in the conversation of the mechanism that they run over.
+        "mechanism": agreed.mechanism if view.mechanism.shares_scores else "sealed",
         "scheme": scheme.name,
         "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
-        # A coin for each batch needs batches: newton's vectors are under the same key and scheme.
-        "solver": "sgd",
         "epochs": 1,
-        "batch_size": batch,
-        "minimum_batch": 1,
+        "batch_size": rows,
+        "l2": max(agreed.l2, 1.0 / rows),
         "evaluate": "end",
     }
-    terms = Terms(agreed.model_copy(update=changes), scheme)
-    alice, bob = entropy.fork("alice"), entropy.fork("bob")
-    coins = entropy.fork("coins").integers(2, iterations) == 1
-    labels = np.empty(rows, dtype=np.int8)
-    for number, one in enumerate(terms.plan(seed_of(alice, bob), rows).since(0)):
-        labels[one.rows] = coins[number]
+
+
+def _train(view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy) -> Heard:
+    """One training, all of whose labels are the coin."""
+    rows = terms.agreement.batch_size
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
     his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
-    method = terms.mechanism
+    labels = LabelTable.of(np.full(rows, coin, dtype=np.int8), ids=ids)
+    method, stopwatch = terms.mechanism, _Stopwatch()
+    alice, bob = entropy.fork("alice"), entropy.fork("bob")
     ledger = Ledger(rows, method.assumption)
-    stopwatch = _Stopwatch()
     run_pair(
-        ALICE[method.conversation](AliceInputs(hers, terms, alice)),
-        BOB[method.conversation](
-            BobInputs(his, LabelTable.of(labels, ids=ids), terms, method, ledger, bob)
-        ),
+        ALICE[terms.conversation](AliceInputs(hers, terms, alice)),
+        BOB[terms.conversation](BobInputs(his, labels, terms, method, ledger, bob)),
         tap=stopwatch,
     )
-    rounds = tuple(_rounds(stopwatch))
-    return Challenge(rounds[1:-2], rounds[2:-1], coins[1:-2], batch, columns, scheme.name)
-
-
-def _conversation(agreed: Agreement) -> dict[str, object]:
-    """The mechanism whose programs say what is said in this training, with what it takes."""
-    if mechanism(agreed).shares_scores:
-        # A penalty narrows the range of scores by steps, for which newton's is not meant.
-        return {"reveal_bob": False, **({"l2": 0.0} if agreed.solver == "newton" else {})}
-    return {
-        "mechanism": "sealed",
-        "fresh_keys": bool(agreed.fresh_keys),
-    }
-
-
-def _sizes(view: AliceView, scheme: Scheme) -> tuple[int, int]:
-    """The rows of a batch and Alice's columns, cut to what takes seconds."""
-    batch = min(view.agreement.batch_size, view.features.rows, _MOST_BATCH)
-    columns = len(view.features.columns)
-    while scheme.effort(batch, columns) > _MOST_EFFORT and max(batch, columns) > 1:
-        batch, columns = (batch // 2, columns) if batch > columns else (batch, columns // 2)
-    return batch, columns
+    return stopwatch.heard()
 
 
 def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> FloatArray:
@@ -191,42 +158,28 @@ def _bobs_columns(
 
 
 class _Stopwatch:
-    """Notes each frame of Bob's, and how long it came after Alice's last one."""
+    """Notes each frame of Bob's, and how long it came after the frame before it."""
 
     def __init__(self) -> None:
-        self.frames: list[tuple[bytes, float]] = []
-        self._asked = time.perf_counter()
+        self._frames: list[tuple[bytes, float]] = []
+        self._last = time.perf_counter()
 
     def __call__(self, sender: Role, frame: bytes) -> None:
         now = time.perf_counter()
-        if sender == "alice":
-            self._asked = now
-        else:
-            self.frames.append((frame, now - self._asked))
+        if sender == "bob":
+            self._frames.append((frame, now - self._last))
+        self._last = now
 
-
-def _rounds(stopwatch: _Stopwatch) -> Iterator[Round]:
-    """Bob's frames by iteration: a step ends one, and what came since the last belongs to it."""
-    kinds: list[int] = []
-    lengths: list[int] = []
-    seconds: list[float] = []
-    payloads: list[bytes] = []
-    for frame, elapsed in stopwatch.frames:
-        message = decode(frame)
-        kinds.append(message.code)
-        lengths.append(len(frame))
-        seconds.append(elapsed)
-        payloads += [vector.data for vector in encrypted(message)]
-        if _is_step(message):
-            yield Round(tuple(kinds), tuple(lengths), tuple(seconds), b"".join(payloads))
-            kinds, lengths, seconds, payloads = [], [], [], []
-
-
-def _is_step(message: Message) -> bool:
-    """Whether a message asks for a step; where scores are shared, those after it have odd turns."""
-    if isinstance(message, SharedVector):
-        return message.turn % 2 == 0
-    return isinstance(message, SealedResidues)
+    def heard(self) -> Heard:
+        """All that Alice received."""
+        messages = [decode(frame) for frame, _ in self._frames]
+        vectors = [vector.data for message in messages for vector in encrypted(message)]
+        return Heard(
+            kinds=tuple(message.code for message in messages),
+            lengths=tuple(len(frame) for frame, _ in self._frames),
+            seconds=tuple(elapsed for _, elapsed in self._frames),
+            payload=b"".join(vectors),
+        )
 
 
 def encrypted(message: Message) -> Sequence[EncryptedVector]:

@@ -1,10 +1,10 @@
 """Does anything that Alice receives depend on labels? Bytes, lengths, order and times, looked at.
 
 Where all that reaches her is encrypted, no attack has a number to begin with, and what is claimed
-rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``challenge`` is a
-training in which the labels of a batch are all 1 or all 0, as a coin says. A ridge regression
-learns on the first half of the batches what goes with which coin, and guesses the coins of the
-second half: from the bytes of the ciphertexts, from the kinds and lengths of messages, from their
+rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``challenge`` is many
+small trainings, in each of which all labels are 1 or all are 0, as a coin says. A ridge regression
+learns on the first half of them what goes with which coin, and guesses the coins of the second
+half: from the bytes of the ciphertexts, from the kinds and lengths of messages, from their
 times. Beside it stand two tests that learn nothing: whether 16 bytes of a ciphertext ever come
 again, and whether the bytes are spread as those of a ciphertext are.
 
@@ -32,7 +32,7 @@ import numpy as np
 from scipy.special import betainc, betaincinv
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.audit.challenge import ITERATIONS, Challenge, Round, challenge, encrypted
+from taciturn.audit.challenge import TRAININGS, Challenge, Heard, challenge, encrypted
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.numerics.intervals import clopper_pearson
@@ -72,7 +72,7 @@ def distinguish(
     view: AliceView,
     entropy: KeyedEntropy,
     chosen: Scheme | None = None,
-    iterations: int = ITERATIONS,
+    trainings: int = TRAININGS,
 ) -> Distinguisher:
     """Looks for labels in what Alice receives, and for faults that it must notice.
 
@@ -80,30 +80,30 @@ def distinguish(
         view: The training that is audited, to which it ``applies``.
         entropy: For the coins, and for both parties of the trainings on coins.
         chosen: The encryption, where it is not to be that of the agreement.
-        iterations: How many batches there are; half of them are learnt from.
+        trainings: How many trainings there are; half of them are learnt from.
     """
     start = time.perf_counter()
     with one_thread():
-        heard = challenge(view, chosen or scheme(view.agreement.scheme), entropy, iterations)
-        payloads = [one.payload for one in heard.rounds]
-        looks = _looks(heard)
+        told = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
+        payloads = [one.payload for one in told.heard]
+        looks = _looks(told)
         repeated = repeated_blocks([*payloads, *_recorded(view)])
         bits = entropy_bits(payloads)
         faults = (
-            _unencrypted(view, entropy, iterations, (heard.batch, heard.columns)),
+            _unencrypted(view, entropy, trainings),
             _reused_seed(payloads),
-            _marked(heard),
-            _delayed(heard),
+            _marked(told),
+            _delayed(told),
         )
     judged = looks[0].judged
     return Distinguisher(
-        trained=len(heard.coins) - judged,
+        trained=len(told.coins) - judged,
         judged=judged,
-        batch=heard.batch,
-        columns=heard.columns,
-        scheme=heard.scheme,
+        batch=told.rows,
+        columns=told.columns,
+        scheme=told.scheme,
         looks=looks,
-        messages=len(heard.rounds),
+        messages=len(told.heard),
         bytes=sum(map(len, payloads)),
         repeated=repeated,
         entropy=bits,
@@ -118,9 +118,9 @@ def distinguish(
 # --- three looks that learn -------------------------------------------------------------------
 
 
-def _looks(heard: Challenge) -> tuple[Look, ...]:
+def _looks(told: Challenge) -> tuple[Look, ...]:
     features = {BYTES: _byte_features, SHAPE: _shape_features, TIMES: _time_features}
-    return tuple(_look(name, features[name](heard), heard.coins) for name in _LOOKS)
+    return tuple(_look(name, features[name](told), told.coins) for name in _LOOKS)
 
 
 def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
@@ -180,8 +180,8 @@ def detectable(judged: int) -> float:
     return 1.0 if least > judged else float(betaincinv(least, judged - least + 1, POWER))
 
 
-def _byte_features(heard: Challenge) -> FloatArray:
-    return np.array([_of_bytes(one.payload) for one in heard.rounds])
+def _byte_features(told: Challenge) -> FloatArray:
+    return np.array([_of_bytes(one.payload) for one in told.heard])
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
@@ -195,26 +195,28 @@ def _of_bytes(payload: bytes) -> FloatArray:
     return np.concatenate([part.astype(np.float64) for part in parts])
 
 
-def _shape_features(heard: Challenge) -> FloatArray:
-    """How many messages, of which kinds, of what lengths, in this round and the next."""
-    pairs = list(zip(heard.rounds, heard.following, strict=True))
-    widest = max(len(one.kinds) for pair in pairs for one in pair)
-    return np.array([[*_shape(now, widest), *_shape(then, widest)] for now, then in pairs])
+def _shape_features(told: Challenge) -> FloatArray:
+    """How many messages, of which kinds, of what lengths."""
+    most = max(len(one.kinds) for one in told.heard)
+    return np.array([_shape(one, most) for one in told.heard])
 
 
-def _shape(one: Round, widest: int) -> list[float]:
-    blank = [0.0] * (widest - len(one.kinds))
+def _shape(one: Heard, most: int) -> list[float]:
+    blank = [0.0] * (most - len(one.kinds))
     return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
 
 
-def _time_features(heard: Challenge) -> FloatArray:
-    """Ranks of the times of this round and the next, by themselves and beside their neighbours.
+def _time_features(told: Challenge) -> FloatArray:
+    """Ranks of the time of each message and of all, by themselves and beside their neighbours.
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
-    now = np.array([sum(one.seconds) for one in heard.rounds])
-    then = np.array([sum(one.seconds) for one in heard.following])
-    columns = (now, _beside(now), then, _beside(then), now + then)
+    most = max(len(one.seconds) for one in told.heard)
+    times = np.zeros((len(told.heard), most + 1))
+    for row, one in zip(times, told.heard, strict=True):
+        row[: len(one.seconds)] = one.seconds
+        row[most] = sum(one.seconds)
+    columns = [*times.T, *(_beside(column) for column in times.T)]
     return np.column_stack([_ranks(column) for column in columns])
 
 
@@ -273,12 +275,10 @@ def _recorded(view: AliceView) -> Iterator[bytes]:
 # --- faults that must be noticed --------------------------------------------------------------
 
 
-def _unencrypted(
-    view: AliceView, entropy: KeyedEntropy, iterations: int, sizes: tuple[int, int]
-) -> Fault:
-    """The same training on the same coins, by the scheme that hides nothing."""
-    heard = challenge(view, scheme("clear"), entropy, iterations, sizes)
-    look = _look(BYTES, _byte_features(heard), heard.coins)
+def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
+    """The same trainings on the same coins, by the scheme that hides nothing."""
+    told = challenge(view, scheme("clear"), entropy, trainings)
+    look = _look(BYTES, _byte_features(told), told.coins)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
     sent = "shares of residues" if view.mechanism.shares_scores else "residues"
     words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
@@ -288,23 +288,23 @@ def _unencrypted(
 def _reused_seed(payloads: list[bytes]) -> Fault:
     """One message ends with the last 64 bytes, for bfv the seed, of an earlier one."""
     earlier, later = payloads[0], payloads[-1]
-    spoilt = [*payloads[:-1], later[:-64] + earlier[-64:]]
-    noticed = repeated_blocks(spoilt) > repeated_blocks(payloads)
+    spoilt = later[:-64] + earlier[-64:]
+    noticed = repeated_blocks([earlier, spoilt]) > repeated_blocks([earlier, later])
     return Fault(REUSED_SEED, "one encryption's seed used twice", "repeated blocks", noticed)
 
 
-def _marked(heard: Challenge) -> Fault:
-    """The fewest bytes in a row, in the middle of each message, that follow the coin."""
-    length = min(len(one.payload) for one in heard.rounds)
+def _marked(told: Challenge) -> Fault:
+    """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
+    length = min(len(one.payload) for one in told.heard)
 
     def noticed(count: int) -> bool:
         at = length // 2
-        rounds = [
+        heard = [
             replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(heard.rounds, heard.coins, strict=True)
+            for one, coin in zip(told.heard, told.coins, strict=True)
         ]
-        spoilt = replace(heard, rounds=tuple(rounds))
-        return _look(BYTES, _byte_features(spoilt), heard.coins).noticed
+        spoilt = replace(told, heard=tuple(heard))
+        return _look(BYTES, _byte_features(spoilt), told.coins).noticed
 
     size = _least(_MARKED_BYTES, noticed)
     words = f"{size or _MARKED_BYTES[-1]:,} bytes in a row of {length:,} that follow the label"
@@ -315,21 +315,25 @@ def _mark(payload: bytes, at: int, count: int, value: int) -> bytes:
     return payload[:at] + bytes([value]) * count + payload[at + count :]
 
 
-def _delayed(heard: Challenge) -> Fault:
+def _delayed(told: Challenge) -> Fault:
     """The least time that an answer takes longer where the labels are 1."""
 
     def noticed(microseconds: int) -> bool:
-        rounds = [
-            replace(one, seconds=(*one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(heard.rounds, heard.coins, strict=True)
+        heard = [
+            replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
+            for one, coin in zip(told.heard, told.coins, strict=True)
         ]
-        spoilt = replace(heard, rounds=tuple(rounds))
-        return _look(TIMES, _time_features(spoilt), heard.coins).noticed
+        spoilt = replace(told, heard=tuple(heard))
+        return _look(TIMES, _time_features(spoilt), told.coins).noticed
 
     size = _least(_MICROSECONDS, noticed)
-    typical = 1e6 * float(np.median([sum(one.seconds) for one in heard.rounds]))
+    typical = 1e6 * float(np.median([sum(one.seconds) for one in told.heard]))
     words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
     return Fault("delay", words, TIMES, size is not None, size)
+
+
+def _later(seconds: tuple[float, ...], delay: float) -> tuple[float, ...]:
+    return *seconds[:-1], seconds[-1] + delay
 
 
 def _least(sizes: Sequence[int], noticed: Callable[[int], bool]) -> int | None:

@@ -211,11 +211,10 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
             f"columns ({advised('{clip}')}) or use an L2 penalty where weights may grow large"
         )
     if not agreed.fresh_keys:
-        whole_tables = rehearsal.method.shares_scores and agreed.solver == "newton"
         warnings.append(
             "for Bob: against an Alice who does not keep to the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA"
-            + ("" if whole_tables else advised("; {fresh_keys} does without"))
+            + ("" if rehearsal.method.shares_scores else advised("; {fresh_keys} does without"))
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(

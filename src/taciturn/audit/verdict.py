@@ -526,7 +526,7 @@ def apart_sentence(look: Distinguisher) -> str:
     unseen = "; ".join(fault.words for fault in look.faults if not fault.noticed)
     blind = f" Not even this would have been noticed: {unseen}." if unseen else ""
     return (
-        "Batches of label 1 were not told from batches of label 0 by what Alice receives "
+        "Trainings on labels 1 were not told from trainings on labels 0 by what Alice receives "
         f"(guessed right from {counts}): chance. This would have been noticed: {seen}.{blind} "
         "That is not a proof of safety."
     )
@@ -534,7 +534,7 @@ def apart_sentence(look: Distinguisher) -> str:
 
 def _noticed(look: Distinguisher) -> list[str]:
     parts = [
-        f"from {one.name} {one.right} of {one.judged} batches were told"
+        f"from {one.name} {one.right} of {one.judged} trainings were told"
         for one in look.looks
         if one.noticed
     ]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from taciturn.results.compare import Comparison
     from taciturn.results.session import SessionAudit
     from taciturn.results.woe_audit import WoeAudit
+    from taciturn.settings.options import SettingsOptions
 
     Made = TypeVar("Made", AuditResult, SessionAudit, Comparison, WoeAudit)
 
@@ -387,15 +388,14 @@ def _session(result: SessionAudit) -> Origin:
     return Origin(dict(recording.agreement), name, digests, private=True)
 
 
-# What Bob sees of the first two he sees of sealed too.
-DEMO: tuple[tuple[str, str], ...] = (
-    ("none", "alice"),
-    ("hybrid", "alice"),
-    ("sealed", "both"),
-    ("mutual", "both"),
+# What Bob sees of the first two he sees of sealed too. Ten epochs would be right about one held-out
+# row more of 114.
+DEMO: tuple[tuple[str, SettingsOptions], ...] = (
+    ("alice", {"mechanism": "none", "solver": "sgd", "epochs": 5}),
+    ("alice", {"mechanism": "hybrid", "epochs": 5}),
+    ("both", {"mechanism": "sealed"}),
+    ("both", {"mechanism": "mutual"}),
 )
-# A minute for all four with their canaries; ten would be right about one held-out row more of 114.
-DEMO_EPOCHS = 5
 
 
 def demo(
@@ -419,16 +419,14 @@ def demo(
     plan = planned(out)
     runs = []
     with progress_bar() as meter:
-        for mechanism, seat in DEMO:
+        for seat, chosen in DEMO:
+            options: SettingsOptions = {"dataset": "breast-cancer", "seed": 1, **chosen}
             audited = api.audit(
-                dataset="breast-cancer",
-                mechanism=mechanism,
                 seat=seat,
-                seed=1,
-                epochs=DEMO_EPOCHS,
                 observe=meter.observe,
                 announce=meter.announce,
                 progress=meter.progress,
+                **options,
             )
             runs.append(stamped(audited))
     _write_reports(runs[-1], html, None)
@@ -437,8 +435,8 @@ def demo(
 
 
 def _demonstrated() -> Origin:
-    origin = simulated({"dataset": "breast-cancer", "seed": 1, "epochs": DEMO_EPOCHS})
-    return without_mechanism(origin, [mechanism for mechanism, _ in DEMO])
+    origin = simulated({"dataset": "breast-cancer", "seed": 1})
+    return without_mechanism(origin, [chosen["mechanism"] for _, chosen in DEMO])
 
 
 def without_mechanism(origin: Origin, mechanisms: Sequence[str]) -> Origin:
@@ -482,7 +480,10 @@ def asked(settings: dict[str, Any]) -> dict[str, object]:
 
 def _announce_estimate(settings: dict[str, Any]) -> None:
     from taciturn import api
-    from taciturn.report.training import forecast
+    from taciturn.report.training import estimate_line
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    console(error=True).print(forecast(api.estimate(**wanted)), style="dim", markup=False)
+    with progress_bar() as meter:
+        meter.announce("measuring a sample of rows")
+        expected = api.estimate(**wanted)
+    console(error=True).print(estimate_line(expected), style="dim", markup=False)

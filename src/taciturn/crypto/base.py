@@ -646,13 +646,8 @@ class SlotScheme(Protocol):
         """The prime."""
         ...
 
-    def leak_bits(self, answers: int, numbers: int = ...) -> float:
-        """-log2 of the statistical distance of what so many answers tell of their tables.
-
-        Args:
-            answers: How many there are.
-            numbers: What each holds at most; as many as fit unless told otherwise.
-        """
+    def leak_bits(self, answers: int) -> float:
+        """-log2 of the statistical distance of what so many answers tell of their tables."""
         ...
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
@@ -732,17 +727,6 @@ class Scheme(Protocol):
     @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
-        ...
-
-    def effort(self, rows: int, length: int) -> int:
-        """How much work one product of this shape is, beside others of the same scheme."""
-        ...
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """-log2 of the statistical distance of what an answer of this shape tells of its matrix.
-
-        Beyond what is decrypted from it; infinite where nothing else is told, or nothing is hidden.
-        """
         ...
 
     def row_parts(self, size: TableSize) -> list[slice]:

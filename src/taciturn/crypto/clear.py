@@ -36,7 +36,6 @@ from taciturn.crypto.base import (
     turn_of,
     wrapping,
 )
-from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
 from taciturn.crypto.bfv.tiles import PART_TILES, Tiling
 from taciturn.errors import CryptoError
@@ -404,7 +403,7 @@ class ClearSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int, numbers: int = DEGREE) -> float:
+    def leak_bits(self, answers: int) -> float:
         """Infinite: there is nothing to hide."""
         return math.inf
 
@@ -451,15 +450,6 @@ class ClearScheme:
     whole_tables: ClassVar[bool] = True
     number_by_number: ClassVar[ClearSlots] = ClearSlots()
     key_bits: ClassVar[tuple[int, ...]] = (0,)
-
-    def effort(self, rows: int, length: int) -> int:
-        """That of the default scheme, for whose conversation this one stands."""
-        layout = Layout.of(rows, length)
-        return layout.pieces + layout.answers
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """Infinite: there is nothing to hide."""
-        return math.inf
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """Those of the default scheme, for whose conversation this one stands."""

@@ -21,7 +21,6 @@ concatenation. What is read is checked for structure only: the exact length, eve
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -46,7 +45,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.cores import on_all_cores
 from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
-from taciturn.crypto.packing import MASK_BITS, Packing
+from taciturn.crypto.packing import Packing
 from taciturn.crypto.primes import has_small_factor, looks_prime
 from taciturn.crypto.trapdoor import Trapdoor
 from taciturn.errors import CryptoError
@@ -399,14 +398,6 @@ class PaillierScheme:
     def protects(self) -> bool:
         """True unless a size is accepted that is for tests only."""
         return min(self.key_bits) >= min(OFFERED_BITS)
-
-    def effort(self, rows: int, length: int) -> int:
-        """The multiplications of the product: powers take the time."""
-        return rows * length
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """What the masks of ``rows`` entries leave uncovered (``Packing``)."""
-        return MASK_BITS - math.log2(rows)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """Never.

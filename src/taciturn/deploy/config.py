@@ -906,13 +906,15 @@ class PartyConfig:
     def settings(self) -> Settings:
         """The agreement's part as settings, with their defaults."""
         common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
-        if self.agreed.get("patience") is not None:
-            # Only sgd stops early; who asks for that without naming a solver has it in mind.
-            common.setdefault("solver", "sgd")
         limits = self.privacy.model_dump(include={"budget", "delta"})
         alices = {"parties": max(1, len(self.parties))}
         with shown_by(self.face):
-            return Settings.of({**common, **limits, **alices}).resolved()
+            settings = Settings.of({**common, **limits, **alices})
+            patient = self.agreed.get("patience") is not None
+            if patient and settings.solver is None and not settings.whole_table_only:
+                # Only sgd stops early; who asks for that without naming a solver has it in mind.
+                settings = settings.model_copy(update={"solver": "sgd"})
+            return settings.resolved()
 
     @property
     def agreement_file_name(self) -> str:
@@ -1219,7 +1221,7 @@ def _check_values(agreed: dict[str, Any]) -> None:
         raise ConfigError(
             "newton does not stop early: its passes are few, and their number is fixed",
             setting="patience",
-            hint=Hint("leave {patience} out, or write {solver}", solver="sgd"),
+            hint=Hint("leave {patience} out"),
         )
     if checked.patience is not None and checked.evaluate != "epoch":
         raise ConfigError(

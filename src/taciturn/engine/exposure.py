@@ -15,7 +15,7 @@ columns from each score, as many as its bits hold. Once he has seen some values 
 which it takes: two values need one bit, not a feature's.
 
 - Weights that are shared: a score is an integer modulo ``2^k``. A column of few values takes the
-  bits of their number, and one more where it was rounded at random; any other those of its range.
+  bits of their number, and one more where it was rounded; any other those of its range.
 - Gradients that are returned: a score is a real of 53 bits, of columns that are not rounded. Those
   of few values take the bits of their number, and one other fits below them.
 
@@ -72,18 +72,14 @@ class OpenedScores:
         looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             return cls(0, looks, held_out * looks)
-        plan = terms.plan(bytes(KEY_BYTES), rows)
-        if terms.whole_table and method.shares_weights:
-            return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
         if method.shares_weights:
-            # The first batch's scores are zero, and are not asked for.
-            unasked = len(next(iter(plan)).rows)
-            return cls(agreed.epochs, looks, rows * agreed.epochs - unasked + held_out * looks)
+            return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
         # Training rows are scored once more at the end.
         if agreed.subset_size is not None:
+            iterations = terms.plan(bytes(KEY_BYTES), rows).iterations
             # Bob names the rows of a hidden batch: he may name the same ones each time.
-            asked = plan.iterations * min(agreed.subset_size, rows)
-            return cls(plan.iterations + 1, looks, asked + rows + held_out * looks)
+            asked = iterations * min(agreed.subset_size, rows)
+            return cls(iterations + 1, looks, asked + rows + held_out * looks)
         per_row = agreed.epochs + 1
         return cls(per_row, looks, rows * per_row + held_out * looks)
 
@@ -203,12 +199,10 @@ class _Room:
 
 def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
     """Those of the scores that are opened."""
-    size = magnitude_bits(table.largest)
-    if terms.whole_table:
-        # Whitened columns mix those before them: they hold no less than the columns themselves do,
-        # and who knows the whitening reads these. So they are counted as the columns are.
-        return Scales.of_table(terms.agreement, rows, len(table.columns), min(size, _WHITENED))
-    return Scales.of(terms.agreement, rows, size)
+    # Whitened columns mix those before them: they hold no less than the columns themselves do, and
+    # who knows the whitening reads these. So they are counted as the columns are.
+    size = min(magnitude_bits(table.largest), _WHITENED)
+    return Scales.of_table(terms.agreement, rows, len(table.columns), size)
 
 
 _WHITENED = 8
@@ -243,7 +237,7 @@ def _shared_bits(values: FloatArray, scales: Scales) -> list[float]:
         if levels is None:
             bits.append(math.log2(float(np.ptp(column)) * unit + 2))
         else:
-            # A value between two points of the grid is rounded up or down at random.
+            # A value between two points of the grid is rounded, to one of two.
             rounded = bool((column * unit % 1.0).any())
             bits.append(levels + rounded)
     return bits

@@ -77,7 +77,7 @@ class Whitening:
                 f"whole-table training takes at most {MOST_COLUMNS:,} columns of a party, "
                 f"and there are {columns:,}: it needs their products in pairs",
                 setting="solver",
-                hint=Hint("use {solver}, or fewer columns", solver="sgd"),
+                hint="use fewer columns",
             )
         with np.errstate(over="ignore", invalid="ignore"):
             square = _square(values)

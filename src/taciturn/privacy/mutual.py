@@ -10,17 +10,16 @@ training on the joined table with another sigmoid, off by at most ``sigmoid_erro
 within ``score_range``, up to fixed-point rounding.
 
 **Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of a party
-that does not: funcCPA, or IND-CPA with ``fresh_keys``. Of Alice's columns also what the flood of an
-answer leaves, 2^-40 over a whole training (``protocol.mutual``). With ``reveal`` Bob's share of her
-weights goes to her after the last iteration: a release without protection, priced at infinity. What
-joint prediction opens is not the mechanism's.
+that does not: funcCPA. Of Alice's columns also what the flood of an answer leaves, 2^-40 over a
+whole training (``protocol.mutual_table``). With ``reveal`` Bob's share of her weights goes to her
+after the last pass: a release without protection, priced at infinity. What joint prediction opens
+is not the mechanism's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
@@ -31,20 +30,16 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.privacy.sealed import REVEALED, require_sealable
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Settings
 
 ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "reveal": False,
         "reveal_bob": False,
-        "score_range": 32.0,
+        "score_range": 64.0,
         "sigmoid_error": 1e-3,
-        "fresh_keys": False,
     }
 )
-# Newton goes to the optimum, where scores are larger than after some epochs of sgd.
-NEWTON_SCORE_RANGE = 64.0
 
 
 class Mutual(EncryptedMechanism):
@@ -88,18 +83,6 @@ class Mutual(EncryptedMechanism):
             ConfigError: The agreement asks for what shares cannot give.
         """
         require_sealable(agreed, cls.name)
-        if agreed.scheme == "paillier":
-            raise ConfigError(
-                "mutual has no paillier: its numbers of a row take a ciphertext each there",
-                setting="scheme",
-                hint=Hint("use {scheme}", scheme="bfv"),
-            )
-        if agreed.fresh_keys and agreed.solver != "sgd":
-            raise ConfigError(
-                f"mutual has fresh keys with sgd only, and the solver is {agreed.solver}",
-                setting="fresh_keys",
-                hint=Hint("use {solver}, or leave {fresh_keys} out", solver="sgd"),
-            )
         if agreed.evaluate == "epoch":
             raise ConfigError(
                 "mutual evaluates at the end only: a look on the way would open scores to Bob",
@@ -107,15 +90,6 @@ class Mutual(EncryptedMechanism):
                 hint=Hint("use {evaluate}", evaluate="end"),
             )
         return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
-
-    @classmethod
-    def derived(
-        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
-    ) -> Mapping[str, object]:
-        """The range of scores, where it is not given."""
-        if settings.solver != "newton" or settings.score_range is not None:
-            return {}
-        return {"score_range": NEWTON_SCORE_RANGE}
 
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""

@@ -158,13 +158,6 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
             setting="reveal_epsilon",
             hint=Hint("use {reveal} too, or leave {reveal_epsilon} out", reveal=True),
         )
-    if agreed.solver != "newton":
-        raise ConfigError(
-            "sgd has no reveal-epsilon: what a label can move in the weights is bounded for steps "
-            "over whole tables only",
-            setting="reveal_epsilon",
-            hint=Hint("use {solver}, or leave {reveal_epsilon} out", solver="newton"),
-        )
     return NoisyModel(agreed.reveal_epsilon, given(agreed, "reveal_delta"))
 
 
@@ -172,7 +165,7 @@ def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
     """Refuses what shared weights, or a Bob whose behaviour tells nothing, cannot give.
 
     Raises:
-        ConfigError: An L1 penalty, patience, or a step that turns the sign of a weight.
+        ConfigError: An L1 penalty, or patience.
     """
     if agreed.l1 > 0:
         raise ConfigError(
@@ -185,14 +178,5 @@ def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
         raise ConfigError(
             f"{name} does not stop early: when Bob stops depends on labels, and Alice sees it",
             setting="patience",
-            hint=Hint("leave {patience} out; the number of epochs is fixed"),
-        )
-    if agreed.solver == "sgd" and agreed.learning_rate * agreed.l2 >= 1:
-        raise ConfigError(
-            f"a learning rate of {agreed.learning_rate:g} times an L2 penalty of {agreed.l2:g} is "
-            "not below 1",
-            setting="l2",
-            hint=Hint(
-                "lower {l2} or {learning_rate}: each step would turn the sign of every weight"
-            ),
+            hint=Hint("leave {patience} out; the number of passes is fixed"),
         )

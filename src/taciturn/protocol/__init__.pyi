@@ -55,7 +55,6 @@ from taciturn.protocol.handshake import open_training as open_training
 from taciturn.protocol.handshake import shake_hands as shake_hands
 from taciturn.protocol.handshake import wire_form as wire_form
 from taciturn.protocol.held_out import HeldOut as HeldOut
-from taciturn.protocol.look_ahead import Turns as Turns
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS as MAX_MAGNITUDE_BITS
 from taciturn.protocol.messages import AlignmentEnd as AlignmentEnd
 from taciturn.protocol.messages import AlignmentHello as AlignmentHello
@@ -109,10 +108,9 @@ from taciturn.protocol.messages import ShareNumbers as ShareNumbers
 from taciturn.protocol.messages import TwiceBlinded as TwiceBlinded
 from taciturn.protocol.model_release import model_release_of as model_release_of
 from taciturn.protocol.mutual import Columns as Columns
-from taciturn.protocol.mutual import Plan as Plan
-from taciturn.protocol.mutual import Sigmoids as Sigmoids
 from taciturn.protocol.mutual_table import OwnTable as OwnTable
 from taciturn.protocol.mutual_table import TablePlan as TablePlan
+from taciturn.protocol.mutual_table import shared_sigmoid as shared_sigmoid
 from taciturn.protocol.mutual_table import whitened_bits as whitened_bits
 from taciturn.protocol.observations import GradientSeen as GradientSeen
 from taciturn.protocol.observations import HiddenBatchSeen as HiddenBatchSeen

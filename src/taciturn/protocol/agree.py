@@ -15,12 +15,15 @@ from taciturn.privacy.prices import price
 from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.removed import removed_batches
 from taciturn.settings.schema import Protection, Settings
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
 # L_RR is another way to say the size of the subset.
 PROTECTION = (*AGREED, "l_rr")
+# The conversations that have no batches.
+_WHOLE_TABLE_ONLY = frozenset({"sealed", "mutual"})
 
 
 def agree(
@@ -46,9 +49,8 @@ def agree(
     """
     if parties or settings.parties > 1:
         _require_several(settings, mechanism_class(settings.mechanism))
-    if settings.solver == "newton":
-        # Before the sizes of batches, which it does not have.
-        _require_whole_table(settings, mechanism_class(settings.mechanism))
+    # Before the sizes of batches, which newton does not have.
+    _require_solver(settings, mechanism_class(settings.mechanism))
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
@@ -106,7 +108,13 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
     }
 
 
-def _require_whole_table(settings: Settings, method: type[Mechanism]) -> None:
+def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
+    beneath = method.beneath(settings.over)
+    conversation = (beneath or method).conversation
+    if settings.solver != "newton":
+        if conversation in _WHOLE_TABLE_ONLY:
+            raise removed_batches(method.name, None if beneath is None else beneath.name)
+        return
     if not method.whole_table:
         raise ConfigError(
             f"{method.name} has no newton: what it releases, and its price, are those of batches",
@@ -114,11 +122,14 @@ def _require_whole_table(settings: Settings, method: type[Mechanism]) -> None:
             hint=Hint("use {solver}, or sealed, mutual, label-rr or none", solver="sgd"),
         )
     if settings.scheme == "paillier":
+        batches = conversation not in _WHOLE_TABLE_ONLY
         raise ConfigError(
-            "paillier has no newton: a number of a row takes a ciphertext of its own there, so "
-            "that a pass over a table would take hours",
+            f"{'newton' if batches else method.name} has no paillier: a number of a row takes a "
+            "ciphertext of its own there, so that a pass over a table would take hours",
             setting="scheme",
-            hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd"),
+            hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd")
+            if batches
+            else Hint("use {scheme}", scheme="bfv"),
         )
 
 

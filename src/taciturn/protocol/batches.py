@@ -53,15 +53,6 @@ class BatchPlan:
     def __iter__(self) -> Iterator[Batch]:
         return self.since(0)
 
-    def with_next(self, first: int) -> Iterator[tuple[Batch, Batch | None]]:
-        """The batches from this iteration on, each with the one after it."""
-        left = self.since(first)
-        batch = next(left, None)
-        while batch is not None:
-            following = next(left, None)
-            yield batch, following
-            batch = following
-
     def since(self, first: int) -> Iterator[Batch]:
         """The batches from this iteration on."""
         per_epoch = batch_count(self.rows, self.batch_size, self.minimum)

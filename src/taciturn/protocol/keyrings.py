@@ -8,16 +8,8 @@ before each vector, and nothing that was decrypted with a key goes out under it 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
 
-from taciturn.crypto.base import (
-    PublicKey,
-    SecretKey,
-    SlotPublicKey,
-    SlotScheme,
-    SlotSecretKey,
-    Wrapping,
-)
+from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
 from taciturn.protocol.messages import KeyOffer, PublicBytes
 from taciturn.protocol.steps import ONLY, Program, keep, receive, send
 from taciturn.protocol.terms import Terms
@@ -25,26 +17,7 @@ from taciturn.protocol.together import with_peer
 from taciturn.rng import Entropy
 
 
-class _Public(Protocol):
-    """Of any kind of key: what may be sent."""
-
-    def to_bytes(self) -> bytes: ...
-
-
-class _Secret(Protocol):
-    """Of any kind of key: what its owner keeps."""
-
-    def to_bytes(self) -> bytes: ...
-
-    @property
-    def public(self) -> _Public: ...
-
-
-K = TypeVar("K", bound=_Secret)
-P = TypeVar("P", bound=_Public)
-
-
-class OwnKeys(Generic[K]):
+class OwnKeys:
     """The owner's side.
 
     Args:
@@ -56,22 +29,22 @@ class OwnKeys(Generic[K]):
 
     def __init__(
         self,
-        make: Callable[[Entropy], K],
-        read: Callable[[bytes], K],
+        make: Callable[[Entropy], SecretKey],
+        read: Callable[[bytes], SecretKey],
         *,
         single_use: bool,
         kept: bytes = b"",
     ) -> None:
         self.single_use = single_use
         self._make, self._read = make, read
-        self._key: K | None = read(kept) if kept else None
+        self._key: SecretKey | None = read(kept) if kept else None
 
     def open(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
         """Offers the one key, before the first vector; to all peers, if there are several."""
         if not self.single_use:
             yield from self.offer(coins, peers)
 
-    def offer(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[K]:
+    def offer(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[SecretKey]:
         """The key for the next vector; a new one is on its way to the peer."""
         if self._key is not None:
             return self._key
@@ -92,7 +65,7 @@ class OwnKeys(Generic[K]):
         return b"" if self._key is None else self._key.to_bytes()
 
 
-class PeerKeys(Generic[P]):
+class PeerKeys:
     """The other side.
 
     Args:
@@ -101,17 +74,19 @@ class PeerKeys(Generic[P]):
         kept: The one key, where a training is resumed.
     """
 
-    def __init__(self, read: Callable[[bytes], P], *, single_use: bool, kept: bytes = b"") -> None:
+    def __init__(
+        self, read: Callable[[bytes], PublicKey], *, single_use: bool, kept: bytes = b""
+    ) -> None:
         self.single_use = single_use
         self._read = read
-        self._key: P | None = read(kept) if kept else None
+        self._key: PublicKey | None = read(kept) if kept else None
 
     def open(self) -> Program[None]:
         """Receives the one key, before the first vector."""
         if not self.single_use:
             yield from self.receive()
 
-    def receive(self) -> Program[P]:
+    def receive(self) -> Program[PublicKey]:
         """The key of the next vector.
 
         Raises:
@@ -129,58 +104,23 @@ class PeerKeys(Generic[P]):
         return b"" if self._key is None else self._key.to_bytes()
 
 
-def own_keys(
-    terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b""
-) -> OwnKeys[SecretKey]:
-    """Keys for products with the peer's columns.
+def own_keys(terms: Terms, ring: Wrapping, seed: bytes) -> OwnKeys:
+    """One key for all products with the peer's columns.
 
     Args:
         terms: The agreement in use.
-        ring: What they must serve.
-        seed: Of their uniform half (``batch_seed.key_seed``); None where none was agreed on.
-        kept: The one key, where a training is resumed.
+        ring: What it must serve.
+        seed: Of its uniform half (``batch_seed.key_seed``).
     """
     scheme, bits = terms.scheme, terms.agreement.key_bits
     return OwnKeys(
         lambda coins: scheme.generate(bits, ring, coins.fork("key"), seed),
         lambda data: scheme.read_secret(data, bits, ring),
-        single_use=bool(terms.agreement.fresh_keys),
-        kept=kept,
+        single_use=False,
     )
 
 
-def peer_keys(
-    terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b""
-) -> PeerKeys[PublicKey]:
-    """The same as the peer has them."""
+def peer_keys(terms: Terms, ring: Wrapping, seed: bytes) -> PeerKeys:
+    """The same as the peer has it."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
-    return PeerKeys(
-        lambda data: scheme.read_public(data, bits, ring, seed),
-        single_use=bool(terms.agreement.fresh_keys),
-        kept=kept,
-    )
-
-
-def own_slot_keys(
-    terms: Terms, slots: SlotScheme, seed: bytes, kept: bytes = b""
-) -> OwnKeys[SlotSecretKey]:
-    """Keys for products number by number."""
-    bits = terms.agreement.key_bits
-    return OwnKeys(
-        lambda coins: slots.generate(bits, coins.fork("waves key"), seed),
-        lambda data: slots.read_secret(data, bits),
-        single_use=bool(terms.agreement.fresh_keys),
-        kept=kept,
-    )
-
-
-def peer_slot_keys(
-    terms: Terms, slots: SlotScheme, seed: bytes, kept: bytes = b""
-) -> PeerKeys[SlotPublicKey]:
-    """The same as the peer has them."""
-    bits = terms.agreement.key_bits
-    return PeerKeys(
-        lambda data: slots.read_public(data, bits, seed),
-        single_use=bool(terms.agreement.fresh_keys),
-        kept=kept,
-    )
+    return PeerKeys(lambda data: scheme.read_public(data, bits, ring, seed), single_use=False)

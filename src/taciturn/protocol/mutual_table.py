@@ -7,7 +7,10 @@ whitened table and K the matrix ``I - P`` of its penalty, rounded once.
 ::
 
     Alice                                            Bob
-      the joint seed; KeyOffers as in ``protocol.mutual``
+      the joint seed (taciturn.protocol.batch_seed), of the keys' uniform halves
+                                                <-   KeyOffer            his key
+                                                <-   KeyOffer            his key for the sigmoid
+      KeyOffer             her key              ->   (where he has columns)
       each pass:
       SharedVector         <y_B>                ->   (where he has columns; not in the first pass)
                                                 <-   SharedVector        <y_A>
@@ -23,8 +26,9 @@ whitened table and K the matrix ``I - P`` of its penalty, rounded once.
                                                 <-   Segments
       CarryShares                               ->   shares of w and of the next y
 
-Each vector holds its sender's share alone, and each receiver adds its own share's product: as in
-``protocol.mutual``. Table and penalty are one matrix, X~ above K, multiplied from either side.
+``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, u at Alice and v at Bob; Bob's intercept, where he has
+one, is a column of his. Each vector holds its sender's share alone, and each receiver adds its own
+share's product. Table and penalty are one matrix, X~ above K, multiplied from either side.
 
 **Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
 needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,
@@ -154,11 +158,7 @@ class TablePlan:
                 f"newton under mutual takes tables of up to about {most:,} rows, "
                 f"and there are {self.rows:,}",
                 setting="solver",
-                hint=Hint(
-                    "train on fewer rows, or use {solver} or {mechanism}",
-                    solver="sgd",
-                    mechanism="sealed",
-                ),
+                hint=Hint("train on fewer rows, or use {mechanism}", mechanism="sealed"),
             )
 
     def require_hidden(self) -> None:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.crypto.base import Scheme
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError
@@ -25,7 +24,6 @@ PREDICTION_TERMS = '{"purpose":"predict"}'
 MODEL_KEYS = frozenset({"agreement", "purpose", "session", "shared"})
 CHUNK_ROWS = 1 << 16
 SEALED_CHUNK_ROWS = 1 << 12
-TABLE_CHUNK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +142,6 @@ def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
         "residue_bits": scales.residue_bits,
     }
     return canonical_json(shared)
-
-
-def sealed_chunk(scheme: Scheme) -> int:
-    """How many rows one product answers: a table's has no more ciphertexts than it needs."""
-    return TABLE_CHUNK_ROWS if scheme.whole_tables else SEALED_CHUNK_ROWS
 
 
 def chunks(rows: int, size: int = CHUNK_ROWS) -> Iterator[tuple[int, slice]]:

@@ -161,8 +161,8 @@ class MutualState:
         bob_bits: The size of Bob's values, for which that key is made.
         bob_share: This party's share of Bob's weights.
         waves_key: Bob's secret key for the sigmoid, or as Alice has it the public one.
-        products: In newton, this party's shares of all weights before they are scaled down, Alice's
-            first; shares of both hold the points that a step starts from.
+        products: This party's shares of all weights before they are scaled down, Alice's first;
+            shares of both hold the points that a step starts from.
         carries: Its shares of their carries.
     """
 
@@ -170,8 +170,8 @@ class MutualState:
     bob_bits: int
     bob_share: IntArray = field(repr=False)
     waves_key: bytes = field(repr=False)
-    products: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
-    carries: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
+    products: IntArray = field(repr=False)
+    carries: IntArray = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
@@ -210,8 +210,6 @@ class TrainingState:
         magnitude_bits: The size of the values that the key is made for.
         losses: The held-out losses so far, as Bob has them.
         share: This party's share of Alice's weights, where they are shared.
-        ahead: Alice's part of the next batch's scores, where Bob has it already; this party's share
-            of the scores, where they are shared.
         suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
         search: Where Bob's search stands, in newton; None elsewhere.
         mutual: What belongs to shares of Bob's weights; None where he has them himself.
@@ -228,7 +226,6 @@ class TrainingState:
     magnitude_bits: int = 0
     losses: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     share: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
-    ahead: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64), repr=False)
     suspected_wraps: int = 0
     search: SearchState | None = field(default=None, repr=False)
     mutual: MutualState | None = field(default=None, repr=False)
@@ -247,7 +244,6 @@ class TrainingState:
         weights: FloatArray,
         losses: FloatArray | None = None,
         share: IntArray | None = None,
-        ahead: IntArray | None = None,
         suspected_wraps: int = 0,
     ) -> TrainingState:
         """The same training, further on."""
@@ -257,7 +253,6 @@ class TrainingState:
             weights=weights,
             losses=self.losses if losses is None else losses,
             share=self.share if share is None else share,
-            ahead=self.ahead if ahead is None else ahead,
             suspected_wraps=suspected_wraps,
         )
 
@@ -276,7 +271,6 @@ class TrainingState:
             "magnitude_bits": self.magnitude_bits,
             "losses": _hex(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
-            "ahead": self.ahead.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
             "search": None if self.search is None else self.search.to_json(self.iteration, shelf),
             "mutual": None if self.mutual is None else self.mutual.to_json(),
@@ -313,7 +307,6 @@ class TrainingState:
                 magnitude_bits=int(values["magnitude_bits"]),
                 losses=_floats(values["losses"]),
                 share=_integers(values["share"]),
-                ahead=_integers(values["ahead"]),
                 suspected_wraps=int(values["suspected_wraps"]),
                 search=(
                     None

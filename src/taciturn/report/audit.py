@@ -124,16 +124,16 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
     faults = [
         (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in look.faults
     ]
-    headings = ("guessed from", "batches right", "share", "95 % interval")
-    caption = "Batches whose labels were all 1 or all 0, told apart by what Alice received"
+    headings = ("guessed from", "trainings right", "share", "95 % interval")
+    caption = "Trainings whose labels were all 1 or all 0, told apart by what Alice received"
     words = (
-        f"Learnt on {look.trained} batches of {counted(look.batch, 'row')} and "
+        f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
         f"{counted(look.columns, 'column')}, judged "
         f"on {look.judged} others. "
         f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
         f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
         f"something is noticed with probability {look.false_alarm:g} at most; what tells "
-        f"{share(look.detectable, 0)} of the batches is noticed in 95 of 100 audits. "
+        f"{share(look.detectable, 0)} of the trainings is noticed in 95 of 100 audits. "
         "Times are those of a simulation in one process; a recorded run has none."
     )
     return [

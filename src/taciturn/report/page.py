@@ -285,8 +285,8 @@ def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
     """What was guessed from ciphertexts."""
     words = (
         "All that Alice receives about labels is encrypted, so that no attack has a number to "
-        "begin with. A learner therefore looked at the messages themselves, on a training whose "
-        f"batches had labels all 1 or all 0, by the toss of a coin{whose(scope)}."
+        "begin with. A learner therefore looked at the messages themselves, of small trainings "
+        f"whose labels were all 1 or all 0, by the toss of a coin{whose(scope)}."
     )
     blocks = (b.Paragraph(words), *shared.apart_blocks(look))
     return b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")

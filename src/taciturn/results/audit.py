@@ -137,11 +137,11 @@ UNENCRYPTED, REUSED_SEED = "unencrypted", "reused-seed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distinguisher:
-    """Whether what Alice receives tells batches of label 1 from batches of label 0.
+    """Whether what Alice receives tells trainings on labels 1 from trainings on labels 0.
 
-    ``trained`` and ``judged`` count batches; ``repeated`` counts blocks of 16 bytes that occurred
-    before, in ``bytes`` of ciphertext. A dependence that tells the share ``detectable`` of the
-    batches is noticed with probability 95 %.
+    ``trained`` and ``judged`` count trainings, ``batch`` the rows of each; ``repeated`` counts
+    blocks of 16 bytes that occurred before, in ``bytes`` of ciphertext. A dependence that tells the
+    share ``detectable`` of the trainings is noticed with probability 95 %.
     """
 
     trained: int

@@ -9,6 +9,7 @@ from taciturn.settings.schema import DEFAULT_PASSES as DEFAULT_PASSES
 from taciturn.settings.schema import OWN_DATA_DEFAULTS as OWN_DATA_DEFAULTS
 from taciturn.settings.schema import SGD_ONLY as SGD_ONLY
 from taciturn.settings.schema import WHOLE_TABLE as WHOLE_TABLE
+from taciturn.settings.schema import WHOLE_TABLE_ONLY as WHOLE_TABLE_ONLY
 from taciturn.settings.schema import Protection as Protection
 from taciturn.settings.schema import Settings as Settings
 from taciturn.settings.schema import Solver as Solver

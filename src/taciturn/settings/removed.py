@@ -45,6 +45,23 @@ REMOVED_FROM_STUDY: Removed = MappingProxyType(
     }
 )
 
+
+def removed_batches(mechanism: str, over: str | None = None) -> ConfigError:
+    """The error of ``sgd`` with a mechanism that trains on whole tables only, or over one."""
+    name = mechanism if over is None else f"{mechanism} over {over}"
+    return ConfigError(
+        f"{name} with sgd was removed: newton trains on all rows in each of a few passes, "
+        "and reaches the optimum",
+        setting="solver",
+        value="sgd",
+        hint=Hint(
+            "use {solver}, or {mechanism} with sgd for the paper's baseline",
+            solver="newton",
+            mechanism="none",
+        ),
+    )
+
+
 _CERTIFICATES = (
     "certificates are requested, signed and renewed with openssl",
     Hint("use the commands in docs/how-to/certificates.md"),

@@ -19,7 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
-from taciturn.settings.removed import refuse_removed
+from taciturn.settings.removed import refuse_removed, removed_batches
 from taciturn.settings.setting import Panel, Scope, Setting
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -75,9 +75,10 @@ DEFAULT_SEVERAL_PASSES = 20
 DEFAULT_SHARED_PASSES = 40
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
-# Where newton is the default on own data; the mechanisms say it of themselves (``whole_table``).
+# Those that newton has; the mechanisms say it of themselves (``whole_table``).
 WHOLE_TABLE = ("none", "sealed", "mutual", "label-rr")
-
+# Those of them that sgd has not.
+WHOLE_TABLE_ONLY = ("sealed", "mutual")
 
 # What says how own data are read: the paper's datasets are read in one way.
 _OWN_ONLY = (
@@ -171,7 +172,7 @@ class Protection(Checked):
     reveal_epsilon: Annotated[
         Positive | None,
         _protection(
-            "`sealed` with `newton`: the weights are revealed with noise, at this price in all.",
+            "`sealed`: the weights are revealed with noise, at this price in all.",
             detail="[What it is worth](reveal.md)",
             example=1.0,
         ),
@@ -185,7 +186,7 @@ class Protection(Checked):
     ] = None
     fresh_keys: Annotated[
         bool | None,
-        _protection("`sealed`, `mutual`: a new key for each encrypted vector.", example=True),
+        _protection("`sealed`: a new key for each encrypted vector.", example=True),
     ] = None
     reveal_bob: Annotated[
         bool | None,
@@ -198,7 +199,7 @@ class Protection(Checked):
     score_range: Annotated[
         Annotated[float, Field(ge=4, le=256)] | None,
         _protection(
-            "`mutual`: the largest score that does not wrap (default: 32); `newton`: 64.",
+            "`mutual`: the largest score that does not wrap (default: 64).",
             detail="A larger one takes more numbers a row and leaves fewer digits",
             example=32.0,
         ),
@@ -321,11 +322,11 @@ class Settings(TableSettings, Protection):
     solver: Annotated[
         Solver | None,
         _model(
-            "`newton`: all rows in each of a few passes, nothing to tune; `sgd`: batches, epochs "
-            "and a learning rate (default: newton on own data).",
-            detail="`none`, `sealed`, `mutual` and `label-rr` have both, under `bfv`; the others "
-            "have `sgd`. Naming `epochs`, `batch-size` or `learning-rate` without a solver means "
-            "`sgd`",
+            "`newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning "
+            "rate (default: newton for `sealed`, `mutual`, own data).",
+            detail="`sealed` and `mutual` have `newton`, under `bfv`; `none` and `label-rr` have "
+            "both; the others have `sgd`. Naming `epochs`, `batch-size` or `learning-rate` without "
+            "a solver means `sgd` where the mechanism has both",
             example="newton",
         ),
     ] = None
@@ -531,8 +532,10 @@ class Settings(TableSettings, Protection):
         """The same settings with the solver's and the dataset's defaults filled in.
 
         Raises:
-            ConfigError: A setting belongs to the other solver.
+            ConfigError: A setting belongs to the other solver, or the mechanism has no such solver.
         """
+        if self.solver == "sgd" and self.whole_table_only:
+            raise removed_batches(self.mechanism, self._over)
         fallback = DATASET_DEFAULTS.get(self.dataset or "", OWN_DATA_DEFAULTS)
         filled: dict[str, object] = {
             "solver": self.solver or self._usual_solver(),
@@ -563,10 +566,12 @@ class Settings(TableSettings, Protection):
         return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
     def _usual_solver(self) -> Solver:
-        """The paper's on its datasets; on own data newton, unless what is asked for has sgd alone.
+        """Newton, unless what is asked for has sgd alone, or is the paper's.
 
         Somebody who names a batch size or a learning rate has sgd in mind.
         """
+        if self.whole_table_only:
+            return "newton"
         steps = any(getattr(self, name) is not None for name in SGD_ONLY)
         sgd = (
             self.dataset is not None
@@ -579,6 +584,15 @@ class Settings(TableSettings, Protection):
         )
         return "sgd" if sgd else "newton"
 
+    @property
+    def whole_table_only(self) -> bool:
+        """Whether the mechanism, or the one that it runs over, has no sgd."""
+        return not {self.mechanism, self._over}.isdisjoint(WHOLE_TABLE_ONLY)
+
+    @property
+    def _over(self) -> Over | None:
+        return self.over if self.mechanism == "label-rr" else None
+
     def _refuse_steps(self) -> None:
         for name in SGD_ONLY:
             if getattr(self, name) is not None:
@@ -586,26 +600,31 @@ class Settings(TableSettings, Protection):
                     f"newton has no {hyphenated(name)}: every pass uses all rows, and its step "
                     "follows from the data",
                     setting=name,
-                    hint=Hint(f"leave {{{name}}} out, or use {{solver}}", solver="sgd"),
+                    hint=self._or_sgd(f"leave {{{name}}} out"),
                 )
         if self.schedule != "constant" or self.decay:
             raise ConfigError(
                 "newton has no learning rate that could fall",
                 setting="schedule" if self.schedule != "constant" else "decay",
-                hint=Hint("leave it out, or use {solver}", solver="sgd"),
+                hint=self._or_sgd("leave it out"),
             )
         if self.l1 > 0:
             raise ConfigError(
                 "newton has no L1 penalty",
                 setting="l1",
-                hint=Hint("use {l2}, or {solver}", solver="sgd"),
+                hint=self._or_sgd("use {l2}"),
             )
         if self.l2 == 0:
             raise ConfigError(
                 "newton needs an L2 penalty above 0: without one there may be no optimum",
                 setting="l2",
-                hint=Hint("leave {l2} out for scikit-learn's, or use {solver}", solver="sgd"),
+                hint=self._or_sgd("leave {l2} out for scikit-learn's"),
             )
+
+    def _or_sgd(self, way_out: str) -> Hint:
+        if self.whole_table_only:
+            return Hint(f"{way_out}, or use {{mechanism}} with sgd", mechanism="none")
+        return Hint(f"{way_out}, or use {{solver}}", solver="sgd")
 
 
 def require_engine(engine: Engine, given: Mapping[str, object]) -> None:

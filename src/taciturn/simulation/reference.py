@@ -56,10 +56,8 @@ def compare(
     )
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     method = mechanism(terms.agreement)
-    # Where weights are shared the grid is another, and rounded features enter the scores as well.
     contracts = (
         method.lossless
-        and not method.shares_weights
         and terms.agreement.l1 == 0
         and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )

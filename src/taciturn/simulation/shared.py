@@ -18,7 +18,6 @@ from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.model_release import model_release_of
-from taciturn.protocol.mutual import Sigmoids
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.scales import Scales
@@ -98,17 +97,12 @@ class Shared:
 
     def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
         agreed = terms.agreement
-        if terms.whole_table:
-            whole = shared_sigmoid(self.scales, agreed, rows)
-            bound = whole.sigmoid.bound(given(agreed, "score_range"))
-        else:
-            sigmoids = Sigmoids.of(terms, rows)
-            whole, bound = sigmoids.at(0, min(agreed.batch_size, rows)), sigmoids.error_bound
+        whole = shared_sigmoid(self.scales, agreed, rows)
         return SharedScores(
             score_range=given(agreed, "score_range"),
             sigmoid_error=given(agreed, "sigmoid_error"),
             waves=whole.sigmoid.waves,
-            error_bound=bound,
+            error_bound=whole.sigmoid.bound(given(agreed, "score_range")),
             rounding=whole.rounding,
             reveal_bob=bool(agreed.reveal_bob),
         )

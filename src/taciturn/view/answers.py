@@ -20,7 +20,6 @@ from taciturn.protocol.messages import (
     MaskedScores,
     Message,
     PartialScores,
-    SealedGradient,
     SealedScores,
 )
 from taciturn.protocol.terms import Terms
@@ -61,39 +60,32 @@ class _NotingKey:
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the real key has
         return getattr(self._key, name)
 
-    def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The real key's numbers, noted."""
-        return self._noted(answer, self._key.decrypt_shares(answer, length))
-
     def decrypt_rows(self, answer: EncryptedAnswer, *place: Any) -> IntArray:  # noqa: ANN401
         """The real key's numbers, noted."""
-        return self._noted(answer, self._key.decrypt_rows(answer, *place))
-
-    def _noted(self, answer: EncryptedAnswer, numbers: IntArray) -> IntArray:
+        numbers = self._key.decrypt_rows(answer, *place)
         self._numbers[answer.data] = numbers
         return numbers
 
 
 def scores_answered(
-    link: Transcript, columns: int, terms: Terms, numbers: Mapping[bytes, IntArray]
+    link: Transcript, terms: Terms, numbers: Mapping[bytes, IntArray]
 ) -> dict[int, IntArray]:
     """The numbers in which one Alice told her part of the scores, by iteration or pass.
 
     Args:
         link: The conversation with her, of the training alone.
-        columns: How many columns she has.
         terms: The agreement in use.
         numbers: What was decrypted from each answer.
     """
     parts = defaultdict[int, list[IntArray]](list)
     for frame in link.frames("alice"):
-        for iteration, scores in _of_message(decode(frame), columns, terms, numbers):
+        for iteration, scores in _of_message(decode(frame), terms, numbers):
             parts[iteration].append(scores)
     return {iteration: np.concatenate(some) for iteration, some in parts.items()}
 
 
 def _of_message(
-    message: Message, columns: int, terms: Terms, numbers: Mapping[bytes, IntArray]
+    message: Message, terms: Terms, numbers: Mapping[bytes, IntArray]
 ) -> Iterator[tuple[int, IntArray]]:
     if isinstance(message, MaskedScores):
         yield message.iteration, np.asarray(message.scores)
@@ -102,6 +94,3 @@ def _of_message(
         yield message.iteration, grid.nearest(message.scores).astype(np.int64)
     elif isinstance(message, SealedScores):
         yield message.iteration, numbers[message.answer.data]
-    elif isinstance(message, SealedGradient) and message.answer.length > columns:
-        # The scores of the next batch come with the step of this one.
-        yield message.iteration + 1, numbers[message.answer.data][columns:]

@@ -193,8 +193,8 @@ class BobView:
         inputs = replace(self._inputs, terms=Terms(self.agreement, noting.as_scheme))
         self._replayed(TRAININGS[inputs.terms.conversation](inputs), [])
         return tuple(
-            scores_answered(self.conversation.link(number), width, inputs.terms, noting.numbers)
-            for number, width in enumerate(self.widths)
+            scores_answered(self.conversation.link(number), inputs.terms, noting.numbers)
+            for number in range(self.conversation.links)
         )
 
     @property

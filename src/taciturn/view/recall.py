@@ -186,9 +186,9 @@ class RecallSlots:
         self._scheme = scheme
         self.slots, self.modulus = scheme.slots, scheme.modulus
 
-    def leak_bits(self, answers: int, numbers: int | None = None) -> float:
+    def leak_bits(self, answers: int) -> float:
         """The real scheme's: it decides whether the parties talked."""
-        return self._scheme.leak_bits(answers, self.slots if numbers is None else numbers)
+        return self._scheme.leak_bits(answers)
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """The recorded public key."""
@@ -214,14 +214,6 @@ class RecallScheme:
         slots = scheme.number_by_number
         self.number_by_number = None if slots is None else RecallSlots(slots)
         self.key_bits = scheme.key_bits
-
-    def effort(self, rows: int, length: int) -> int:
-        """The real scheme's: it decides how the parties talked."""
-        return self._scheme.effort(rows, length)
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """The real scheme's: it decides whether the parties talked."""
-        return self._scheme.leak_bits(capacity, rows, length)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The real scheme's: they decide how the parties talked."""

@@ -55,7 +55,7 @@ def _on_link(rows: list[Record], link: str) -> Table:
         if row["link"] == link
     ]
     headings = ("", "solver", "steps", "s", "cpu s", "to Alice", "to Bob", "trips", "loss", "AUC")
-    caption = f"Whole trainings with sealed and bfv between two processes: {link}"
+    caption = f"Whole trainings with bfv, sgd with none and newton with sealed: {link}"
     return table(headings, lines, caption=caption, words=range(2), grouped=True)
 
 

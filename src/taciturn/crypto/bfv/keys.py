@@ -55,7 +55,7 @@ from taciturn.crypto.bfv.crew import (
 from taciturn.crypto.bfv.decrypting import Decrypting
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, STANDARD, require_fit
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots
@@ -529,15 +529,6 @@ class BfvScheme:
     whole_tables: ClassVar[bool] = True
     number_by_number: ClassVar[BfvSlots] = BfvSlots()
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
-
-    def effort(self, rows: int, length: int) -> int:
-        """The ciphertexts in both directions: each takes about the same time."""
-        layout = Layout.of(rows, length)
-        return layout.pieces + layout.answers
-
-    def leak_bits(self, capacity: Capacity, rows: int, length: int) -> float:
-        """The bound of ``parameters`` for one answer, in the layout in use."""
-        return STANDARD.leak_bits(capacity, rows, Layout.of(rows, length).pieces)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """Parts of at most ``part_tiles`` row tiles."""

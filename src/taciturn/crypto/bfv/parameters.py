@@ -304,24 +304,24 @@ SLOT_MODULUS = (1 << 59) - 212_991
 """The largest prime below 2^59 that is 1 modulo 2N: x^N + 1 splits into N factors there."""
 
 
-def slot_noise(deviations: float = 1.0, slots: int = DEGREE) -> float:
+def slot_noise(deviations: float = 1.0) -> float:
     """A bound on the mean size of E in a coefficient of a product of slots, or on its tail.
 
-    >>> round(math.log2(slot_noise()), 1), round(math.log2(slot_noise(slots=1024)), 1)
-    (66.2, 64.7)
+    >>> round(math.log2(slot_noise()), 1)
+    66.2
     """
     largest = SLOT_MODULUS / 2
-    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * slots) * largest + _ZERO_LARGEST
+    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * DEGREE) * largest + _ZERO_LARGEST
 
 
-def slot_leak_bits(answers: int, slots: int = DEGREE) -> float:
+def slot_leak_bits(answers: int) -> float:
     """-log2 of the statistical distance of what so many answers tell of their tables.
 
-    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000)), round(slot_leak_bits(1, 1024))
-    (58, 41, 62)
+    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000))
+    (58, 41)
     """
     hidden = 2 * SLOTS.flood_at(SLOT_MODULUS)
-    return math.log2(hidden) - math.log2(answers * slots * slot_noise(slots=slots))
+    return math.log2(hidden) - math.log2(answers * DEGREE * slot_noise())
 
 
 def slot_failure_bits() -> float:

@@ -243,9 +243,9 @@ class BfvSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int, numbers: int = DEGREE) -> float:
+    def leak_bits(self, answers: int) -> float:
         """The bound of ``parameters``."""
-        return slot_leak_bits(answers, slots_for(numbers))
+        return slot_leak_bits(answers)
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
         """A fresh key pair.

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
+from taciturn.crypto.base import Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -100,8 +100,8 @@ class MutualAnswers:
     bobs: WeightShare
     noise: ScoreNoise
     ring: Wrapping
-    theirs: PeerKeys[PublicKey]
-    hers: OwnKeys[SecretKey] | None
+    theirs: PeerKeys
+    hers: OwnKeys | None
     entropy: Entropy
 
     @classmethod
@@ -130,7 +130,7 @@ class MutualAnswers:
         ring = scales.ring(size, len(own.values))
         seed = yield from agree_seed(entropy)
         theirs = peer_keys(terms, ring, key_seed(seed, "bob"))
-        hers: OwnKeys[SecretKey] | None = None
+        hers: OwnKeys | None = None
         if hello.columns:
             other = scales.ring(hello.magnitude_bits, hello.columns)
             hers = own_keys(terms, other, key_seed(seed, "alice"))
@@ -141,7 +141,7 @@ class MutualAnswers:
         """Answers for these rows, which nobody has asked for under this number before."""
         scales = self.own.scales
         whole = scales.feature_grid.nearest(values)
-        noise = self.noise.draw(ids, whole.astype(np.int64), scales.score_unit(-1))
+        noise = self.noise.draw(ids, whole.astype(np.int64), scales.score_unit)
         coins = self.entropy.fork(f"scores {number}")
         masked = yield from _ask_masked(self.hers, self.bobs.values, len(whole), number, coins)
         # Within the mask: no plaintext that Bob decrypts is without it.
@@ -151,7 +151,7 @@ class MutualAnswers:
 
 
 def _ask_masked(
-    keys: OwnKeys[SecretKey] | None, share: IntArray, rows: int, number: int, coins: Entropy
+    keys: OwnKeys | None, share: IntArray, rows: int, number: int, coins: Entropy
 ) -> Program[IntArray | int]:
     """What her share of Bob's weights adds to the scores, under a mask of his."""
     if keys is None:

@@ -13,19 +13,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.alice.sealed import Keys, answer_scores, answer_table_scores
+from taciturn.protocol.alice.sealed import Keys, answer_table_scores
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.prediction import chunks, sealed_chunk, sealed_terms
+from taciturn.protocol.prediction import CHUNK_ROWS, chunks, sealed_terms
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, emit
@@ -60,19 +58,14 @@ def predict(
     size = max(least_bits, magnitude_bits(features.largest))
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
     keys = Keys(terms, scales.ring(size, len(share)), (yield from agree_seed(entropy)))
-    if terms.scheme.whole_tables:
-        _require_hidden(terms, keys.ring, features)
-    noise, unit = ScoreNoise(noise_key, share), scales.score_unit(-1)
-    for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
+    _require_hidden(terms, keys.ring, features)
+    noise, unit = ScoreNoise(noise_key, share), scales.score_unit
+    for number, rows in chunks(features.rows):
         values, hidden = features.values[rows], masks.fork(str(number))
         whole = scales.feature_grid.rounded(values)
         drawn = noise.draw(features.ids.series[rows].to_list(), whole, unit)
-        if terms.scheme.whole_tables:
-            coins = entropy.fork(f"scores {number}")
-            yield from _answer_table(keys, whole, share, number, coins, hidden, drawn)
-        else:
-            reals = whole.astype(np.float64)
-            yield from answer_scores(keys, reals, share, number, entropy, hidden, drawn)
+        coins = entropy.fork(f"scores {number}")
+        yield from _answer_table(keys, whole, share, number, coins, hidden, drawn)
         yield from emit(RowsScored(rows.stop, features.rows))
 
 
@@ -82,9 +75,8 @@ def _require_hidden(terms: Terms, ring: Wrapping, features: FeatureTable) -> Non
     Raises:
         CryptoError: They are too many, or their values too large.
     """
-    most = sealed_chunk(terms.scheme)
-    size = TableSize(min(most, features.rows), len(features.columns))
-    terms.scheme.check_tables(ring, size, -(-features.rows // most))
+    size = TableSize(min(CHUNK_ROWS, features.rows), len(features.columns))
+    terms.scheme.check_tables(ring, size, -(-features.rows // CHUNK_ROWS))
 
 
 def _answer_table(

@@ -8,10 +8,8 @@ from typing import TypeAlias
 
 from taciturn.protocol.alice import (
     train_hidden_batch,
-    train_mutual,
     train_residues,
     train_revealed,
-    train_sealed,
     train_table_mutual,
     train_table_revealed,
     train_table_sealed,
@@ -28,8 +26,6 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "revealed": train_revealed.train,
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
-        "sealed": train_sealed.train,
-        "mutual": train_mutual.train,
         "revealed-table": train_table_revealed.train,
         "sealed-table": train_table_sealed.train,
         "mutual-table": train_table_mutual.train,

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, PublicKey, Table, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
@@ -29,7 +29,7 @@ from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
-class Keys(PeerKeys[PublicKey]):
+class Keys(PeerKeys):
     """Bob's public key: one for the training, or a fresh one for each of his vectors.
 
     Args:
@@ -74,31 +74,6 @@ def answer_sum(
     return total.result()
 
 
-def answer_scores(
-    keys: Keys,
-    rows: FloatArray,
-    share: IntArray,
-    number: int,
-    entropy: Entropy,
-    masks: ZeroSum = NO_MASKS,
-    noise: IntArray | None = None,
-) -> Program[None]:
-    """Alice's part of the scores of some rows, whole numbers at the features' scale.
-
-    What Bob decrypts is ``X_A (u + v)``, plus ``noise`` except in training, modulo t, and nothing
-    else of X_A: the answer is re-randomised, and holds only the coefficients or slots of these
-    rows. Of several Alices it is that under ``masks``, which are for this call alone.
-    """
-    key = yield from keys.receive()
-    coins = entropy.fork(f"scores {number}")
-    matrix = key.prepare(rows)
-    own = own_scores(keys.ring, rows, share, masks, noise)
-    mask = key.mask_of(own, coins.fork("multiples"))
-    key.stock(matrix, mask, coins)
-    weights = yield from _weights(number, len(share))
-    yield from send(SealedScores(number, key.masked_product(matrix, weights, mask, coins)))
-
-
 def answer_table_scores(
     keys: Keys,
     prepared: Prepared,
@@ -108,7 +83,12 @@ def answer_table_scores(
     masks: ZeroSum = NO_MASKS,
     noise: IntArray | None = None,
 ) -> Program[None]:
-    """The same of all rows of a table, part by part; ``coins`` and ``masks`` are for them alone."""
+    """Alice's part of the scores of all rows of a table, part by part.
+
+    What Bob decrypts is ``X_A (u + v)``, plus ``noise`` except in training, modulo t, and nothing
+    else of X_A: the answer is re-randomised, and holds only the slots of these rows. Of several
+    Alices it is that under ``masks``. ``coins`` and ``masks`` are for this call alone.
+    """
     key = yield from keys.receive()
     table = prepared.under(key)
     own = own_scores(keys.ring, prepared.whole, share, masks, noise)

@@ -113,7 +113,7 @@ class SealedAnswers:
         self._share, self._terms, self._size, self._entropy = share, terms, size, entropy
         self._ring = share.scales.ring(size, len(share.values))
         self._keys: Keys | None = None
-        # Bob's vector, by the size of a round; of schemes without tables there is one for all.
+        # Bob's vector, by the size of a round.
         self._vectors: dict[int, tuple[PublicKey, EncryptedVector]] = {}
 
     def open(self, hello: Hello) -> Program[None]:
@@ -125,19 +125,11 @@ class SealedAnswers:
         self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
     ) -> Program[None]:
         """Sends ``<X_A v + X_A u + e>``, filled up with random entries to the size of the round."""
-        tables, scales = self._terms.scheme.whole_tables, self._share.scales
-        block = block_of(asked) if tables else 0
+        scales, block = self._share.scales, block_of(asked)
         key, vector = yield from self._vector(block, number)
         coins = self._entropy.fork(f"scores {number}")
         whole = scales.feature_grid.rounded(values)
-        noise = self._noise.draw(ids, whole, scales.score_unit(-1))
-        if not tables:
-            reals = whole.astype(np.float64)
-            own = own_scores(self._ring, reals, self._share.values, masks, noise)
-            matrix, mask = key.prepare(reals), key.mask_of(own, coins.fork("multiples"))
-            answer = key.masked_product(matrix, vector, mask, coins)
-            yield from send(SealedScores(number, answer))
-            return
+        noise = self._noise.draw(ids, whole, scales.score_unit)
         rounded: IntArray = np.zeros((block, values.shape[1]), dtype=np.int64)
         rounded[: len(values)] = whole
         noise = np.pad(noise, (0, block - len(values)))
@@ -182,9 +174,8 @@ def require_hidden(share: WeightShare, terms: Terms, size: int) -> None:
     Raises:
         CryptoError: They would.
     """
-    if terms.scheme.whole_tables:
-        ring = share.scales.ring(size, len(share.values))
-        terms.scheme.check_tables(ring, TableSize(MOST_ASKED, len(share.values)), ROW_ANSWERS)
+    ring = share.scales.ring(size, len(share.values))
+    terms.scheme.check_tables(ring, TableSize(MOST_ASKED, len(share.values)), ROW_ANSWERS)
 
 
 class SharedAnswers:

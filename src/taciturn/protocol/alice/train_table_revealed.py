@@ -135,5 +135,5 @@ def _scores(
     """What a direction does to the scores of some rows, in numbered parts; plus noise, if any."""
     for number, part in enumerate(terms.scheme.row_parts(TableSize(len(whole), widest))):
         exact = table.ring.product(whole[part], product)
-        scores = table.scales.scores(exact, 0)
+        scores = table.scales.scores(exact)
         yield number, scores if noise is None else scores + noise[part]

@@ -136,7 +136,7 @@ class _Passes:
         if held_out is None:
             return None
         noise = ScoreNoise.of_pass(self._inputs.noise_key, number)
-        unit = self._table.scales.score_unit(0)
+        unit = self._table.scales.score_unit
         return noise.draw(held_out.ids, self._scored["held out"].whole, unit)
 
     def close(self) -> None:

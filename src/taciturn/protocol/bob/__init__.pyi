@@ -19,7 +19,6 @@ from taciturn.protocol.bob.predict_mutual import predict as predict_mutual_rows
 from taciturn.protocol.bob.predict_sealed import predict as predict_sealed_rows
 from taciturn.protocol.bob.registry import TRAININGS as TRAININGS
 from taciturn.protocol.bob.sealed import Keys as Keys
-from taciturn.protocol.bob.sealed import ask_scores as ask_scores
 from taciturn.protocol.bob.serve import Requester as Requester
 from taciturn.protocol.bob.serve import RevealedQuestions as RevealedQuestions
 from taciturn.protocol.bob.serve import Round as Round

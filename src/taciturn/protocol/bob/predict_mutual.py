@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
+from taciturn.crypto.base import Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
@@ -84,8 +84,8 @@ class MutualQuestions:
     alices: WeightShare
     own: WeightShare
     ring: Wrapping
-    his: OwnKeys[SecretKey]
-    hers: PeerKeys[PublicKey] | None
+    his: OwnKeys
+    hers: PeerKeys | None
     entropy: Entropy
 
     @classmethod
@@ -112,7 +112,7 @@ class MutualQuestions:
         ring = scales.ring(hello.magnitude_bits, len(alices.values))
         seed = yield from agree_seed(entropy)
         his = own_keys(terms, ring, key_seed(seed, "bob"))
-        hers: PeerKeys[PublicKey] | None = None
+        hers: PeerKeys | None = None
         if len(own.values):
             other = scales.ring(size, len(own.values))
             hers = peer_keys(terms, other, key_seed(seed, "alice"))
@@ -127,12 +127,12 @@ class MutualQuestions:
         question = Question((yield from self.his.offer(coins)), self.alices.values, len(whole))
         theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
         total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
-        scores = scales.scores(total, len(scales.decay) - 1)
+        scores = scales.scores(total)
         return Scored(scores, scales.suspected(total), scales.doubtful(total))
 
 
 def _answer_masked(
-    keys: PeerKeys[PublicKey] | None, ring: Wrapping, whole: FloatArray, number: int, coins: Entropy
+    keys: PeerKeys | None, ring: Wrapping, whole: FloatArray, number: int, coins: Entropy
 ) -> Program[IntArray]:
     """Alice's share of his weights times his rows, for her alone to read, under his masks.
 

@@ -18,10 +18,10 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.row_products import row_products
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partners
-from taciturn.protocol.bob.sealed import Keys, ask_scores, ask_table_scores
+from taciturn.protocol.bob.sealed import Keys, ask_table_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.prediction import Scored, chunks, sealed_chunk, sealed_terms
+from taciturn.protocol.prediction import Scored, chunks, sealed_terms
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import ONLY, Program, emit
 from taciturn.protocol.terms import Terms
@@ -79,7 +79,7 @@ def whole_scores(
     """
     # Modulo t, where the masks of several Alices cancel.
     theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
-    scores = row_products(values, weights) + scales.scores(theirs, len(scales.decay) - 1)
+    scores = row_products(values, weights) + scales.scores(theirs)
     # Whatever the numbers are, he continues: an end here would tell that they are none.
     return Scored(np.nan_to_num(scores), scales.suspected(theirs), scales.doubtful(theirs))
 
@@ -102,13 +102,10 @@ def _ask(
     ring = scales.ring(hello.magnitude_bits, len(share))
     keys = Keys(terms, ring, (yield from agree_seed(entropy)))
     theirs: IntArray = np.empty(features.rows, dtype=np.int64)
-    for number, rows in chunks(features.rows, sealed_chunk(terms.scheme)):
-        count = rows.stop - rows.start
-        if terms.scheme.whole_tables:
-            size, coins = TableSize(count, len(share)), entropy.fork(f"scores {number}")
-            theirs[rows] = yield from ask_table_scores(keys, share, size, Turn(number), coins)
-        else:
-            theirs[rows] = yield from ask_scores(keys, share, count, number, entropy)
+    for number, rows in chunks(features.rows):
+        size = TableSize(rows.stop - rows.start, len(share))
+        coins = entropy.fork(f"scores {number}")
+        theirs[rows] = yield from ask_table_scores(keys, share, size, Turn(number), coins)
         if reports:
             yield from emit(RowsScored(rows.stop, features.rows))
     return theirs

@@ -8,10 +8,8 @@ from typing import Any, TypeAlias
 
 from taciturn.protocol.bob import (
     train_hidden_batch,
-    train_mutual,
     train_residues,
     train_revealed,
-    train_sealed,
     train_table_mutual,
     train_table_revealed,
     train_table_sealed,
@@ -30,8 +28,6 @@ TRAININGS: Mapping[str, Training] = MappingProxyType(
         "revealed": train_revealed.train,
         "residues": train_residues.train,
         "hidden-batch": train_hidden_batch.train,
-        "sealed": train_sealed.train,
-        "mutual": train_mutual.train,
         "revealed-table": train_table_revealed.train,
         "sealed-table": train_table_sealed.train,
         "mutual-table": train_table_mutual.train,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, IntArray
-from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
@@ -26,7 +26,7 @@ from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
-class Keys(OwnKeys[SecretKey]):
+class Keys(OwnKeys):
     """Bob's key: one for the training, or a fresh one for each of his vectors.
 
     Args:
@@ -49,34 +49,12 @@ class Keys(OwnKeys[SecretKey]):
         self.ring, self.scheme = ring, terms.scheme
 
 
-def ask_scores(
-    keys: Keys, share: IntArray, rows: int, number: int, entropy: Entropy, after: int = 0
-) -> Program[IntArray]:
-    """Alice's part of the scores of some rows, as values modulo t that Bob alone knows.
-
-    Args:
-        keys: His key.
-        share: His share of her weights.
-        rows: How many rows are due.
-        number: The iteration, or the number of the piece.
-        entropy: His coins.
-        after: The length of the vector that he will encrypt next, to prepare it while he waits.
-    """
-    coins = entropy.fork(f"scores {number}")
-    key = yield from keys.offer(coins)
-    yield from send(SealedWeights(number, key.encrypt(share, rows, coins)))
-    # Before waiting, not after: Alice is at work on her product meanwhile.
-    if after and not keys.single_use:
-        key.stock(len(share), after, coins)
-    message = yield from receive(SealedScores)
-    require_turn("SealedScores", message.iteration, number)
-    return key.decrypt_shares(sized(message.answer, rows), len(share))
-
-
 def ask_table_scores(
     keys: Keys, share: IntArray, size: TableSize, turn: Turn, coins: Entropy
 ) -> Program[IntArray]:
-    """The same of all rows of a table of hers, which she sends part by part.
+    """Alice's part of the scores of all rows of a table, which she sends part by part.
+
+    They are values modulo t that Bob alone knows.
 
     Args:
         keys: His key.

@@ -130,11 +130,6 @@ class SealedQuestions:
 
     def _ask(self, partner: Partner, number: int, due: int, asked: int) -> Program[IntArray]:
         scheme, share = self._terms.scheme, self._share.values[partner.place]
-        if not scheme.whole_tables:
-            key = yield from self._key(partner, 0, number, share)
-            message = yield from receive(SealedScores)
-            require_turn("SealedScores", message.iteration, number)
-            return key.decrypt_shares(sized(message.answer, due), len(share))
         block = block_of(asked)
         key = yield from self._key(partner, block, number, share)
         size = TableSize(block, len(share))
@@ -155,11 +150,7 @@ class SealedQuestions:
             return self._sent[name]
         coins = partner.coins(self._entropy).fork(f"vector {block}")
         key = yield from self._keys[partner.name].offer(coins)
-        vector = (
-            key.encrypt_columns(share, TableSize(block, len(share)), coins)
-            if block
-            else key.encrypt(share, 1, coins)
-        )
+        vector = key.encrypt_columns(share, TableSize(block, len(share)), coins)
         yield from send(SealedWeights(number, vector))
         self._sent[name] = key
         return key

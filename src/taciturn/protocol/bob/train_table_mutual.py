@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from taciturn.arrays import IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism
@@ -22,9 +23,9 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
 from taciturn.protocol.bob.slots import Questions, offer_slot_key
-from taciturn.protocol.bob.train_mutual import given_share
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.messages import GivenShare
 from taciturn.protocol.mutual import Columns, offer_key, receive_key
 from taciturn.protocol.mutual_table import (
     OwnTable,
@@ -36,7 +37,7 @@ from taciturn.protocol.mutual_table import (
 )
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.steps import Program, emit, receive
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -78,7 +79,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         yield from release_share(inputs, share.values)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal_bob:
-        weights = plan.scales.weights((yield from given_share(own_share.values)))
+        weights = plan.scales.weights((yield from _given_share(own_share.values)))
         weights = weights if whitening is None else whitening.weights(weights)
     return BobTrained(weights, plan.passes, share=share, bob_share=own_share)
 
@@ -147,3 +148,18 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
         hers = scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
     own = scheme.read_secret(state.key, bits, plan.ring(alice))
     return _Opened(state, mutual, plan, own, plan.slots.read_secret(mutual.waves_key, bits), hers)
+
+
+def _given_share(share: IntArray) -> Program[IntArray]:
+    """His weights in exact integers: Alice's share, which she reveals, and his.
+
+    Raises:
+        RemoteProtocolError: Hers has another number of entries.
+    """
+    theirs = (yield from receive(GivenShare)).share
+    if len(theirs) != len(share):
+        raise RemoteProtocolError(
+            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
+        )
+    # 64-bit sums wrap modulo 2^64, of which t is a divisor; the scales reduce them.
+    return share + theirs

@@ -89,9 +89,7 @@ class _Questions:
         if held_out is not None:
             rows = held_out.features.rows
             others = yield from self._ask_scores(number, share, rows, "held out")
-        return Measured(
-            scales.scores(exact, 0), scales.scores(others, 0), scales.suspected(exact), exact
-        )
+        return Measured(scales.scores(exact), scales.scores(others), scales.suspected(exact), exact)
 
     def masked_sum(self, number: int, direction: IntArray) -> Program[IntArray]:
         """``X~^T a`` with Alice's mask in it, of which Bob cannot take it off."""

@@ -89,7 +89,7 @@ def ask(inputs: WoeInputs) -> Program[Counts]:
 def _offered(terms: WoeTerms, rows: int, seed: bytes, entropy: Entropy) -> Program[SecretKey]:
     ring, half = terms.ring(rows), key_seed(seed, "bob")
     scheme, bits = terms.scheme, terms.key_bits
-    keys: OwnKeys[SecretKey] = OwnKeys(
+    keys: OwnKeys = OwnKeys(
         lambda coins: scheme.generate(bits, ring, coins.fork("key"), half),
         lambda data: scheme.read_secret(data, bits, ring),
         single_use=False,

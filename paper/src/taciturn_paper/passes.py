@@ -1,11 +1,11 @@
-"""What an iteration of ``none``, ``sealed`` and ``mutual`` costs, in one run and in turns.
+"""What a pass of ``none``, ``sealed`` and ``mutual`` costs, in one run and in turns.
 
-Both parties run in one process on a synthetic table, one epoch of ``ITERATIONS`` batches, with
-``bfv``: processor time of all of it, keys included, and the bytes of all frames. The three take
-turns, and the least of several turns counts: what else a machine does only adds. The sigmoid's
-exchange is timed by itself too, and a whole training of breast-cancer by the clock.
+Both parties run in one process on a synthetic table, ``PASSES`` passes of newton, with ``bfv``:
+processor time of all of it, keys included, and the bytes of all frames. The three take turns, and
+the least of several turns counts: what else a machine does only adds. The sigmoid's exchange is
+timed by itself too, and a whole training of breast-cancer by the clock.
 
-Run it with ``python -m taciturn_paper.iterations``.
+Run it with ``python -m taciturn_paper.passes``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,29 +29,25 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
 from taciturn_paper.throughput import synthetic
 
-ITERATIONS, TURNS = 25, 3
-SHAPES = ((32, 15, 15), (32, 30, 0), (16, 15, 15), (256, 15, 15))
-MECHANISMS: dict[str, dict[str, object]] = {
-    "none": {"mechanism": "none"},
-    "sealed": {"mechanism": "sealed"},
-    "mutual": {"mechanism": "mutual"},
-    "mutual, fresh keys": {"mechanism": "mutual", "fresh_keys": True},
-}
-SIGMOID_ROWS, SIGMOID_NUMBERS = 32, 28
-WHOLE: dict[str, Any] = {
+PASSES, TURNS = 8, 3
+SHAPES = ((500, 15, 15), (500, 30, 0), (5_000, 15, 15))
+MECHANISMS = ("none", "sealed", "mutual")
+SIGMOID_ROWS, SIGMOID_NUMBERS = 32, 50
+WHOLE: SettingsOptions = {
     "dataset": "breast-cancer",
     "alice_columns": "half",
-    "batch_size": 32,
-    "epochs": 5,
+    "mechanism": "mutual",
+    "seed": 1,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of an iteration."""
+    """Of a pass."""
 
     milliseconds: float
     kib_to_alice: float
@@ -62,15 +57,15 @@ class Cost:
         return f"{self.milliseconds:.1f} ms, {self.kib_to_alice:.0f} + {self.kib_to_bob:.0f}"
 
 
-def iteration(options: dict[str, object], batch: int, alice: int, bob: int) -> Cost:
+def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
     """One turn of one mechanism."""
-    coins, rows = KeyedEntropy.from_seed(1), batch * ITERATIONS
+    coins = KeyedEntropy.from_seed(1)
     features, labels = synthetic(rows, alice + bob, coins.fork("table"))
     names, values = features.columns, features.values
     hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
     his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
-    chosen = {"dataset": "breast-cancer", "epochs": 1, "batch_size": batch, "intercept": False}
-    terms = agree(Settings.of({**chosen, **options}).resolved(), alice, rows)
+    chosen = {"mechanism": mechanism, "solver": "newton", "passes": PASSES, "intercept": False}
+    terms = agree(Settings.of(chosen).resolved(), alice, rows)
     method = mechanism_of(terms.agreement)
     ledger, sent = Ledger(rows, method.assumption), Counter[Role]()
 
@@ -84,21 +79,21 @@ def iteration(options: dict[str, object], batch: int, alice: int, bob: int) -> C
     start = time.process_time()
     run_pair(*parties, tap=tap)
     taken = time.process_time() - start
-    there, back = sent["bob"] / 1024 / ITERATIONS, sent["alice"] / 1024 / ITERATIONS
-    return Cost(1000 * taken / ITERATIONS, there, back)
+    there, back = sent["bob"] / 1024 / PASSES, sent["alice"] / 1024 / PASSES
+    return Cost(1000 * taken / PASSES, there, back)
 
 
-def costs(batch: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost]:
+def costs(rows: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost]:
     """The least of some turns of each mechanism."""
     taken: dict[str, list[Cost]] = {name: [] for name in MECHANISMS}
     for _ in range(turns):
-        for name, options in MECHANISMS.items():
-            taken[name].append(iteration(options, batch, alice, bob))
+        for name in MECHANISMS:
+            taken[name].append(one_pass(name, rows, alice, bob))
     return {name: min(some, key=lambda cost: cost.milliseconds) for name, some in taken.items()}
 
 
 def sigmoid_exchange(repeats: int = 30) -> Cost:
-    """A row's part of the sigmoid's exchange in a batch of 32, at the usual error and range."""
+    """A row's part of the sigmoid's exchange of 32 rows, at the usual error and range."""
     coins = KeyedEntropy.from_seed(2)
     key, count = BfvSlots().generate(128, coins), SIGMOID_ROWS * SIGMOID_NUMBERS
     numbers = coins.integers(1 << 21, count).astype(np.int64)
@@ -117,9 +112,10 @@ def sigmoid_exchange(repeats: int = 30) -> Cost:
 def whole_training() -> tuple[float, float]:
     """Seconds by the clock and of the processor, of breast-cancer with 15 columns on each side."""
     # Once before: what is loaded and cached is not the training's.
-    train(mechanism="mutual", seed=1, **{**WHOLE, "epochs": 1})
+    once: SettingsOptions = {**WHOLE, "passes": 1}
+    train(**once)
     clock, processor = time.perf_counter(), time.process_time()
-    train(mechanism="mutual", seed=1, **WHOLE)
+    train(**WHOLE)
     return time.perf_counter() - clock, time.process_time() - processor
 
 
@@ -127,16 +123,16 @@ def main() -> None:
     """Prints the table of ``docs/mechanisms/mutual.md``."""
     print(f"| rows, columns at Alice and Bob | {' | '.join(MECHANISMS)} | `mutual` to `sealed` |")
     print("|---|" + "---|" * (len(MECHANISMS) + 1))
-    for batch, alice, bob in SHAPES:
-        taken = costs(batch, alice, bob)
+    for rows, alice, bob in SHAPES:
+        taken = costs(rows, alice, bob)
         ratio = taken["mutual"].milliseconds / taken["sealed"].milliseconds
         cells = " | ".join(map(str, taken.values()))
-        print(f"| {batch}, {alice} and {bob or 'none'} | {cells} | {ratio:.1f} |", flush=True)
+        print(f"| {rows:,}, {alice} and {bob or 'none'} | {cells} | {ratio:.1f} |", flush=True)
     row = sigmoid_exchange()
     kib = row.kib_to_alice + row.kib_to_bob
-    print(f"the sigmoid, a row of a batch of 32: {row.milliseconds:.2f} ms, {kib:.1f} KiB")
+    print(f"the sigmoid, one of 32 rows: {row.milliseconds:.2f} ms, {kib:.1f} KiB")
     clock, processor = whole_training()
-    print(f"breast-cancer, 15 and 15, 5 epochs: {clock:.1f} s by the clock, {processor:.1f} s")
+    print(f"breast-cancer, 15 and 15, 40 passes: {clock:.1f} s by the clock, {processor:.1f} s")
 
 
 if __name__ == "__main__":
