@@ -289,7 +289,9 @@ def test_both_schemes_take_part_and_everything_that_encrypts():
         for contender in table3.CONTENDERS
         if contender.scheme != "clear"
     }
-    assert ours == {(name, scheme) for name in ("none", "hybrid") for scheme in ("bfv", "paillier")}
+    assert ours == {
+        (name, scheme) for name in ("none", "hybrid") for scheme in ("bfv", "paillier")
+    }
 
 
 @pytest.mark.slow

@@ -125,7 +125,7 @@ def test_a_check_tells_alice_in_numbers(mechanism):
     assert columns["scores_per_row"] == (6 if mechanism == "sealed" else 7)
     assert columns["opened_values"] > 6 * 400
     assert (columns["columns_per_score"] > 1) == (mechanism == "sealed")
-    assert str(columns["scores_per_row"]) in columns["warning"]
+    assert str(columns['scores_per_row']) in columns["warning"]
 
 
 # --- Either --------------------------------------------------------------------------------------
