@@ -96,12 +96,12 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
 
 
 def test_a_worthless_model_is_bobs_secret(tmp_path):
-    """Columns as they are, and batches: the loss is that of no model. Alice cannot tell."""
+    """Steps that are far too long: the loss is worse than no model's. No message tells Alice."""
     raw, fit = tmp_path / "raw", tmp_path / "fit"
     sizes = []
     for folder, rate in ((raw, 5e4), (fit, 0.05)):
         folder.mkdir()
-        options: dict[str, Any] = {"learning-rate": rate}
+        options: dict[str, Any] = {"mechanism": "none", "learning-rate": rate}
         set_up(folder, rows=60, **options)
         ends = run_both(folder)
         alice, bob = ends.records
