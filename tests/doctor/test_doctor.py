@@ -213,8 +213,8 @@ def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
 
 
 def test_settings_that_do_not_go_with_the_table(bob):
-    write_config(bob.parent, "bob", agreement={"mechanism": "sealed", "l1": 0.1})
-    assert "no L1 penalty" in said(look_at_party(bob), "agreement")
+    write_config(bob.parent, "bob", agreement={"mechanism": "mutual", "evaluate": "epoch"})
+    assert "evaluates at the end" in said(look_at_party(bob), "agreement")
     alice = write_config(bob.parent, "alice", agreement={"mechanism": "none", "alice-columns": 9})
     assert "prepared table has 6" in said(look_at_party(alice), "agreement")
 
