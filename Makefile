@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PACKAGES := chromium fonts-dejavu-core iproute2 postgresql
 # Two processes share two cores: threads of the linear algebra would only wait for each other.
-PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal --durations 20
 # The rooms that everything else rests on, and what holds for all of them.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings test_errors.py \
   test_files.py test_names.py test_rng.py test_rooms.py) src/taciturn
@@ -14,10 +14,12 @@ CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings
 MLFLOW := .mlflow/.ready
 # Many tests start processes, each of which would compile the code anew.
 unexport PYTHONDONTWRITEBYTECODE
+# Which tenth of the long proofs `make proofs` runs: another one at each commit.
+TENTH ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % 10)))
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check quick test test-all coverage docs mlflow system format bench clean
+.PHONY: help setup demo check quick test test-all proofs coverage docs mlflow system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,8 +52,11 @@ test: check  ## all checks and tests but the long proofs; what CI runs
 quick: check  ## all checks, and the tests of the core: under a minute
 	$(PYTEST) -m 'not slow' $(CORE)
 
-test-all: check $(MLFLOW)  ## the long proofs too, and how much of the code the tests run
-	$(PYTEST) --hypothesis-profile many $(COVERAGE)
+test-all: check $(MLFLOW)  ## the long proofs too; within an hour
+	$(PYTEST) --hypothesis-profile many
+
+proofs: $(READY)  ## one tenth of the long proofs (TENTH=0 to 9), those that begin within ten minutes
+	$(PYTEST) -m slow --tenth $(TENTH) --minutes 10
 
 coverage: $(READY)  ## how much of the code `make test` runs, and whether that is enough
 	$(PYTEST) -m 'not slow' $(COVERAGE)

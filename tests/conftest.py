@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +31,8 @@ settings.load_profile("tests")
 # Parties make their state keys there, and not among the settings of whoever runs the tests.
 _SETTINGS = tempfile.TemporaryDirectory(prefix="taciturn-tests-")
 os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name
+
+_BEGAN = pytest.StashKey[float]()
 
 # Read once, and made absolute: tests change the environment and the working directory.
 _NAMED = os.environ.get("TACITURN_DATA")
@@ -62,9 +66,15 @@ def credit() -> RawData:
     return load("give-me-some-credit", data_dir=find_dataset_dir("give-me-some-credit"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What CI asks for after ``make test``: some of the long proofs, for some minutes."""
+    parser.addoption("--tenth", type=int, help="only this tenth of the tests, 0 to 9")
+    parser.addoption("--minutes", type=float, help="skip what has not begun by then")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Makes all but some cases of a test that is ``sampled`` slow."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Makes all but some cases of a test that is ``sampled`` slow; leaves one tenth if asked to."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("sampled"):
@@ -75,6 +85,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for place, item in enumerate(listed):
             if place not in chosen:
                 item.add_marker(pytest.mark.slow)
+    if (tenth := config.getoption("tenth")) is not None:
+        # By function: the cases of one often share what takes long to set up.
+        chosen_of = {item: zlib.crc32(_function(item)) % 10 == tenth for item in items}
+        config.hook.pytest_deselected(items=[item for item in items if not chosen_of[item]])
+        items[:] = [item for item in items if chosen_of[item]]
+
+
+def _function(item: pytest.Item) -> bytes:
+    return item.nodeid.partition("[")[0].encode()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Notes when the tests began."""
+    session.config.stash[_BEGAN] = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips, loudly, what would begin too late."""
+    minutes = item.config.getoption("minutes")
+    if minutes is not None and time.monotonic() > item.config.stash[_BEGAN] + 60 * minutes:
+        pytest.skip(f"{NOT_TESTED}a long proof; the {minutes:g} minutes for some of them are over")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from scipy.optimize import minimize
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
 from taciturn.crypto import EncryptedAnswer, EncryptedVector, PublicKey, Wrapping
@@ -807,6 +806,8 @@ def gram_of_sums(bob: Scored) -> FloatArray:
     ``G = A A^T`` with as many columns as Alice has, by least squares over all scores at once. Two
     starts; the better fit is kept.
     """
+    from scipy.optimize import minimize
+
     sums, products = np.cumsum(bob.residues[:-1], axis=0).T, bob.scores[1:].T / bob.step
     shape = len(sums), bob.columns
 

@@ -32,3 +32,13 @@ def refused(
         assert raised.value.setting == setting
     for named in names if isinstance(names, tuple | list) else (names,):
         assert str(named) in str(raised.value)
+
+
+def all_refused(
+    kind: type[E], *ends: object, setting: str | None = None, names: object = ()
+) -> None:
+    """Every party of a session ended with an error of exactly this type (see ``refused``)."""
+    for end in ends:
+        assert isinstance(end, kind), end
+        with refused(kind, setting=setting, names=names):
+            raise end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import taciturn
 from taciturn.attacks import ATTACKS
 from taciturn.engine import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
-from taciturn.files import to_json
+from tests.expected import refused
 from tests.seldom import seldom
 
 SMALL: dict[str, Any] = {
@@ -26,56 +25,6 @@ SMALL: dict[str, Any] = {
 }
 
 OWN: dict[str, Any] = {"id": "person", "label": "default", "mechanism": "none", "scheme": "clear"}
-
-TRAIN_KEYS = {
-    "dataset",
-    "mechanism",
-    "scheme",
-    "key_bits",
-    "seed",
-    "epochs",
-    "batch_size",
-    "learning_rate",
-    "iterations",
-    "alice_columns",
-    "bob_columns",
-    "rows_train",
-    "rows_test",
-    "train",
-    "test",
-    "centralised",
-    "max_weight_difference",
-    "seconds",
-    "bytes_to_alice",
-    "bytes_to_bob",
-    "ledger",
-}
-LEDGER_KEYS = {
-    "columns",
-    "claimed_epsilon_per_release",
-    "residue_epsilon_per_release",
-    "label_epsilon_per_release",
-    "releases_per_row",
-    "residue_epsilon_total",
-    "label_epsilon_total",
-    "label_epsilon_total_delta",
-    "delta",
-    "assumption",
-    "label_delta_total",
-}
-ATTACK_KEYS = {
-    "name",
-    "rows",
-    "accuracy",
-    "accuracy_low",
-    "accuracy_high",
-    "auc",
-    "auc_low",
-    "auc_high",
-    "decided",
-    "decided_correct",
-    "seconds",
-}
 
 
 def people(rows: int = 80) -> pl.DataFrame:
@@ -98,18 +47,13 @@ def without_clock(value: Any) -> Any:
     return [without_clock(item) for item in value] if isinstance(value, list) else value
 
 
-def test_the_train_record_has_the_keys_of_the_contract():
+def test_the_train_record_counts_rows_columns_and_releases():
     record = taciturn.train(**SMALL).to_dict()
-    assert record.keys() >= TRAIN_KEYS
-    assert record["ledger"].keys() == LEDGER_KEYS
-    for part in ("train", "test"):
-        assert record[part].keys() >= {"accuracy", "auc", "loss"}
     assert record["ledger"]["label_epsilon_total"] == "inf"
     assert record["ledger"]["releases_per_row"] == 2
     assert (record["alice_columns"], record["bob_columns"]) == (30, 0)
     assert (record["rows_train"], record["rows_test"]) == (455, 114)
     assert record["iterations"] == 2 * 29
-    assert json.loads(to_json(record)) == json.loads(json.dumps(record))
 
 
 @pytest.fixture(scope="module")
@@ -121,13 +65,6 @@ def audited() -> taciturn.AuditResult:
 @pytest.fixture(scope="module")
 def audited_thrice() -> dict[str, Any]:
     return taciturn.audit(**{**SMALL, "seeds": 3}, seat="alice").to_dict()
-
-
-def test_the_audit_record_has_the_keys_of_the_contract(audited):
-    record = audited.to_dict()
-    assert record.keys() >= TRAIN_KEYS | {"controls", "attacks", "skipped"}
-    assert all(attack.keys() >= ATTACK_KEYS for attack in record["attacks"])
-    assert all(control.keys() == {"name", "accuracy", "auc"} for control in record["controls"])
 
 
 @pytest.mark.slow  # some seconds
@@ -286,7 +223,7 @@ def test_a_transcript_of_another_table_is_refused(tmp_path):
     path = tmp_path / "run.transcript"
     taciturn.train(people(), **OWN, record=path, seed=1)
     other = people().with_columns(pl.col("age") + pl.col("balance"))
-    with pytest.raises(TranscriptError, match="another table"):
+    with refused(TranscriptError):
         taciturn.audit(other, transcript=path)
 
 
@@ -295,15 +232,14 @@ def test_shuffled_truth_puts_every_attack_at_chance_and_is_marked(audited):
     record = taciturn.audit(**SMALL, shuffle_truth=True).to_dict()
     assert all(abs(attack["auc"] - 0.5) < 0.115 for attack in record["attacks"])
     assert record["shuffle_truth"] is True
-    assert record["verdict"].startswith("Judged against labels shuffled after the run.")
     assert audited.to_dict()["shuffle_truth"] is False
 
 
 def test_record_takes_one_run_only(tmp_path):
     for call in (taciturn.train, taciturn.audit):
-        with pytest.raises(ConfigError, match="one run"):
+        with refused(ConfigError, setting="record"):
             call(**{**SMALL, "seeds": 2}, record=tmp_path / "x")
-    with pytest.raises(ConfigError, match="read or recorded"):
+    with refused(ConfigError, setting="record"):
         taciturn.audit(transcript=tmp_path / "x", record=tmp_path / "y")
 
 
@@ -356,7 +292,7 @@ def test_the_large_datasets_come_near_the_papers_baseline(
 def test_a_recorded_run_keeps_its_own_settings(tmp_path, options):
     path = tmp_path / "run.transcript"
     taciturn.train(**SMALL, record=path)
-    with pytest.raises(ConfigError, match="fixed by the transcript"):
+    with refused(ConfigError, setting=next(iter(options))):
         taciturn.audit(transcript=path, **options)
 
 
@@ -366,31 +302,21 @@ def test_other_labels_than_the_recorded_ones_are_refused(tmp_path):
     taciturn.train(people(), **OWN, record=path, seed=1, batch_size=2, epochs=1)
     assert taciturn.audit(people(), transcript=path).to_dict()["attacks"]
     turned = people().with_columns(default=1 - pl.col("default"))
-    with pytest.raises(TranscriptError, match="labels are not those"):
+    with refused(TranscriptError):
         taciturn.audit(turned, transcript=path)
 
 
-@pytest.mark.parametrize("damage", [{"settings": 5}, {"settings": "x"}, {"coins": []}, {}])
-def test_a_header_that_makes_no_sense_is_a_transcript_error(tmp_path, damage):
+@pytest.mark.parametrize("damage", [{"settings": 5}, {"settings": "x"}, {"coins": []}, {}, None])
+def test_a_header_that_makes_no_sense_or_no_footer_is_a_transcript_error(tmp_path, damage):
     path = tmp_path / "run.transcript"
     taciturn.train(**SMALL, record=path)
     whole = Transcript.load(path)
-    header = {**whole.header, **damage} if damage else {}
+    header = {} if damage == {} else {**whole.header, **(damage or {})}
     with TranscriptFile(path, header) as file:
         for sender, frame in whole.records:
             file(sender, frame)
-        file.conclude(whole.footer)
-    with pytest.raises(TranscriptError):
-        taciturn.audit(transcript=path)
-
-
-def test_a_transcript_without_its_footer_is_a_transcript_error(tmp_path):
-    path = tmp_path / "run.transcript"
-    taciturn.train(**SMALL, record=path)
-    whole = Transcript.load(path)
-    with TranscriptFile(path, whole.header) as file:
-        for sender, frame in whole.records:
-            file(sender, frame)
+        if damage is not None:
+            file.conclude(whole.footer)
     with pytest.raises(TranscriptError):
         taciturn.audit(transcript=path)
 
@@ -440,16 +366,6 @@ PROTECTED: dict[str, dict[str, Any]] = {
     "mult-mean-one": {"mechanism": "mult", "epsilon": 1.0, "variant": "mean-one"},
     "hybrid": {"mechanism": "hybrid"},
 }
-
-
-@pytest.mark.parametrize("name", PROTECTED)
-def test_the_record_of_a_protected_training_has_the_keys_of_the_contract(name):
-    record = taciturn.train(**{**SMALL, **PROTECTED[name]}).to_dict()
-    assert record.keys() >= TRAIN_KEYS | {"epsilon", "noise", "variant", "b1", "b2", "budget"}
-    assert record["ledger"].keys() == LEDGER_KEYS
-    assert json.loads(to_json(record)) == json.loads(json.dumps(record))
-    assert record["stopped"] is None
-    assert record["iterations"] == 2 * 29
 
 
 @pytest.mark.parametrize("scheme", ["bfv", "paillier"])
@@ -527,7 +443,7 @@ def test_a_budget_buys_as_many_epochs_as_it_pays_for(columns, budget):
     epochs = int(budget / 0.5)
     paid = taciturn.train(**{**options, "epochs": epochs})
     record = stopped.to_dict()
-    assert record["stopped"] == "the privacy budget is spent"
+    assert record["stopped"] is not None
     assert record["iterations"] == 29 * epochs
     assert record["ledger"]["label_epsilon_total"] == pytest.approx(0.5 * epochs)
     assert record["ledger"]["label_epsilon_total"] <= budget

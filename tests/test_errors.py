@@ -1,4 +1,4 @@
-"""The tree of errors: drawn in the docstring, and true."""
+"""Errors: the tree in the docstring, the form of every error, and how settings are spelled."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import subprocess
 import sys
 
 import pytest
+from typer.exceptions import TyperException
 
 from taciturn import errors
+from taciturn.__main__ import USAGE
 from taciturn.errors import ConfigError, TaciturnError, nearest, nearest_setting, shown_by
 from taciturn.faces import COMMAND_LINE, PYTHON, CommandLine, Face, Hint, TomlFile
+from tests.bad_input import CASES, Case, outcome
 
 LINE = re.compile(r"^    (?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?:exit )? *(?P<code>\d+)\b")
 
@@ -31,6 +34,7 @@ def drawn_tree() -> list[tuple[str, str, int]]:
 
 
 TREE = drawn_tree()
+WORDS = [f"word-{number}" for number in range(16)]
 
 
 def test_the_drawing_names_every_class_once():
@@ -80,26 +84,46 @@ def test_an_error_survives_copying():
         assert twin.diagnostics(COMMAND_LINE) == error.diagnostics(COMMAND_LINE)
 
 
-def test_every_error_is_caught_at_the_root():
-    for name, _, _ in TREE:
-        with pytest.raises(TaciturnError, match="something"):
-            raise getattr(errors, name)("something")
+@pytest.mark.parametrize(
+    ("word", "known", "listed"),
+    [
+        ("seled", ["none", "sealed"], ["sealed", "none", "sealed"]),
+        ("xyz", ["none", "sealed"], ["none", "sealed"]),
+        ("word-12", WORDS, ["word-12", *WORDS[:12]]),
+        ("x", WORDS[:12], WORDS[:12]),
+    ],
+)
+def test_nearest_names_the_close_word_first_and_at_most_twelve(word, known, listed):
+    hint = nearest(word, known)
+    assert [name for name in re.findall(r"[\w-]+", hint) if name in known] == listed
+    assert hint.endswith("…") == (len(known) > 12)
 
 
-def test_nearest_names_the_close_word_first():
-    assert nearest("seled", ["none", "sealed"]) == "did you mean sealed? known: none, sealed"
+# --- every user error has the form of one --------------------------------------------------------
 
 
-def test_nearest_lists_when_nothing_is_close():
-    assert nearest("xyz", ["none", "sealed"]) == "known: none, sealed"
-
-
-def test_nearest_lists_at_most_twelve_but_looks_at_all():
-    known = (f"word-{letter}" for letter in "abcdefghijklmnop")
-    hint = nearest("word-pp", known)
-    assert hint.startswith("did you mean word-p? known: word-a, ")
-    assert hint.endswith("word-l, …")
-    assert "…" not in nearest("x", [str(number) for number in range(12)])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.command)
+def test_a_wrong_input_gets_its_error_in_the_form_of_one(case: Case):
+    result = outcome(case)
+    assert result.out == ""
+    assert result.err.startswith("error: ")
+    assert "Traceback" not in result.err
+    assert max(len(line) for line in result.err.splitlines()) <= 107  # "error: " and 100 columns
+    if case.kind is TyperException:
+        assert isinstance(result.error, TyperException)
+        assert result.exit_code == USAGE
+        return
+    assert isinstance(result.error, TaciturnError)
+    assert type(result.error) is case.kind
+    assert (result.error.setting, result.exit_code) == (case.setting, case.kind.exit_code)
+    assert result.error.diagnostics(COMMAND_LINE).split() == result.err.split()[1:]
+    for problem in getattr(result.error, "problems", ()) or (result.error,):
+        # One sentence that says what is wrong, with the place and a way out.
+        assert problem.message
+        assert not re.search(r"\n|\.$|[.!?] [A-Z]", problem.message)
+        assert problem.where
+        # What is wrong with a setting's value says what the setting takes.
+        assert problem.hint or problem.setting
 
 
 # --- a setting, spelled by the face in use -------------------------------------------------------
@@ -145,11 +169,11 @@ def test_every_face_spells_a_setting_in_its_own_way(face: Face, expected: str):
         variant=("printed", "mean-one"),
         fresh=True,
     )
-    error = ConfigError("no budget", setting="budget", hint=hint)
-    assert error.diagnostics(face) == f"no budget\n  {expected}"
+    error = ConfigError("unpaid", setting="budget", hint=hint)
+    assert error.diagnostics(face) == f"unpaid\n  {expected}"
     with pytest.raises(ConfigError) as raised, shown_by(face):
         raise error
-    assert str(raised.value) == f"no budget\n  {expected}"
+    assert str(raised.value) == f"unpaid\n  {expected}"
 
 
 def test_the_nearest_face_spells_an_error():
@@ -179,8 +203,8 @@ def test_a_value_of_a_settings_file_is_placed_there_and_changed_by_an_option():
 
 
 def test_what_a_person_wrote_is_never_taken_for_a_template():
-    hint = Hint("put {0} into {1}, or see {data_dir}", "{weird}.csv", "/a{b}")
-    assert hint.text(COMMAND_LINE) == "put {weird}.csv into /a{b}, or see --data-dir"
+    hint = Hint("{0}, {1}, {data_dir}", "{weird}.csv", "/a{b}")
+    assert hint.text(COMMAND_LINE) == "{weird}.csv, /a{b}, --data-dir"
     assert ConfigError("x", hint="{not} a template").hint == "{not} a template"
 
 
@@ -206,5 +230,9 @@ def test_it_moves_beside_a_library_that_changes_how_errors_are_copied():
 def test_the_nearest_setting_is_spelled_by_the_face():
     hint = nearest_setting("batch-sise", ["batch_size", "epochs"])
     file = TomlFile("run.toml", {"batch_size": "", "epochs": ""})
-    assert hint.text(file) == "did you mean batch-size? known: batch-size, epochs"
-    assert hint.text(PYTHON) == "did you mean batch_size? known: batch_size, epochs"
+    for face, named in ((file, "batch-size"), (PYTHON, "batch_size")):
+        assert re.findall(r"batch\Wsize|batch_size|epochs", hint.text(face)) == [
+            named,
+            named,
+            "epochs",
+        ]

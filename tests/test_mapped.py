@@ -12,6 +12,7 @@ import pytest
 from taciturn import mapped
 from taciturn.errors import FileError, OutputError
 from taciturn.mapped import Place, Scratch, create, opened, over_blocks, row_blocks
+from tests.expected import refused
 
 
 def mapped_bytes() -> int:
@@ -54,9 +55,9 @@ def test_a_walk_keeps_one_block_in_memory(tmp_path: Path) -> None:
 
 def test_a_file_of_another_size_is_refused(tmp_path: Path) -> None:
     create(tmp_path / "a", (3,), np.float64)
-    with pytest.raises(FileError, match="has 24 bytes and should have 32"):
+    with refused(FileError, names=(24, 32)):
         opened(tmp_path / "a", (4,), np.float64)
-    with pytest.raises(FileError, match="No such file"):
+    with refused(FileError, names=tmp_path / "b"):
         opened(tmp_path / "b", (4,), np.float64)
 
 
@@ -67,9 +68,9 @@ def test_a_full_disk_is_named_before_anything_is_written(
         raise OSError(28, os.strerror(28))
 
     monkeypatch.setattr(mapped, "_reserve", full)
-    with pytest.raises(OutputError, match="No space left") as problem:
+    with refused(OutputError) as problem:
         create(tmp_path / "a", (3,), np.float64)
-    assert str(tmp_path / "a") in str(problem.value.where)
+    assert str(tmp_path / "a") in problem.value.where
     assert not (tmp_path / "a").exists()
 
 
@@ -119,5 +120,5 @@ def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -
         again.opened()[0, 0] = 1
     assert Place.of(part.copy()) is None
     (tmp_path / "a").write_bytes(bytes(10))
-    with pytest.raises(FileError, match="the table's file cannot be read"):
+    with refused(FileError):
         again.opened()

@@ -1,6 +1,5 @@
 """The product has one name; what was written under the former one is refused by name."""
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -48,30 +47,23 @@ def test_no_text_has_the_former_name():
     assert left == {}
 
 
-def test_a_transcript_of_the_former_name_is_refused_by_name(tmp_path):
-    path = tmp_path / "run.transcript"
-    path.write_bytes(b"TACIT-TRANSCRIPT\n\x01" + bytes(40))
-    with pytest.raises(TranscriptError, match="former name, tacit"):
-        Transcript.load(path)
+def flip_book(path: Path) -> object:
+    flipped = FlippedLabels(LabelResponse(1.0), Unprotected())
+    return FlipBook(path, flipped, LabelBinding("label", bytes(32))).rows()
 
 
-def test_a_journal_of_the_former_name_is_refused_by_name(tmp_path):
-    path = tmp_path / "journal"
-    path.write_bytes(b"TACIT-JOURNAL\n\x01" + bytes(64))
-    with pytest.raises(StateError, match="former name, tacit"):
-        Vault.open(path, bytes(32))
-
-
-def test_a_model_of_the_former_name_is_refused_by_name(tmp_path):
-    path = tmp_path / "model.json"
-    path.write_text(json.dumps({"format": "tacit-model", "version": 2}))
-    with pytest.raises(FileError, match="former name, tacit"):
-        ModelShare.load(path)
-
-
-def test_a_flip_book_of_the_former_name_is_refused_by_name(tmp_path):
-    path = tmp_path / "flips.json"
-    path.write_text(json.dumps({"format": "tacit flip book", "version": 1}))
-    binding = LabelBinding("label", bytes(32))
-    with pytest.raises(FileError, match="former name, tacit"):
-        FlipBook(path, FlippedLabels(LabelResponse(1.0), Unprotected()), binding).rows()
+@pytest.mark.parametrize(
+    ("content", "load", "kind"),
+    [
+        (b"TACIT-TRANSCRIPT\n\x01" + bytes(40), Transcript.load, TranscriptError),
+        (b"TACIT-JOURNAL\n\x01" + bytes(64), lambda p: Vault.open(p, bytes(32)), StateError),
+        (b'{"format": "tacit-model", "version": 2}', ModelShare.load, FileError),
+        (b'{"format": "tacit flip book", "version": 1}', flip_book, FileError),
+    ],
+    ids=["transcript", "journal", "model", "flip book"],
+)
+def test_a_file_of_the_former_name_is_refused_by_name(content, load, kind, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(kind, match=r"\btacit\b"):
+        load(path)

@@ -73,7 +73,6 @@ def test_the_search_covers_the_tree():
     assert all(any(name.startswith(f"{folder}/") for name in files) for folder in SEARCHED)
 
 
-@pytest.mark.parametrize("name", sorted(VAGUE))
 @pytest.mark.parametrize(
     "template",
     [
@@ -108,8 +107,9 @@ def test_the_search_covers_the_tree():
         "match value:\n    case {{'key': 1, **{0}}}: ...",
     ],
 )
-def test_every_kind_of_binding_is_seen(template, name):
-    assert [binding for _, binding in vague(template.format(name))] == [name]
+def test_every_kind_of_binding_is_seen(template):
+    for name in VAGUE:
+        assert [binding for _, binding in vague(template.format(name))] == [name]
 
 
 def test_a_notebooks_cells_of_code_are_read(tmp_path):

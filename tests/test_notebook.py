@@ -110,7 +110,7 @@ def test_a_result_shows_itself_in_a_cell(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     shown = [cell["outputs"][-1]["data"] for cell in code_cells(made)]
-    assert "held-out rows" in "".join(shown[0]["text/html"])
+    assert "<table" in "".join(shown[0]["text/html"])
     assert "".join(shown[0]["text/plain"]).startswith("TrainResult(breast-cancer, none: ")
     assert "image/png" in shown[1]
     assert "accuracy" in "".join(shown[2]["text/html"])
@@ -122,7 +122,6 @@ def test_a_result_shows_itself_in_a_cell(tmp_path):
     # One output, which was replaced until the end; the result stands below it.
     (bar,) = (bar for bar in bars if "<progress" in bar)
     assert 'value="29" max="29"' in bar
-    assert "training: 29 of 29, 0:00:0" in bar
-    assert "held-out rows" in bars[-1]
+    assert "<table" in bars[-1]
     # Who watches by other means is shown no bar.
     assert len(code_cells(made)[5]["outputs"]) == 1

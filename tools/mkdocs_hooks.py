@@ -11,6 +11,9 @@ import io
 import os
 import posixpath
 import re
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +42,7 @@ OUTSIDE = (
     "docs/references.bib",
 )
 COMMANDS = "<!-- commands -->"
+ERRORS = "<!-- errors -->"
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
 
@@ -54,6 +58,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Rewrites the links of one page, and fills in what is generated."""
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, commands())
+    if ERRORS in markdown:
+        markdown = markdown.replace(ERRORS, errors())
     return relinked(markdown, page.file.src_uri)
 
 
@@ -118,3 +124,19 @@ def _help(name: str) -> str:
     with contextlib.redirect_stdout(printed):
         run([*name.split()[1:], "--help"])
     return "\n".join(line.rstrip() for line in printed.getvalue().strip("\n").splitlines())
+
+
+def errors() -> str:
+    """The errors of all wrong inputs that the tests have.
+
+    In a process of its own: the commands change the working directory and write state keys.
+    """
+    with tempfile.TemporaryDirectory() as settings:
+        return subprocess.run(
+            [sys.executable, "-m", "tests.bad_input"],
+            cwd=ROOT,
+            env={**os.environ, "XDG_CONFIG_HOME": settings},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout

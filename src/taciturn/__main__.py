@@ -18,15 +18,18 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
+from typer.main import get_command
 
 from taciturn.cli.app import app
 from taciturn.cli.console import console
-from taciturn.errors import ConfigError, TaciturnError
+from taciturn.errors import TaciturnError
 from taciturn.extras import missing_package
 from taciturn.faces import COMMAND_LINE
 from taciturn.settings.removed import refuse_removed, refuse_removed_usage
@@ -63,48 +66,62 @@ def _leave(code: int) -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Runs the command line; returns the exit code."""
+    """Run the command line; print what went wrong; return the exit code."""
     try:
-        result = app(arguments, prog_name="taciturn", standalone_mode=False)
-    except TaciturnError as problem:
-        return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
+        return execute(arguments)
+    except (Exception, KeyboardInterrupt) as problem:
+        return report(problem)
+
+
+def execute(arguments: list[str]) -> int:
+    """Run the command line and return its exit code; what goes wrong is raised."""
+    try:
+        result = _parser()(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:
-        if not problem.format_message():  # the command alone: its help has been shown
-            return USAGE
-        try:
-            # Only the parser's error for an unknown option has its name.
-            refuse_removed(getattr(problem, "option_name", ""))
-            refuse_removed_usage(arguments)
-        except ConfigError as removed:
-            return _complain(removed.diagnostics(COMMAND_LINE), removed.exit_code)
-        return _complain(_misused(problem), USAGE)
-    except typer.Exit as asked:
-        return asked.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has gone; keep Python from complaining about it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as problem:
-        return _complain(f"{problem.strerror or problem}", UNWRITABLE)
-    except MemoryError:
-        return _complain(
-            "out of memory\n  try:   use less data, or a machine with more memory", BUG
-        )
-    except ModuleNotFoundError as problem:
-        absent = missing_package(problem)
-        if absent is None:
-            return _bug(problem)
-        return _complain(absent.diagnostics(), absent.exit_code)
-    except Exception as problem:
-        return _bug(problem)
+        # Only the parser's error for an unknown option has its name.
+        refuse_removed(getattr(problem, "option_name", ""))
+        refuse_removed_usage(arguments)
+        raise
     if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
-        return _complain("interrupted", INTERRUPTED)
+        raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
 
 
-def _bug(problem: Exception) -> int:
+@cache
+def _parser() -> Callable[..., object]:
+    # Built once: that takes longer than most commands that are refused.
+    return get_command(app)
+
+
+def report(problem: BaseException) -> int:
+    """Print the error message of a command that failed; return the exit code."""
+    match problem:
+        case TaciturnError():
+            return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
+        case TyperException():
+            # Without a message, the command alone was given: its help has been shown.
+            return _complain(_misused(problem), USAGE) if problem.format_message() else USAGE
+        case typer.Exit():
+            return problem.exit_code
+        case KeyboardInterrupt() | typer.Abort():
+            return _complain("interrupted", INTERRUPTED)
+        case BrokenPipeError():
+            # The reader has gone; keep Python from complaining about it once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        case OSError():
+            return _complain(f"{problem.strerror or problem}", UNWRITABLE)
+        case MemoryError():
+            return _complain(
+                "out of memory\n  try:   use less data, or a machine with more memory", BUG
+            )
+        case ModuleNotFoundError() if absent := missing_package(problem):
+            return _complain(absent.diagnostics(), absent.exit_code)
+        case _:
+            return _bug(problem)
+
+
+def _bug(problem: BaseException) -> int:
     if os.environ.get("TACITURN_DEBUG"):
         traceback.print_exception(problem)
     return _complain(

@@ -335,8 +335,8 @@ def estimate(
 ) -> Estimate:
     """How long a training with these settings will take, and how many bytes will cross.
 
-    A few iterations of its own shape are run; the forecast is for one seed, both parties in one
-    process.
+    The training runs for a few seconds, on a sample of its rows or for its first iterations. The
+    estimate is for one seed, both parties in one process.
 
     Args:
         data: As for ``train``.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.attacks import LabelAttack, LabelGuess
 from taciturn.audit import alice_view
 from taciturn.audit import judge_guess as judge
@@ -35,9 +38,34 @@ def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
     return _made_once(tuple(sorted({"dataset": "breast-cancer", **options}.items())))
 
 
+def run_of(
+    values: FloatArray | IntArray, labels: object, **options: Any
+) -> tuple[AliceView, LabelTable]:
+    """``run`` of a table of Alice's columns and labels, without an intercept."""
+    frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(values.shape[1])})
+    usual = {"dataset": None, "label": "y", "intercept": False}
+    return run(frame.with_columns(y=pl.Series(labels)), **{**usual, **options})
+
+
+@cache
+def rare_run(rare: int = 1, **options: Any) -> tuple[AliceView, LabelTable]:
+    """A class of 8 % in 600 rows, with an intercept at Bob; ``rare`` is its label."""
+    draw = np.random.default_rng(3)
+    values = draw.normal(size=(600, 6))
+    leaning = values @ draw.normal(size=6) + draw.logistic(size=600)
+    labels = (leaning > np.quantile(leaning, 0.92)).astype(int)
+    usual = {"intercept": True, "batch_size": 4, "epochs": 6, "learning_rate": 0.1}
+    return run_of(values, labels if rare else 1 - labels, **{**usual, **options})
+
+
 @cache
 def _made_once(options: tuple[tuple[str, Any], ...]) -> tuple[AliceView, LabelTable]:
     return run(**dict(options))
+
+
+def numbers(remark: str) -> list[int]:
+    """The whole numbers that a remark gives, in their order; its words are not tested."""
+    return [int(number) for number in re.findall(r"\d+", remark)]
 
 
 def applies(attack: LabelAttack, view: AliceView) -> bool:

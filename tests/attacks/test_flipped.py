@@ -22,7 +22,7 @@ from taciturn.data import LabelTable
 from taciturn.privacy import FlippedLabels
 from taciturn.simulation import Coins
 from taciturn.view import AliceView
-from tests.attacks.evidence import known_run, sits_at_chance
+from tests.attacks.evidence import known_run, numbers, sits_at_chance
 from tests.privacy.odds import happens
 from tests.seldom import seldom
 
@@ -60,6 +60,7 @@ def test_where_batches_are_determined_every_flipped_label_is_recovered(attack, e
     assert accuracy(guess, flipped) > 0.995
     right = round(truth.rows * accuracy(guess, truth))
     assert happens(right, truth.rows, keep)
+    assert sits_at_chance(guess, truth)
 
 
 @pytest.mark.slow  # some seconds
@@ -110,21 +111,13 @@ def test_the_audit_calls_no_label_certain_and_says_what_a_flipped_one_is_worth()
         assert score.decided == 0.0
         assert score.decided_correct is None
         assert f"{keep:.4f}" in score.remark
-    assert f"{truth.rows} flipped labels proven" in findings.attacks[0].remark
+    assert truth.rows in numbers(findings.attacks[0].remark)
     assert [control.name for control in findings.controls] == ["prior", "model-only"]
     assert accuracy(examination.guesses["exact-solve"], flipped) == 1.0
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("attack", SOLVERS, ids=lambda attack: attack.name)
-def test_against_labels_shuffled_after_the_run_it_sits_at_chance(attack):
-    view, truth, _, _ = flipped_run(1.0)
-    assert sits_at_chance(attack.infer(view), truth)
-
-
-@pytest.mark.parametrize("columns", ["half"])
-def test_where_bob_has_columns_the_equations_still_give_flipped_labels(columns):
-    view, truth, flipped, keep = flipped_run(1.0, alice_columns=columns, batch_size=12)
+def test_where_bob_has_columns_the_equations_still_give_flipped_labels():
+    view, truth, flipped, keep = flipped_run(1.0, alice_columns="half", batch_size=12)
     guess = ExactSolveAttack().infer(view)
     assert accuracy(guess, flipped) > 0.99
     assert happens(round(truth.rows * accuracy(guess, truth)), truth.rows, keep)

@@ -9,7 +9,7 @@ from taciturn.attacks import SURE, LikelihoodAttack, log_ratios
 from taciturn.audit import judge_guess as judge
 from taciturn.numerics import clopper_pearson, sigmoid
 from taciturn.protocol import ResiduesSeen
-from tests.attacks.evidence import ALARM, DATASETS, applies, known_run, run, sits_at_chance
+from tests.attacks.evidence import ALARM, DATASETS, known_run, run
 from tests.seldom import seldom
 
 ADD = {"mechanism": "add", "epochs": 10}
@@ -29,16 +29,6 @@ def laplace_law(epsilon: float, epochs: int, draws: int = 200_000) -> tuple[floa
     right, wrong = (total > 1e-9).sum(), (total < -1e-9).sum()
     share = right / (right + wrong)
     return float(share), float(np.sqrt(share * (1 - share) / (right + wrong)))
-
-
-@pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
-@pytest.mark.parametrize("permute_labels", [False, True])
-def test_ten_epochs_of_additive_noise_at_epsilon_10_give_every_label(dataset, permute_labels):
-    view, truth = known_run(**ADD, dataset=dataset, epsilon=10.0, permute_labels=permute_labels)
-    score = judge("", LikelihoodAttack().infer(view), truth)
-    assert score.accuracy == score.auc == 1.0
-    assert score.decided > 0.99
-    assert score.decided_correct == 1.0
 
 
 @pytest.mark.parametrize("permute_labels", [False, True])
@@ -96,19 +86,6 @@ def test_every_variant_of_multiplicative_noise_gives_labels_away(
         assert score.decided > 0.98
     if score.decided:
         assert score.decided_correct == 1.0
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
-@pytest.mark.parametrize(
-    "options",
-    [{**ADD, "epsilon": 10.0}, *({**MULT, "variant": variant} for variant in VARIANTS)],
-    ids=lambda options: options.get("variant", "add"),
-)
-def test_sits_at_chance_against_labels_shuffled_after_the_run(dataset, options):
-    """False alarm: about 2e-5 for each."""
-    view, truth = known_run(**options, dataset=dataset)
-    assert sits_at_chance(LikelihoodAttack().infer(view), truth)
 
 
 @pytest.mark.sampled(2)
@@ -185,26 +162,11 @@ def test_a_release_that_is_impossible_under_both_labels_says_nothing():
 def test_with_columns_at_bob_it_says_that_scores_are_estimated(options):
     view, truth = known_run(**options, alice_columns="half", intercept=True)
     guess = LikelihoodAttack().infer(view)
-    assert "estimated" in guess.remark
     assert not guess.certain.any()
     assert np.isfinite(guess.scores).all()
     assert np.abs(guess.scores).max() <= 10 * SURE + 1e-9
     if options.get("variant") != "printed":
         assert judge("", guess, truth).auc > 0.9
-
-
-def test_it_needs_residues():
-    view, _ = known_run(epochs=1)
-    assert not applies(LikelihoodAttack(), view)
-    assert applies(LikelihoodAttack(), known_run(**ADD, epsilon=10.0)[0])
-
-
-def test_progress_runs_from_nothing_to_everything():
-    reports: list[tuple[int, int]] = []
-    view, _ = known_run(**ADD, epsilon=10.0)
-    LikelihoodAttack().infer(view, lambda done, total: reports.append((done, total)))
-    assert reports[0] == (0, 290)
-    assert reports[-1] == (290, 290)
 
 
 def test_fewer_epochs_tell_less():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
@@ -12,7 +13,8 @@ from taciturn.protocol import Event, Progress
 from taciturn.settings import Settings
 from taciturn.simulation import load_raw, simulate
 from taciturn.view import AliceView
-from tests.attacks.test_attacks import blas_threads, run
+from tests.attacks.evidence import DATASETS, run
+from tests.attacks.test_attacks import blas_threads
 from tests.modules import module_of
 
 
@@ -32,32 +34,20 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
 
 
 @pytest.mark.slow  # some seconds
-@pytest.mark.parametrize(
-    "dataset", ["breast-cancer", pytest.param("sklearn-digits", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("dataset", DATASETS)
 def test_tells_members_and_k_beside_a_base_rate_below_one_half(dataset):
     view, batches = hybrid(dataset=dataset)
-    score = judge_membership(guess_membership(view, most=24), batches)
+    guesses = guess_membership(view, most=24)
+    score = judge_membership(guesses, batches)
     assert score.iterations == 24
     assert score.base_rate is not None
     assert score.base_rate < 0.5
-    assert score.precision is not None
-    assert score.precision > 0.97
-    assert score.recall is not None
-    assert score.recall > 0.95
-    assert score.k_exact is not None
-    assert score.k_exact > 0.9
-
-
-@pytest.mark.slow  # some seconds
-def test_certified_batches_have_no_wrong_member():
-    view, batches = hybrid()
-    guesses = [guess for guess in guess_membership(view, most=30) if guess.certified]
-    score = judge_membership(guesses, batches)
-    assert score.iterations >= 20
-    assert score.precision == 1.0
-    assert score.k_exact == 1.0
-    assert score.certified == 1.0
+    shares = np.array([score.precision, score.recall, score.k_exact], dtype=float)
+    assert (shares > [0.97, 0.95, 0.9]).all()
+    # What it certifies has no wrong member.
+    certified = judge_membership([guess for guess in guesses if guess.certified], batches)
+    assert certified.iterations >= 15
+    assert (certified.precision, certified.k_exact, certified.certified) == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.slow  # some seconds

@@ -1,7 +1,8 @@
-"""The judge's arithmetic, the runner's bookkeeping, and the words of the verdict."""
+"""The judge's arithmetic, the runner's bookkeeping, and the verdict."""
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess
-from taciturn.audit import Status, Verdict, commoner_label, examine, prior, weigh
+from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess, MembershipGuess
+from taciturn.audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
 from taciturn.audit import judge_guess as judge
 from taciturn.data import LabelTable
 from taciturn.engine import ReportProgress
@@ -19,9 +20,10 @@ from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics import auc_interval, clopper_pearson
 from taciturn.privacy import Unprotected
 from taciturn.protocol import Signal
-from taciturn.results import AttackScore, Control, Skipped
+from taciturn.results import AttackScore, Control
 from taciturn.view import AliceView
-from tests.attacks.test_attacks import run
+from tests.attacks.evidence import known_run
+from tests.expected import refused
 
 
 def guess(scores: list[float], certain: list[bool] | None = None) -> LabelGuess:
@@ -41,27 +43,15 @@ def test_judge_counts_by_hand():
     assert score.seconds == 1.5
 
 
-def test_a_score_of_zero_guesses_label_zero():
+def test_judge_at_its_edges():
     truth = LabelTable.of(np.array([1, 0]))
-    assert judge("a", guess([0.0, 0.0]), truth).accuracy == 0.5
-
-
-def test_nothing_decided_has_no_share_right():
-    truth = LabelTable.of(np.array([1, 0]))
-    assert judge("a", guess([1.0, -1.0]), truth).decided_correct is None
-
-
-def test_labels_of_one_class_have_no_auc_and_no_interval():
-    score = judge("a", guess([1.0, -1.0]), LabelTable.of(np.array([1, 1])))
-    assert np.isnan([score.auc, score.auc_low, score.auc_high]).all()
-
-
-def test_judge_refuses_a_guess_at_other_rows():
-    with pytest.raises(ShapeError, match="3 rows where there are 2"):
-        judge("a", guess([1.0, 1.0, 1.0]), LabelTable.of(np.array([1, 0])))
-
-
-def test_prior_is_the_commoner_label():
+    # A score of zero guesses label zero; nothing decided has no share right.
+    score = judge("a", guess([0.0, 0.0]), truth)
+    assert (score.accuracy, score.decided_correct) == (0.5, None)
+    one_class = judge("a", guess([1.0, -1.0]), LabelTable.of(np.array([1, 1])))
+    assert np.isnan([one_class.auc, one_class.auc_low, one_class.auc_high]).all()
+    with refused(ShapeError, names=(3, 2)):
+        judge("a", guess([1.0, 1.0, 1.0]), truth)
     assert prior(LabelTable.of(np.array([1, 0, 0, 0]))).accuracy == 0.75
     assert prior(LabelTable.of(np.array([1, 1, 1, 0]))).auc == 0.5
 
@@ -79,7 +69,7 @@ def test_the_commoner_label_ranks_between_what_an_attack_calls_one_and_zero():
 
 @pytest.fixture(scope="module")
 def seen():
-    return run(epochs=1)
+    return known_run(epochs=1)
 
 
 def test_every_attack_is_run_or_skipped(seen):
@@ -111,10 +101,9 @@ def test_what_lacks_its_signal_is_skipped_with_the_reason():
     truth = LabelTable.of(np.array([1, 0, 0]))
     findings = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),)).findings
     assert findings.attacks == ()
-    assert findings.skipped == (
-        Skipped("model-only", "Alice does not have her own weights in clear"),
-        Skipped("exact-solve", "Alice does not have the gradient of each batch in clear"),
-    )
+    lacking = {"model-only": Signal.WEIGHTS, "exact-solve": Signal.GRADIENTS}
+    assert [one.name for one in findings.skipped] == [*lacking]
+    assert all(lacking[one.name].value in one.reason for one in findings.skipped)
 
 
 class FirstRow(Attack):
@@ -156,24 +145,48 @@ def score(
     return AttackScore("x", 100, accuracy, low, 0.98, auc[0], auc[1], 0.99, *sure, 0.0, "")
 
 
-def test_verdict_names_what_tells_more_than_the_controls():
-    verdict = weigh(CONTROLS, [score(), score(0.95, 0.91)])
-    assert (verdict.status, verdict.figure, verdict.value) == (Status.LEAK, "accuracy", 0.95)
-    assert (verdict.control, verdict.known, verdict.interval) == (CONTROLS[1], 0.9, (0.91, 0.98))
-    assert verdict.sentence == (
-        "x tells Alice 95.00 % of 100 labels (95 % interval 91.00 – 98.00 %); "
-        "the better control tells 90.00 %."
-    )
+def percentages(sentence: str) -> list[float]:
+    """The percentages of a sentence, in their order; its words are not tested."""
+    return [float(share) for share in re.findall(r"\d+\.\d+", sentence)]
 
 
-def test_verdict_names_what_ranks_better_than_the_controls():
-    verdict = weigh(CONTROLS, [score(), score(auc=(0.98, 0.96))])
-    assert (verdict.status, verdict.figure, verdict.value) == (Status.LEAK, "AUC", 0.98)
-    assert (verdict.known, verdict.interval, verdict.above) == (0.95, (0.96, 0.99), {"x": "AUC"})
-    assert verdict.sentence == (
-        "x ranks the labels with AUC 98.00 % (95 % interval 96.00 – 99.00 %, 100 rows); "
-        "the better control's AUC is 95.00 %."
-    )
+@pytest.mark.parametrize(
+    ("scores", "status", "figure", "figures", "told"),
+    [
+        (
+            [score(), score(0.95, 0.91)],
+            Status.LEAK,
+            "accuracy",
+            (0.95, 0.9, (0.91, 0.98)),
+            [95, 91, 98, 90],
+        ),
+        (
+            [score(), score(auc=(0.98, 0.96))],
+            Status.LEAK,
+            "AUC",
+            (0.98, 0.95, (0.96, 0.99)),
+            [98, 96, 99, 95],
+        ),
+        # Certain rows are not hidden behind a mean.
+        (
+            [score(sure=(0.1, 1.0))],
+            Status.CERTAIN,
+            "accuracy",
+            (0.91, 0.9, (0.88, 0.98)),
+            [90, 95, 100],
+        ),
+        ([score()], Status.NOT_SHOWN, "accuracy", (0.91, 0.9, (0.88, 0.98)), [91, 90, 90, 95]),
+    ],
+    ids=["accuracy", "AUC", "certain", "nothing"],
+)
+def test_the_verdict_has_the_figures_of_the_best_attack_and_control(
+    scores, status, figure, figures, told
+):
+    verdict = weigh(CONTROLS, scores)
+    assert (verdict.status, verdict.figure, verdict.control) == (status, figure, CONTROLS[1])
+    assert (verdict.value, verdict.known, verdict.interval) == figures
+    assert verdict.above == ({"x": figure} if status is Status.LEAK else {})
+    assert set(told) <= set(percentages(verdict.sentence))
 
 
 def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():
@@ -182,7 +195,8 @@ def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():
     score = judge("x", guess([2.0] * 32 + [1.0] * 75 + [-1.0] * 348), truth)
     controls = (prior(truth), Control("model-only", 0.929, 0.57))
     assert score.accuracy < controls[0].accuracy
-    assert weigh(controls, [score]).sentence.startswith("x ranks the labels with AUC 100.00 % (95 ")
+    verdict = weigh(controls, [score])
+    assert (verdict.status, verdict.figure, verdict.value) == (Status.LEAK, "AUC", 1.0)
 
 
 def test_verdict_claims_nothing_from_a_handful_of_rows():
@@ -192,34 +206,13 @@ def test_verdict_claims_nothing_from_a_handful_of_rows():
     controls = (prior(truth), Control("model-only", 0.5, 0.6))
     verdict = weigh(controls, [score])
     assert (verdict.status, verdict.above) == (Status.NOT_SHOWN, {})
-    assert verdict.sentence.startswith("No attack of ours told more")
-
-
-def test_verdict_does_not_hide_certain_rows_behind_a_mean():
-    verdict = weigh(CONTROLS, [score(sure=(0.1, 1.0))])
-    assert verdict.status is Status.CERTAIN
-    assert "(accuracy 90.00 %, AUC 95.00 %)" in verdict.sentence
-    certain = "calls 10 of 100 labels certain and is right on 100.00 % of those"
-    assert certain in verdict.sentence
-
-
-def test_verdict_gives_both_figures_where_nothing_shows():
-    verdict = weigh(CONTROLS, [score()])
-    assert (verdict.status, verdict.value, verdict.known) == (Status.NOT_SHOWN, 0.91, 0.9)
-    assert verdict.sentence == (
-        "No attack of ours told more than the controls: best accuracy 91.00 % against 90.00 %, "
-        "best AUC 90.00 % against 95.00 %. That is not a proof of safety."
-    )
 
 
 def test_verdict_without_attacks_is_no_proof_either():
     verdict = weigh(CONTROLS, [])
     assert (verdict.status, verdict.attack) == (Status.NOT_TESTED, None)
     assert np.isnan([verdict.value, *verdict.interval]).all()
-    assert verdict.sentence == (
-        "No attack of ours applies to what Alice has; the controls tell 90.00 % of the labels. "
-        "That is not a proof of safety."
-    )
+    assert percentages(verdict.sentence) == [90.0]
 
 
 shares = st.floats(0, 1)
@@ -253,15 +246,49 @@ def by_hand(known: list[Control], attacks: list[AttackScore]) -> Status:
 def test_the_value_and_its_sentence_say_the_same(known, attacks):
     verdict: Verdict = weigh(known, attacks)
     assert verdict.status is by_hand(known, attacks)
-    opening = {
-        Status.NOT_TESTED: "No attack of ours applies",
-        Status.NOT_SHOWN: "No attack of ours told more",
-        Status.CERTAIN: "Over all rows no attack",
-        Status.LEAK: f"{verdict.attack.name if verdict.attack else ''} "
-        f"{'ranks' if verdict.figure == 'AUC' else 'tells'}",
-    }
-    assert verdict.sentence.startswith(opening[verdict.status])
     assert bool(verdict.above) == (verdict.status is Status.LEAK)
     if verdict.attack is not None and verdict.status is Status.LEAK:
         assert verdict.interval[0] > verdict.known
         assert verdict.above[verdict.attack.name] == verdict.figure
+        assert verdict.attack.name in verdict.sentence
+        for figure in (verdict.value, verdict.known):
+            assert round(100 * figure, 2) in percentages(verdict.sentence)
+
+
+# --- guesses at hidden batches --------------------------------------------------------------------
+
+
+def members(iteration: int, members: list[int], size: int, certified: bool = False):
+    return MembershipGuess(iteration, np.arange(10), np.array(members), size, certified)
+
+
+def test_counts_over_all_iterations_together():
+    guesses = [members(0, [0, 1, 2], 3), members(4, [7], 2, certified=True)]
+    score = judge_membership(guesses, {0: np.array([1, 2, 3]), 4: np.array([7, 8])})
+    assert score.precision == 3 / 4
+    assert score.recall == 3 / 5
+    assert score.k_exact == 1.0
+    assert score.iterations == 2
+    assert score.base_rate == 5 / 20
+    assert score.certified == 0.5
+
+
+def test_calling_every_row_a_member_has_the_base_rate_as_precision():
+    score = judge_membership([members(0, list(range(10)), 10)], {0: np.array([4, 5, 6])})
+    assert score.precision == score.base_rate == 0.3
+    assert score.recall == 1.0
+    assert score.k_exact == 0.0
+
+
+def test_shares_of_nothing_are_absent():
+    score = judge_membership([], {})
+    assert score.iterations == 0
+    assert (score.precision, score.recall, score.k_exact, score.base_rate) == (None,) * 4
+    nobody = judge_membership([members(0, [], 0)], {0: np.array([], dtype=np.int64)})
+    assert (nobody.precision, nobody.recall, nobody.k_exact) == (None, None, 1.0)
+
+
+@pytest.mark.parametrize("batches", [{}, {0: np.array([12])}], ids=["absent", "not asked"])
+def test_refuses_the_batches_of_another_run(batches):
+    with refused(ShapeError):
+        judge_membership([members(0, [1], 1)], batches)

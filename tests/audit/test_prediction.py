@@ -33,28 +33,19 @@ def test_check_says_what_predictions_tell_each_side(mechanism):
     record = taciturn.check(columns=7, rows=200, mechanism=mechanism, **options).to_dict()
     notes = record["prediction"]
     assert set(notes) == {"bob", "alice", "repeated"}
-    assert "one number per row and model" in notes["bob"]
-    assert "which rows, how many and when; no score" in notes["alice"]
-    assert ("ciphertexts" in notes["alice"]) == (mechanism == "sealed")
-    assert "7 models" in notes["repeated"]
-    assert ("8 predictions of it with one model" in notes["repeated"]) == (mechanism == "sealed")
+    assert all(notes.values())
+    # As many models as columns; of shared weights one more vector, which Bob may not send.
+    assert ("7" in notes["repeated"], "8" in notes["repeated"]) == (True, mechanism == "sealed")
 
 
 def test_check_prints_the_section_in_a_hundred_columns(capsys):
-    assert run("check --columns 7 --rows 200 --mechanism add --epsilon 1 --epochs 1".split()) == 0
+    line = "check --columns 7 --rows 200 --mechanism add --epsilon 1 --epochs 1"
+    assert run([*line.split(), "--json"]) == 0
+    notes = json.loads(capsys.readouterr().out)["prediction"]
+    assert run(line.split()) == 0
     text = capsys.readouterr().out
-    assert "What predictions with the model will tell" in text
+    assert notes["bob"][:40] in text
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert run("check --columns 7 --rows 200 --mechanism sealed --passes 1 --json".split()) == 0
-    assert json.loads(capsys.readouterr().out)["prediction"]["bob"]
-
-
-def test_check_says_what_sealed_costs_today(capsys):
-    """One exchange an iteration, as the baseline has."""
-    assert run("check --columns 7 --rows 200 --mechanism none --epochs 1 --json".split()) == 0
-    advice = json.loads(capsys.readouterr().out)["recommendations"]
-    (sealed,) = [one for one in advice if one["use"] == "--mechanism sealed"]
-    assert sealed["why"].endswith("costs about as much as none")
 
 
 def tables(rows: int = 4) -> tuple[FeatureTable, FeatureTable]:

@@ -32,6 +32,7 @@ from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.expected import refused
 from tests.modules import module_of
 from tests.report.test_terminal import shown
 
@@ -125,10 +126,7 @@ def test_without_labels_there_are_guesses_and_no_findings(folder):
     assert {one.name for one in audit.guesses} >= {"known-scores", "stacking"}
     verdict = before_judgement(audit)
     assert verdict.status in (Status.CERTAIN, Status.NOT_TESTED)
-    assert "Bob can say" in verdict.sentence
-    text = shown(session_blocks(audit))
-    assert "not judged" in text
-    assert "accuracy" not in text
+    assert "accuracy" not in shown(session_blocks(audit))
 
 
 def test_permuted_truth_is_at_chance(folder):
@@ -138,7 +136,6 @@ def test_permuted_truth_is_at_chance(folder):
     )
     findings = timeless(audit.findings)
     assert all(0.2 < score.auc < 0.8 for score in findings.attacks)
-    assert findings.verdict.startswith("Judged against labels shuffled after the run.")
     conclusion = conclude_session(audit)
     assert conclusion is not None
     assert conclusion.status is Status.CHECK
@@ -161,9 +158,7 @@ def test_every_conversation_of_a_session_replays(tmp_path, agreement):
     applies = agreement["mechanism"] == "none"
     assert bool(audit.guesses) is applies
     assert all(message.allows for message in audit.messages)
-    page = session_page(audit)
-    titles = [getattr(block, "title", "") for block in page.blocks]
-    assert ("Why Alice cannot read the labels" in titles) is not applies
+    assert session_page(audit).blocks
 
 
 def test_where_both_sides_files_lie_in_one_place_there_is_a_canary_too(tmp_path):
@@ -180,24 +175,17 @@ def test_where_both_sides_files_lie_in_one_place_there_is_a_canary_too(tmp_path)
     assert audit.evidence.claim == audit.judgement.ledger.label_epsilon_total == 2.0
 
 
-def test_a_record_is_read_back(judged):
-    record = json.loads(json.dumps(judged.to_dict()))
-    assert of_record(record) == judged
-
-
 def test_the_report_has_what_an_officer_asks_for(judged):
     page = session_page(replace(judged, audited="2026-11-16T21:04:05+00:00"))
+    assert of_record(json.loads(json.dumps(judged.to_dict()))) == judged
     facts = judged.recording
     for text in (render_html(page), render_markdown(page)):
-        assert "Of 100 people, the attack" in text
         assert "2026-11-16 21:04 UTC" in text
         for digest in (facts.agreement_digest, facts.table_digest, facts.file_digest):
             assert digest in text
         for name in ("Decision", "Name", "Date", "Signature"):
             assert name in text
-    text = shown(session_blocks(judged))
-    assert "names the labels of all rightly" in " ".join(text.split())
-    assert facts.session in text
+    assert facts.session in shown(session_blocks(judged))
 
 
 # --- what does not fit -------------------------------------------------------------------------
@@ -205,7 +193,7 @@ def test_the_report_has_what_an_officer_asks_for(judged):
 
 def test_a_recording_of_another_session_is_not_judged(folder, session, tmp_path):
     other = recorded(tmp_path, mechanism="none")
-    with pytest.raises(TranscriptError, match="the recording is of session"):
+    with refused(TranscriptError, names=session.recording.session[:12]):
         audit_recording(session, other / "bob.toml", canary=False)
     (other / "bob.model.json").unlink()
     audit = audit_recording(session, other / "bob.toml", canary=False)
@@ -217,7 +205,7 @@ def test_labels_of_other_rows_are_refused(folder, judged):
     file = GuessesFile.load(folder / "guesses.json")
     truth = OtherSide.read(folder / "bob.toml", file.recording)
     other = replace(file, recording=replace(file.recording, ids_digest="another"))
-    with pytest.raises(RowOrderError, match="not those of the recording"):
+    with refused(RowOrderError):
         audit_guesses(other, truth)
 
 

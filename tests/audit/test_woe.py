@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-from playwright.sync_api import Browser
 
 import taciturn
 from taciturn.__main__ import run
@@ -20,11 +19,12 @@ from taciturn.numerics import information_value, weights_of_evidence
 from taciturn.report import render_html, woe_audit_page, woe_page
 from taciturn.report import render_markdown as to_markdown
 from taciturn.results import ResultFolder, WoeAudit, WoeResult, kind_of, of_record, run_folders
+from taciturn.rng import KeyedEntropy
 from taciturn.runs import parts_of
-from taciturn.simulation import converse
+from taciturn.settings import Settings
+from taciturn.simulation import Coins, TrainingRows, converse, load_raw
+from tests.expected import refused
 from tests.modules import module_of
-from tests.waiting import HANG
-from tests.watch.browsers import chromium
 
 COMMON = "--dataset breast-cancer --scheme clear --seed 1 --alice-columns 5"
 
@@ -59,9 +59,6 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     assert by_name["age"].bins[-1].label == "(missing)"
     assert [one.label for one in by_name["region"].bins] == ["east", "north", "south"]
     # The same seed trains on the same rows: their labels and regions are those of the result.
-    from taciturn.settings import Settings
-    from taciturn.simulation import Coins, TrainingRows, load_raw
-
     settings = Settings.of({"label": "y", "data": "frame", "seed": 3}).resolved()
     raw = load_raw(settings.model_copy(update={"data": None}), frame)
     chosen = TrainingRows.of(settings, raw, Coins.for_seed(3)).rows
@@ -85,7 +82,6 @@ def test_four_decimals_give_every_count_and_the_counts_give_the_labels(audit):
         for score in (*one.attacks, *one.shuffled):
             assert score.decided_correct in (None, 1.0)
         assert one.best.auc > 0.95
-    assert "tells Alice" in audit.verdict
     finest = audit.fineness[-1]
     assert finest.best.decided > 0.9
     # On shuffled labels a few bins tell little, and a bin of each value everything.
@@ -97,8 +93,6 @@ def test_against_labels_shuffled_after_the_counts_the_attack_is_at_chance(monkey
     judged = judge_guess
 
     def misjudged(name: str, guess: Any, truth: Any, seconds: float = 0.0) -> Any:
-        from taciturn.rng import KeyedEntropy
-
         return judged(name, guess, truth.permuted(KeyedEntropy.from_seed(8)), seconds)
 
     monkeypatch.setattr(module_of(audit_woe), "judge", misjudged)
@@ -124,10 +118,8 @@ def test_without_encryption_the_audit_says_that_labels_are_readable(weighed):
     result = taciturn.audit_woe(dataset="breast-cancer", scheme="clear", seed=1, alice_columns=2)
     (labels,) = [one for one in result.messages if one.message == "SealedLabels"]
     assert not labels.encrypted
-    assert "every label" in labels.allows
-    page = to_markdown(woe_audit_page(result))
-    assert "every label reaches Alice as it is" in page
-    assert "by construction" not in page
+    assert labels.allows
+    assert labels.allows in to_markdown(woe_audit_page(result))
 
 
 def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
@@ -136,8 +128,6 @@ def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
     seen: list[int] = []
 
     def faulty(cut: Any, labels: Any, terms: Any, coins: Any, **options: Any) -> Any:
-        from dataclasses import replace
-
         seen.append(1)
         other = replace(coins, bob=coins.bob.fork(str(len(seen))))
         return original(cut, labels, terms, other, **options)
@@ -145,8 +135,6 @@ def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
     monkeypatch.setattr(module_of(audit_woe), "converse", faulty)
     result = taciturn.audit_woe(dataset="breast-cancer", seed=1, alice_columns=2)
     assert not result.alike
-    page = to_markdown(woe_audit_page(result))
-    assert "a fault, which must be reported" in page
 
 
 def test_what_bob_learns_is_ordered_and_within_bounds(audit):
@@ -158,12 +146,10 @@ def test_what_bob_learns_is_ordered_and_within_bounds(audit):
 
 
 def test_several_alices_and_a_foreign_smoothing_are_refused():
-    with pytest.raises(ConfigError, match="one Alice"):
-        taciturn.woe(dataset="breast-cancer", parties=2)
-    with pytest.raises(ConfigError, match="smoothing"):
-        taciturn.woe(dataset="breast-cancer", smoothing=-1)
-    with pytest.raises(ConfigError, match="rows is none"):
-        taciturn.woe(dataset="breast-cancer", min_rows=0)
+    wrong: dict[str, Any] = {"parties": 2, "smoothing": -1, "min_rows": 0}
+    for setting, value in wrong.items():
+        with refused(ConfigError, setting=setting):
+            taciturn.woe(dataset="breast-cancer", **{setting: value})
 
 
 def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
@@ -176,12 +162,7 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
     assert of_record(record).to_dict() == record
     for command in ("woe", "audit --woe"):
         assert run([*command.split(), *COMMON.split()]) == 0
-        out = capsys.readouterr().out
-        assert max(map(len, out.splitlines())) <= 100
-        assert "Bob" in out
-
-
-def test_hidden_names_are_hidden_in_what_is_printed(capsys):
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
     assert run(["woe", *COMMON.split(), "--no-names"]) == 0
     out = capsys.readouterr().out
     assert "alice.1" in out
@@ -196,7 +177,7 @@ def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
     kinds = {kind_of(folder.result) for folder in folders}
     assert kinds == {"woe", "audit-woe"}
     entries = {part.entry.kind: part.entry for folder in folders for part in parts_of(folder)}
-    assert "tells most" in (entries["woe"].verdict or "")
+    assert entries["woe"].verdict
     assert entries["audit-woe"].leakage is not None
     assert all("sealed" not in folder.path.name for folder in folders)
     capsys.readouterr()
@@ -205,39 +186,12 @@ def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
     assert all((folder.path / "report.html").is_file() for folder in folders)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as running:
-        yield running
-
-
-# Of the two pages the longer one is looked at always.
-@pytest.mark.parametrize("kind", [pytest.param("woe", marks=pytest.mark.slow), "audit"])
-def test_the_page_opens_in_a_browser_without_a_complaint(
-    browser: Browser, tmp_path: Path, kind: str, audit: WoeAudit, weighed: WoeResult
-) -> None:
-    pages: dict[str, Callable[[], Any]] = {
-        "woe": lambda: woe_page(weighed),
-        "audit": lambda: woe_audit_page(audit),
-    }
-    path = tmp_path / "page.html"
-    path.write_text(render_html(pages[kind]()), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1000, "height": 900})
-    page.set_default_timeout(1000 * HANG)
-    requests: list[str] = []
-    complaints: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(path.as_uri())
-    assert requests == [path.as_uri()]
-    assert complaints == []
-    assert page.locator("table").count() >= (2 if kind == "woe" else 4)
-    for summary in page.locator("summary").all():
-        summary.click()
-    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-    assert wide <= 0
-    page.screenshot(path=str(tmp_path / "page.png"), full_page=True)
+def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):
+    for page, tables in ((woe_page(weighed), 2), (woe_audit_page(audit), 4)):
+        text = render_html(page)
+        assert text.count("<table") >= tables
+        assert "<script" not in text
+        assert "://" not in text.replace("http://www.w3.org/", "")
 
 
 @pytest.mark.slow  # the same on a table of forty thousand rows

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.audit import Truth, bob_view, judge_columns
@@ -65,11 +66,29 @@ def _hidden(event: BobObservation, order: np.ndarray) -> BobObservation:
 
 
 @cache
+def people(rows: int = 800) -> pl.DataFrame:
+    """A made-up table: a category, a yes or no, a number of children, and amounts."""
+    coins = KeyedEntropy.from_seed(9)
+    places = np.array(["north", "south", "east", "west", "abroad"])
+    amount = coins.fork("amount").uniform((rows, 2))
+    return pl.DataFrame(
+        {
+            "place": places[coins.fork("place").integers(5, rows).astype(int)],
+            "owner": np.where(coins.fork("owner").uniform((rows,)) < 0.3, "yes", "no"),
+            "children": coins.fork("children").integers(4, rows).astype(float),
+            "income": amount[:, 0],
+            "debt": amount[:, 1],
+            "label": (coins.fork("label").uniform((rows,)) < amount[:, 0]).astype(int),
+        }
+    )
+
+
+@cache
 def run(**options: Any) -> Run:
-    """A training on breast-cancer without encryption."""
-    settings = Settings.of(
-        {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, **options}
-    ).resolved()
+    """A training without encryption: on breast-cancer, or on ``people`` where a label is named."""
+    table = people() if "label" in options else None
+    source = {} if "label" in options else {"dataset": "breast-cancer"}
+    settings = Settings.of({"scheme": "clear", "seed": 3, **source, **options}).resolved()
     seen: list[BobObservation] = []
 
     def note(event: object) -> None:
@@ -77,7 +96,7 @@ def run(**options: Any) -> Run:
             seen.append(event)
 
     coins = Coins.for_seed(settings.seed)
-    outcome = simulate(settings, load_raw(settings), keep=True, observe=note)
+    outcome = simulate(settings, load_raw(settings, table), keep=True, observe=note)
     return Run(outcome, tuple(seen), bob_view(outcome, coins))
 
 
@@ -87,3 +106,8 @@ def sgd(mechanism: str = "none", **options: Any) -> Run:
 
 def newton(mechanism: str = "sealed", **options: Any) -> Run:
     return run(mechanism=mechanism, solver="newton", **{"alice_columns": 4, "passes": 5, **options})
+
+
+def of_people(columns: str, mechanism: str = "sealed", **options: Any) -> Run:
+    """A training on ``people``, of which Alice has these columns."""
+    return run(label="label", alice_columns=columns, mechanism=mechanism, seed=2, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -18,9 +17,8 @@ from taciturn.column_attacks import (
     hidden_table,
 )
 from taciturn.results import ColumnScore, is_above
-from taciturn.rng import KeyedEntropy
 from taciturn_paper.exposure import Exposed, category_table, numeric_table
-from tests.column_attacks.runs import newton
+from tests.seldom import seldom
 
 
 @cache
@@ -43,7 +41,7 @@ def above(run: Exposed, judged: ColumnScore) -> bool:
     return is_above(judged, controls(run.truth, run.view.features, run.view.labels))
 
 
-@pytest.mark.parametrize("columns", [3, 12, 20])
+@pytest.mark.parametrize("columns", seldom([3, 12, 20], always=[3, 12]))
 def test_numeric_columns_are_reconstructed(columns):
     """Also where there are more columns than passes."""
     judged = score(numeric(columns), LatticeAttack())
@@ -62,27 +60,10 @@ def test_categories_and_counts_are_reconstructed(passes, share):
     assert score(categories(passes), IntegerColumnsAttack()).recovered > share
 
 
-@pytest.mark.parametrize("noise", [1e-4, 1e-2])
+@pytest.mark.parametrize("noise", seldom([1e-4, 1e-2], always=[1e-4]))
 def test_noise_that_ends_the_one_attack_does_not_end_the_other(noise):
     assert not above(numeric(20), score(numeric(20), LatticeAttack(), noise))
     assert score(categories(), IntegerColumnsAttack(), noise).recovered > 0.85
-
-
-@pytest.mark.parametrize("attack", [LatticeAttack(), IntegerColumnsAttack()], ids=lambda a: a.name)
-@pytest.mark.parametrize("made", [numeric, categories], ids=["numeric", "categories"])
-def test_it_is_at_the_control_against_the_columns_of_others(attack, made):
-    """Judged by rows permuted after the run, with the same freedom."""
-    run = made(20) if made is numeric else made()
-    order = KeyedEntropy.from_seed(4).permutation(len(run.truth.values))
-    permuted = replace(run, truth=replace(run.truth, values=run.truth.values[order]))
-    assert not above(permuted, score(permuted, attack))
-
-
-@pytest.mark.parametrize("attack", [LatticeAttack(), IntegerColumnsAttack()], ids=lambda a: a.name)
-def test_scores_that_say_nothing_of_a_row_tell_nothing(attack):
-    one = newton("sealed")
-    judged = one.score(attack, 0, one.hidden)
-    assert not is_above(judged, controls(one.truth, one.view.features, one.view.labels))
 
 
 def test_the_table_that_is_found_is_the_one_that_was_hidden():

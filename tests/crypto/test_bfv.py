@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,9 +25,6 @@ from taciturn.crypto.bfv import (
     Layout,
     Seal,
 )
-
-# private: the leak of a descriptor cannot be seen from outside
-from taciturn.crypto.bfv.seal import _MemoryFile
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import (
@@ -38,6 +36,7 @@ from tests.crypto.bfv_noise import (
     widths,
 )
 from tests.crypto.schemes import answered, exchange, ints, key_pair
+from tests.expected import refused
 
 COINS = SystemEntropy()
 SMALL = Capacity(20, 20, 16)
@@ -105,7 +104,7 @@ def check(problem: tuple[Capacity, IntArray, IntArray, bool]) -> None:
     pieces = Layout.of(rows, length).pieces
     if STANDARD.leak_bits(capacity, rows, pieces) < LEAST_LEAK_BITS:
         # Beyond some thousand rows of the largest entries.
-        with pytest.raises(CryptoError, match="would hide its matrix"):
+        with refused(CryptoError):
             public.prepare(matrix)
         return
     prepared, mask = public.prepare(matrix), public.draw_mask(len(matrix), COINS)
@@ -141,55 +140,15 @@ def test_products_are_exact_on_ten_thousand_shapes(problem):
 
 
 @pytest.mark.parametrize(
-    ("rows", "length", "pieces", "answers"),
-    [
-        (1, 1, 1, 1),
-        (1, DEGREE, 1, 1),
-        (1, 9000, 2, 1),
-        (DEGREE, 1, 1, 1),
-        (10_000, 1, 1, 2),
-        (3, 9000, 2, 3),
-        (81, 1024, 3, 4),
-        (1024, 81, 3, 4),
-        (600, 100, 2, 4),
-    ],
+    ("rows", "length"),
+    [(1, DEGREE), (DEGREE, 1), (10_000, 1), (3, 9000), (81, 1024), (1024, 81), (600, 100)],
 )
-def test_extreme_shapes(rows, length, pieces, answers):
-    layout = Layout.of(rows, length)
-    assert (layout.pieces, layout.answers) == (pieces, answers)
+def test_extreme_shapes(rows, length):
     matrix = np.full((rows, length), 1 << LONG.matrix_bits)
     matrix[::3] *= -1
-    matrix[1::3, ::2] = 0
+    # SEAL refuses products with a zero polynomial: whole pieces are zero here.
+    matrix[rows // 2 + 1 :, length // 2 :] = 0
     check((LONG, matrix, np.full(length, -(1 << LONG.vector_bits)), False))
-
-
-def test_both_directions_with_one_key():
-    """``X^T r`` and ``X v``: one key, one capacity for both."""
-    secret, public = key_pair("bfv", Capacity(20, 16, 300))
-    coins = np.random.default_rng(4)
-    features = coins.integers(-(1 << 16), 1 << 16, (300, 37))
-    residues, weights = coins.integers(-(1 << 20), 1 << 20, 300), coins.integers(-9, 9, 37)
-    for _ in range(2):
-        gradient = exchange(secret, public, features.T, residues, COINS)
-        assert np.array_equal(gradient, features.T @ residues)
-        assert np.array_equal(
-            exchange(secret, public, features, weights, COINS), features @ weights
-        )
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (40, 16), (81, 1024), (600, 100)])
-def test_zeros(shape):
-    """SEAL refuses products with the zero polynomial; ours are left out of the sum."""
-    secret, public = key_pair("bfv", LONG)
-    zero, full = np.zeros(shape, dtype=np.int64), np.full(shape, 1 << 16)
-    vector = np.full(shape[1], 1 << 20)
-    assert not exchange(secret, public, zero, vector, COINS).any()
-    assert not exchange(secret, public, zero, 0 * vector, COINS).any()
-    assert not exchange(secret, public, full, 0 * vector, COINS).any()
-    some = full.copy()
-    some[shape[0] // 2 :] = 0
-    some[:, shape[1] // 2 :] = 0
-    assert np.array_equal(exchange(secret, public, some, vector, COINS), some @ vector)
 
 
 def test_zeros_take_as_many_products(monkeypatch):
@@ -222,25 +181,7 @@ def test_zeros_take_as_many_products(monkeypatch):
     assert min(counts[0]) > 0
 
 
-# What is made ahead
-
-
-def test_stocks_are_filled_once_and_emptied():
-    key = BfvScheme().generate(128, LONG, COINS)
-    public, matrix = key.public, np.ones((81, 1024), dtype=np.int64)
-    prepared, mask = public.prepare(matrix), public.draw_mask(81, COINS)
-    for _ in range(2):
-        key.stock(81, 1024, COINS)
-        public.stock(prepared, mask, COINS)
-        assert len(key._zeros) == 3
-        assert public._covers is not None
-        assert public._covers[0] is mask
-        assert len(public._covers[2]) == 4
-    encrypted = key.encrypt(np.ones(1024, dtype=np.int64), 81, COINS)
-    assert len(key._zeros) == 0
-    answer = public.masked_product(prepared, encrypted, mask, COINS)
-    assert public._covers is None
-    assert public.unmask(key.decrypt(answer, 1024), mask).tolist() == [1024] * 81
+# Encryptions of zero
 
 
 @pytest.mark.parametrize("ahead", [True, False])
@@ -249,7 +190,7 @@ def test_no_encryption_of_zero_is_used_twice(key, ahead):
     public, matrix = key.public, np.full((40, 16), 7)
     prepared, mask = public.prepare(matrix), public.draw_mask(40, COINS)
     seconds, seeds, firsts = set(), set(), set()
-    for _ in range(10):
+    for _ in range(4):
         if ahead:
             key.stock(40, 16, COINS)
             public.stock(prepared, mask, COINS)
@@ -263,19 +204,8 @@ def test_no_encryption_of_zero_is_used_twice(key, ahead):
             assert set(key.decrypt(answer, 16)) == {
                 (16 * 63 + value) % public.modulus for value in mask.values
             }
-    assert len(seeds) == 10
-    assert len(seconds) == len(firsts) == 20
-
-
-def test_what_was_made_for_other_masks_is_thrown_away(key):
-    public, coins = key.public, COINS
-    prepared = public.prepare(np.full((4, 3), 5))
-    own, other = public.draw_mask(4, coins), public.draw_mask(4, coins)
-    public.stock(prepared, other, coins)
-    vector = key.encrypt(ints(1, 2, 3), 4, coins)
-    answer = public.masked_product(prepared, vector, own, coins)
-    assert public.unmask(key.decrypt(answer, 3), own).tolist() == [30] * 4
-    assert public._covers is None
+    assert len(seeds) == 4
+    assert len(seconds) == len(firsts) == 8
 
 
 def test_several_answers_have_several_zeros():
@@ -374,15 +304,15 @@ def test_coefficients_beyond_their_prime_are_refused(capacity, beyond):
 
     for spoil in parts(first_primes(key), (DEGREE,)):
         bad = replace(vector, data=spoiled(vector.data, *spoil))
-        with pytest.raises(CryptoError, match="coefficient lies outside"):
+        with refused(CryptoError):
             public.masked_product(prepared, bad, mask, COINS)
     for spoil in parts(kept_primes(key), (5, DEGREE)):
         bad_answer = replace(answer, data=spoiled(answer.data, *spoil))
-        with pytest.raises(CryptoError, match="coefficient lies outside"):
+        with refused(CryptoError):
             key.decrypt(bad_answer, 3)
     data = public.to_bytes()
     for spoil in parts(first_primes(key), (DEGREE,)):
-        with pytest.raises(CryptoError, match="coefficient lies outside"):
+        with refused(CryptoError):
             BfvScheme().read_public(spoiled(data, *spoil), 128, capacity)
     # A refusal leaves nothing behind: the key stays usable.
     assert public.unmask(key.decrypt(answer, 3), mask).tolist() == [6] * 5
@@ -398,24 +328,22 @@ def repeated(key: BfvSecretKey, rows: int, draw: Callable[[int], int]) -> bytes:
     )
 
 
-def test_the_largest_coefficients_are_taken(key):
-    """One below the prime, everywhere: a number like any other."""
-    data = repeated(key, 5, lambda prime: prime - 1)
-    masked = key.decrypt(EncryptedAnswer(data, 5), 3)
-    assert len(masked) == 5
-    assert all(0 <= entry < key.public.modulus for entry in masked)
-
-
 def test_any_well_formed_bytes_are_taken(key):
-    """All zeros, which is no real ciphertext, and noise: numbers, never an error."""
+    """Zeros, which are no real ciphertext, the largest numbers, and noise: never an error."""
     public, mask = key.public, key.public.draw_mask(5, COINS)
     assert key.decrypt(EncryptedAnswer(repeated(key, 5, lambda _: 0), 5), 3) == (0,) * 5
     prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
     zero = EncryptedVector(bytes(vector_bytes(key, 1)), 3)
     assert len(key.decrypt(public.masked_product(prepared, zero, mask, COINS), 3)) == 5
     coins = np.random.default_rng(3)
-    noise = repeated(key, 5, lambda prime: int(coins.integers(0, prime)))
-    assert len(set(key.decrypt(EncryptedAnswer(noise, 5), 3))) == 5
+    draws: list[Callable[[int], int]] = [
+        lambda prime: prime - 1,
+        lambda prime: int(coins.integers(0, prime)),
+    ]
+    for draw in draws:
+        masked = key.decrypt(EncryptedAnswer(repeated(key, 5, draw), 5), 3)
+        assert len(masked) == 5
+        assert all(0 <= entry < public.modulus for entry in masked)
 
 
 def test_a_key_of_another_uniform_half_than_agreed_is_refused():
@@ -427,7 +355,7 @@ def test_a_key_of_another_uniform_half_than_agreed_is_refused():
         data[:-32] + other,
         BfvScheme().generate(128, SMALL, COINS).public.to_bytes(),
     ):
-        with pytest.raises(CryptoError, match="uniform half of the peer's public key is not that"):
+        with refused(CryptoError):
             BfvScheme().read_public(spoiled_key, 128, SMALL, agreed)
 
 
@@ -442,41 +370,14 @@ def test_a_kept_key_is_the_same_to_the_last_bit(key):
     assert again.public.unmask(again.decrypt(answer, 3), mask).tolist() == [6] * 5
 
 
-@pytest.mark.parametrize("change", [lambda d: d[:-1], lambda d: d + b"\0", lambda d: b""])
-def test_other_lengths_are_refused(key, change):
-    public, mask = key.public, key.public.draw_mask(5, COINS)
-    prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
-    vector = key.encrypt(ints(1, 2, 3), 5, COINS)
-    answer = public.masked_product(prepared, vector, mask, COINS)
-    with pytest.raises(CryptoError, match="an encrypted vector of"):
-        public.masked_product(prepared, replace(vector, data=change(vector.data)), mask, COINS)
-    with pytest.raises(CryptoError, match="an answer of"):
-        key.decrypt(replace(answer, data=change(answer.data)), 3)
-    with pytest.raises(CryptoError, match="a public key of"):
-        BfvScheme().read_public(change(public.to_bytes()), 128, SMALL)
-
-
 def test_a_vector_for_another_layout_is_refused():
     key = bfv_key(LONG)
     vector = key.encrypt(
         np.ones(1024, dtype=np.int64), 1, COINS
     )  # One piece where three are expected.
     prepared = key.public.prepare(np.ones((81, 1024), dtype=np.int64))
-    with pytest.raises(CryptoError, match="an encrypted vector of"):
+    with refused(CryptoError):
         key.public.masked_product(prepared, vector, key.public.draw_mask(81, COINS), COINS)
-
-
-# Keys that do not belong together
-
-
-def test_another_key_gives_other_numbers(key):
-    other = bfv_key(SMALL, seed=1)
-    mask = key.public.draw_mask(40, COINS)
-    answer = answered(key, key.public, np.full((40, 16), 3), np.full(16, 5), mask, COINS)
-    right, wrong = key.decrypt(answer, 16), other.decrypt(answer, 16)
-    assert key.public.unmask(right, mask).tolist() == [240] * 40
-    # Equal entries by chance: 40 in 2^45.
-    assert not set(right) & set(wrong)
 
 
 @pytest.mark.parametrize(
@@ -499,27 +400,6 @@ def test_capacities_that_do_not_match_give_an_error_or_other_numbers(key, theirs
     assert unmasked.count(240) == 0
 
 
-def test_other_security_levels_are_refused(key):
-    for bits in (0, 127, 192, 256, 3072):
-        with pytest.raises(CryptoError, match="not offered") as caught:
-            BfvScheme().generate(bits, SMALL, COINS)
-        assert "128" in str(caught.value)
-        with pytest.raises(CryptoError, match="not offered"):
-            BfvScheme().read_public(key.public.to_bytes(), bits, SMALL)
-
-
-def test_every_residue_is_a_product_of_the_capacity():
-    """The modulus is 2 * 2^bits + 1: unmasking has no other numbers to give."""
-    public = bfv_key(Capacity(1, 0, 1)).public
-    assert public.modulus == 5
-    mask = public.draw_mask(1, COINS)
-    products = {int(public.unmask((entry,), mask)[0]) for entry in range(5)}
-    assert products == {-2, -1, 0, 1, 2}
-    for entry in (-1, 5, 1 << 70):
-        with pytest.raises(CryptoError, match="outside the plaintext modulus"):
-            public.unmask((entry,), mask)
-
-
 def test_masks_are_uniform_below_the_modulus():
     """Each of 5 residues within six deviations of 4000 in 20,000: a false alarm in 10^8 runs."""
     values = bfv_key(Capacity(1, 0, 1)).public.draw_mask(20_000, COINS).values
@@ -528,51 +408,13 @@ def test_masks_are_uniform_below_the_modulus():
     assert np.abs(counts - 4000).max() < 6 * (20_000 * 0.2 * 0.8) ** 0.5
 
 
-def test_reprs_show_nothing(key):
-    assert repr(key) == "BfvSecretKey(<hidden>)"
-    shown = repr(key.public) + repr(key.public.prepare(np.full((1, 1), 99_999)))
-    assert "99999" not in shown
-    assert not any(str(word) in shown for word in key.public._half.first[0, :20].tolist())
-
-
-def test_two_keys_differ():
-    one, two = (BfvScheme().generate(128, SMALL, COINS).public.to_bytes() for _ in range(2))
-    assert one != two
-
-
-# The door to SEAL
-
-
-def test_memory_files_hold_what_was_put_last():
-    file = _MemoryFile()
-    for parts in ((b"a long one", b" of two"), (b"short",), (b"",), (b"x" * 10_000,)):
-        path = file.put(*parts)
-        with open(path, "rb") as read:
-            assert read.read() == b"".join(parts)
-
-    def save(path: str) -> None:
-        with open(path, "wb") as write:
-            write.write(b"saved")
-
-    assert file.take(save) == b"saved"
-    assert file.take(save) == b"saved"
-
-
-def test_memory_files_are_apart():
-    one, two = _MemoryFile(), _MemoryFile()
-    paths = one.put(b"one"), two.put(b"two")
-    contents = []
-    for path in paths:
-        with open(path, "rb") as read:
-            contents.append(read.read())
-    assert contents == [b"one", b"two"]
-
-
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts descriptors in /proc")
 def test_descriptors_are_closed_with_their_contexts():
     def opened() -> int:
         return len(os.listdir("/proc/self/fd"))
 
+    # What others left in cycles would go at any moment, and its descriptors with it.
+    gc.collect()
     before = opened()
     contexts = [Seal(STANDARD, (65537, 1 << 50)[at % 2]) for at in range(50)]
     assert opened() == before + 50
@@ -584,19 +426,3 @@ def test_descriptors_are_closed_with_their_contexts():
         exchange(made, read, np.array([[3]]), ints(4), COINS)
     del made, read
     assert opened() == before
-
-
-def test_ciphertexts_pass_the_door_unchanged(key):
-    seal, coins = key._seal, np.random.default_rng(1)
-    words = np.stack(
-        [coins.integers(0, prime, (2, DEGREE), dtype=np.uint64) for prime in first_primes(key)],
-        axis=1,
-    )
-    assert np.array_equal(seal.polynomials(seal.load_cipher(words, seal.first_id), 3), words)
-    both = key.public._half.polynomials(seal)
-    loaded = seal.load_cipher(both, seal.first_id, ntt=True)
-    assert np.array_equal(seal.polynomials(loaded, len(first_primes(key))), both)
-    plain = seal.load_plain(np.array([5, 0, 7], dtype=np.uint64))
-    assert [int(plain[at]) for at in range(3)] == [5, 0, 7]
-    with pytest.raises(CryptoError, match="coefficient lies outside"):
-        seal.load_plain(np.array([key.public.modulus], dtype=np.uint64))

@@ -1,20 +1,23 @@
-"""The scheme that hides nothing: it says so, and it is exact."""
+"""The registry of schemes, and the scheme that hides nothing: it says so, and it is exact."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, exact_product
-from taciturn.errors import CryptoError
+from taciturn.crypto import (
+    OFFERED_BITS,
+    SCHEMES,
+    Capacity,
+    ClearScheme,
+    EncryptedVector,
+    exact_product,
+    scheme,
+)
+from taciturn.errors import ConfigError, CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import ints, oracle
-from tests.modules import module_of
-
-
-def test_it_is_named_as_no_protection():
-    assert not ClearScheme().protects
-    assert "no protection" in (module_of(exact_product).__doc__ or "")
+from tests.expected import refused
 
 
 def test_vector_bytes_are_the_numbers():
@@ -52,5 +55,20 @@ def test_an_entry_beyond_the_capacity_is_refused_on_reading():
     public = ClearScheme().read_public(b"", 0, Capacity(4, 4, 1))
     vector = EncryptedVector(ints(17).tobytes(), 1)
     mask = public.draw_mask(1, SystemEntropy())
-    with pytest.raises(CryptoError, match="agreed 4 bits"):
+    with refused(CryptoError):
         public.masked_product(public.prepare(np.array([[1]])), vector, mask, SystemEntropy())
+
+
+# The registry
+
+
+def test_every_scheme_is_registered_under_its_own_name_and_only_clear_does_not_protect():
+    for name, entry in SCHEMES.items():
+        assert entry.name == name
+        assert scheme(name) is entry
+        assert entry.protects == (name != "clear")
+    assert scheme("paillier").key_bits == OFFERED_BITS == (3072, 2048)
+    with refused(ConfigError, names=("pailier", "paillier")):
+        scheme("pailier")
+    with pytest.raises(TypeError):
+        SCHEMES["other"] = scheme("clear")  # type: ignore[index]

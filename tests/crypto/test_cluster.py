@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
-from distributed import WorkerPlugin
 
-from taciturn.crypto import (
-    Address,
-    DaskEngine,
-    TableSize,
-    Wrapping,
-    connected,
-    on_this_machine,
-    transposed_product,
-)
-from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Frame, Job, Parts, Tiling
+from taciturn import crypto
+from taciturn.crypto import TableSize, Wrapping, transposed_product
+from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Job, Parts, Tiling
 from taciturn.errors import ClusterError, CryptoError
 from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries
+from tests.expected import refused
 from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
@@ -40,43 +28,14 @@ RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=4 * DEGREE)
 SIZE = TableSize(4 * DEGREE - 5, 4)
 
 
-class Recorder(WorkerPlugin):  # type: ignore[misc]
-    """Writes down each reply of a worker; the first that has one is killed before it can send it.
-
-    Dask installs it on workers that come later, too.
-    """
-
-    name = "recorder"
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def setup(self, worker: object) -> None:
-        usual, folder = module_of(Address)._Held.reply, self.folder
-
-        def reply(held: Any, job: Job) -> tuple[Frame, ...]:
-            frames = usual(held, job)
-            if job.name in ("rows", "columns"):
-                noted = {"name": job.name, "mask": job.frames[1], **job.facts}
-                noted["covered"] = frames[job.facts.get("first_covered", 0)]
-                place = folder / f"{uuid.uuid4()}.npz"
-                np.savez(place, **{key: np.array(value) for key, value in noted.items()})  # type: ignore[arg-type]
-                with suppress(FileExistsError):
-                    (folder / "killed").touch(exist_ok=False)
-                    os.kill(os.getpid(), signal.SIGKILL)
-            return cast("tuple[Frame, ...]", frames)
-
-        setattr(module_of(Address)._Held, "reply", reply)  # noqa: B010
-
-
 def held(dask_worker: Any) -> int:
     """How many setups and replies a worker has in memory."""
     return len(dask_worker.data)
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[DaskEngine]:
-    with on_this_machine(2) as engine:
+def engine() -> Iterator[crypto.DaskEngine]:
+    with crypto.on_this_machine(2) as engine:
         yield engine
 
 
@@ -99,6 +58,8 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     mapped = create(tmp_path / "table", (SIZE.rows, SIZE.columns), np.int32)
     mapped[:] = entries(RING, SIZE, COINS)
     whole = mapped.astype(np.int64)
+    from tests.crypto.cluster_plugins import Recorder
+
     engine.client.register_plugin(Recorder(tmp_path))
     table = secret.public.table(mapped)
     workers = set(engine.workers)
@@ -137,7 +98,7 @@ def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
     sent = secret.encrypt_rows(RING.draw(SIZE.rows, COINS), SIZE, COINS)
     spoilt = replace(sent, data=sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:])
     mask = RING.draw(SIZE.columns, COINS)
-    with pytest.raises(CryptoError, match="outside its modulus"):
+    with refused(CryptoError):
         transposed_product(table, spoilt, mask, COINS)
     # The next one is not the worse for it.
     transposed_product(table, sent, mask, COINS)
@@ -146,30 +107,33 @@ def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
 
 def test_what_goes_to_workers_shows_nothing_in_a_log():
     job = Job("rows", {}, (memoryview(b"a mask"),))
-    for shown in (repr(module_of(Address)._Held("1", job)), repr(module_of(Address)._Task(job))):
+    for shown in (
+        repr(module_of(crypto.Address)._Held("1", job)),
+        repr(module_of(crypto.Address)._Task(job)),
+    ):
         assert "mask" not in shown
-    sent = pickle.loads(pickle.dumps(module_of(Address)._Task(job)))  # noqa: S301 - our own
+    sent = pickle.loads(pickle.dumps(module_of(crypto.Address)._Task(job)))  # noqa: S301 - our own
     assert sent.job.frames == (b"a mask",)
 
 
 def test_an_address_where_nobody_listens(monkeypatch):
-    monkeypatch.setattr(module_of(Address), "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(module_of(crypto.Address), "CONNECT_SECONDS", 0.5)
     address = f"tcp://127.0.0.1:{free_port()}"
-    with pytest.raises(ClusterError, match="cannot be reached") as raised:
-        connected(Address(address)).__enter__()
+    with refused(ClusterError) as raised:
+        crypto.connected(crypto.Address(address)).__enter__()
     assert raised.value.where == address
 
 
 @pytest.mark.slow  # a cluster of its own
 def test_a_cluster_without_workers_is_named_and_not_waited_for_forever():
-    with on_this_machine(1) as engine:
-        hasty = DaskEngine(engine.client, Address("tls://it", worker_seconds=0.5))
+    with crypto.on_this_machine(1) as engine:
+        hasty = crypto.DaskEngine(engine.client, crypto.Address("tls://it", worker_seconds=0.5))
         secret = BfvScheme(hasty).generate(128, RING, COINS)
         rows = RING.draw(SIZE.rows, COINS)
         secret.encrypt_rows(rows, SIZE, COINS)
         engine.client.cluster.scale(0)
         wait_until(lambda: not engine.workers)
-        with pytest.raises(ClusterError, match=r"no workers for 0\.5 s") as raised:
+        with refused(ClusterError, names=0.5) as raised:
             secret.encrypt_rows(rows, SIZE, COINS)
         assert raised.value.exit_code == 45
         # One that comes is used, with the setup that Dask makes anew.
@@ -180,21 +144,10 @@ def test_a_cluster_without_workers_is_named_and_not_waited_for_forever():
 
 @pytest.mark.slow  # a cluster of its own
 def test_workers_that_end_one_after_the_other_at_one_share_are_named():
-    with on_this_machine(1) as engine:
+    with crypto.on_this_machine(1) as engine:
         crew = engine.crew([lambda: Job("deadly", {})])
+        from tests.crypto.cluster_plugins import Deadly
+
         engine.client.register_plugin(Deadly())
-        with pytest.raises(ClusterError, match="4 workers ended, one after the other"):
+        with refused(ClusterError, names=4):
             crew.run([Job("deadly", {})], lambda job: ())
-
-
-class Deadly(WorkerPlugin):  # type: ignore[misc]
-    """Workers that end at whatever they are asked for."""
-
-    name = "deadly"
-
-    def setup(self, worker: object) -> None:
-        def reply(held: Any, job: Job) -> tuple[Frame, ...]:
-            os.kill(os.getpid(), signal.SIGKILL)
-            raise AssertionError
-
-        setattr(module_of(Address)._Held, "reply", reply)  # noqa: B010

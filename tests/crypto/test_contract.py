@@ -22,6 +22,7 @@ from tests.crypto.schemes import (
     key_pair,
     oracle,
 )
+from tests.expected import refused
 
 pytestmark = pytest.mark.parametrize("name", SCHEMES)
 CAPACITY = Capacity(vector_bits=20, matrix_bits=12, terms=8)
@@ -56,26 +57,23 @@ def test_product_equals_python_integers(name, problem):
     assert result.tolist() == oracle(matrix, vector)
 
 
-@pytest.mark.parametrize(("rows", "length"), [(1, 1), (40, 1), (1, 8), (25, 8), (3, 2)])
-def test_shapes(name, rows, length):
-    coins = KeyedEntropy.from_seed(rows)
-    limit = 1 << CAPACITY.matrix_bits
-    matrix = np.array(
-        [[coins.below(2 * limit) - limit for _ in range(length)] for _ in range(rows)]
-    )
-    vector = np.array([coins.below(2**21) - 2**20 for _ in range(length)])
-    assert exchange(*key_pair(name, CAPACITY), matrix, vector, coins).tolist() == oracle(
-        matrix, vector
-    )
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_memory_order_does_not_matter(name, order):
-    matrix = np.array(np.arange(24).reshape(6, 4) - 12, order=order)
-    vector = ints(5, -6, 7, -8)
-    assert exchange(*key_pair(name, CAPACITY), matrix, vector, SystemEntropy()).tolist() == oracle(
-        matrix, vector
-    )
+@pytest.mark.parametrize(("rows", "length"), [(1, 1), (40, 1), (1, 8), (25, 8)])
+def test_a_prepared_matrix_of_any_shape_and_layout_serves_any_number_of_vectors(name, rows, length):
+    secret, public = key_pair(name, CAPACITY)
+    coins, limit = KeyedEntropy.from_seed(rows), 1 << CAPACITY.matrix_bits
+    drawn = coins.integers(2 * limit, rows * length).astype(np.int64) - limit
+    matrix, zero = drawn.reshape(rows, length), np.zeros(length, dtype=np.int64)
+    before = matrix.copy()
+    for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float64), 0 * matrix):
+        prepared = public.prepare(form)
+        assert (prepared.rows, prepared.length) == (rows, length)
+        for vector in (zero, coins.integers(1 << 21, length).astype(np.int64) - (1 << 20)):
+            mask = public.draw_mask(rows, coins)
+            encrypted = secret.encrypt(vector, rows, coins)
+            answer = public.masked_product(prepared, encrypted, mask, coins)
+            product = public.unmask(secret.decrypt(answer, length), mask)
+            assert product.tolist() == oracle(form.astype(np.int64), vector)
+    assert np.array_equal(matrix, before)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +98,6 @@ def test_extremes_at_the_capacity(name, capacity, signs):
     vector = np.full(capacity.terms, signs[1] << capacity.vector_bits)
     result = exchange(*key_pair(name, capacity), matrix, vector, SystemEntropy())
     assert result.tolist() == oracle(matrix, vector)
-
-
-def test_zero_vector_and_zero_matrix(name):
-    pair, coins = key_pair(name, CAPACITY), SystemEntropy()
-    full, zero = np.full((5, 3), 1 << 12), np.zeros((5, 3), dtype=np.int64)
-    assert exchange(*pair, full, ints(0, 0, 0), coins).tolist() == [0] * 5
-    assert exchange(*pair, zero, ints(1, -2, 3), coins).tolist() == [0] * 5
 
 
 def test_public_key_survives_the_wire(name):
@@ -176,37 +167,60 @@ def test_what_is_made_ahead_changes_no_result(name, ahead):
         assert result.tolist() == oracle(matrix[:count], vector)
 
 
-def test_what_was_made_ahead_for_another_shape_leaves_no_product_bare(name):
-    """The same masks for two shapes: a mistake, which must not show Bob an unmasked product."""
+@pytest.mark.parametrize("other", ["shape", "mask"])
+def test_what_was_made_ahead_for_another_shape_or_mask_leaves_no_product_bare(name, other):
+    """A mistake, which must not show Bob an unmasked product."""
     secret, public = key_pair(name, CAPACITY)
     coins, mask = SystemEntropy(), public.draw_mask(4, SystemEntropy())
-    wide, narrow = np.full((4, 5), 3), np.full((4, 2), 7)
-    public.stock(public.prepare(wide), mask, coins)
+    narrow = public.prepare(np.full((4, 2), 7))
+    if other == "shape":
+        public.stock(public.prepare(np.full((4, 5), 3)), mask, coins)
+    else:
+        public.stock(narrow, public.draw_mask(4, coins), coins)
     encrypted = secret.encrypt(ints(1, 2), 4, coins)
-    answer = public.masked_product(public.prepare(narrow), encrypted, mask, coins)
-    masked = secret.decrypt(answer, 2)
+    masked = secret.decrypt(public.masked_product(narrow, encrypted, mask, coins), 2)
     assert 21 not in masked  # Unless a mask is zero: one run in 2^33.
     assert public.unmask(masked, mask).tolist() == [21] * 4
 
 
-def test_a_prepared_matrix_serves_any_number_of_vectors(name):
+@pytest.mark.parametrize("ahead", [True, False])
+def test_no_ciphertext_comes_twice_whether_made_ahead_or_not(name, ahead):
+    """Equal vectors, matrices and masks: all that differs is what was drawn."""
+    if name == "clear":
+        pytest.skip("nothing is drawn")
     secret, public = key_pair(name, CAPACITY)
-    coins, matrix = SystemEntropy(), np.arange(-6, 6).reshape(4, 3)
-    prepared = public.prepare(matrix)
-    assert (prepared.rows, prepared.length) == (4, 3)
-    for vector in (ints(1, 2, 3), ints(-1, 0, 1 << 20), ints(0, 0, 0)):
-        mask = public.draw_mask(4, coins)
-        encrypted = secret.encrypt(vector, 4, coins)
-        answer = public.masked_product(prepared, encrypted, mask, coins)
-        assert public.unmask(secret.decrypt(answer, 3), mask).tolist() == oracle(matrix, vector)
+    coins, prepared = SystemEntropy(), public.prepare(np.full((4, 2), 7))
+    mask = public.draw_mask(4, coins)
+    vectors, answers, decrypted = set(), set(), set()
+    for _ in range(4):
+        if ahead:
+            secret.stock(4, 2, coins)
+            public.stock(prepared, mask, coins)
+        encrypted = secret.encrypt(ints(1, 1), 4, coins)
+        half = len(encrypted.data) // 2
+        vectors |= {encrypted.data[:half], encrypted.data[half:]}
+        for _ in range(2):
+            answer = public.masked_product(prepared, encrypted, mask, coins)
+            answers.add(answer.data)
+            decrypted.add(secret.decrypt(answer, 2))
+    assert (len(vectors), len(answers), len(decrypted)) == (8, 8, 1)
 
 
-def test_preparing_copies_the_matrix_or_leaves_it_alone(name):
-    _, public = key_pair(name, CAPACITY)
-    matrix = np.arange(-6, 6).reshape(4, 3)
-    before = matrix.copy()
-    public.prepare(matrix)
-    assert np.array_equal(matrix, before)
+def test_another_key_gives_other_numbers_or_an_error(name):
+    if name == "clear":
+        pytest.skip("it has no key")
+    (secret, public), (other, stranger) = (key_pair(name, CAPACITY, seed) for seed in (0, 1))
+    assert public.to_bytes() != stranger.to_bytes()
+    coins = SystemEntropy()
+    mask = public.draw_mask(8, coins)
+    answer = answered(secret, public, np.full((8, 2), 3), ints(5, 5), mask, coins)
+    right = secret.decrypt(answer, 2)
+    assert public.unmask(right, mask).tolist() == [30] * 8
+    try:
+        # Equal entries by chance: 8 in 2^36.
+        assert not set(right) & set(other.decrypt(answer, 2))
+    except CryptoError:
+        return
 
 
 def test_another_mask_gives_another_product_or_an_error(name):
@@ -221,7 +235,7 @@ def test_another_mask_gives_another_product_or_an_error(name):
     if name == "bfv":
         assert public.unmask(masked, other).tolist() != [42]
         return
-    with pytest.raises(CryptoError, match="product exceeds"):
+    with refused(CryptoError):
         public.unmask(masked, other)
 
 
@@ -254,8 +268,10 @@ def test_reprs_hold_no_payload(name):
 )
 def test_encrypt_refuses(name, vector):
     secret, _ = key_pair(name, CAPACITY)
-    with pytest.raises(CryptoError):
+    with refused(CryptoError) as raised:
         secret.encrypt(vector, 1, SystemEntropy())
+    # No error shows a secret.
+    assert str((1 << 20) + 1) not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +315,7 @@ def test_product_refuses_vector_bytes(name, spoil):
     vector = spoil(secret.encrypt(ints(1, 2, 3), 1, coins))
     mask = public.draw_mask(1, coins)
     if vector.length == CAPACITY.terms + 1:
-        with pytest.raises(CryptoError, match="rows of 1 to 8"):
+        with refused(CryptoError):
             public.prepare(np.ones((1, vector.length), dtype=np.int64))
     for length in {3, min(vector.length, CAPACITY.terms)}:
         if name == "bfv" and length == vector.length != 3:
@@ -331,7 +347,7 @@ def test_decrypt_refuses_answer_bytes(name, spoil):
         secret.decrypt(spoil(answer), 2)
 
 
-def test_masks_of_another_length_or_range_are_refused(name):
+def test_masks_and_residues_of_another_length_or_range_are_refused(name):
     secret, public = key_pair(name, CAPACITY)
     coins = SystemEntropy()
     vector, matrix = secret.encrypt(ints(1), 1, coins), public.prepare(np.array([[1]]))
@@ -346,11 +362,7 @@ def test_masks_of_another_length_or_range_are_refused(name):
             public.unmask((0,), mask)
     with pytest.raises(CryptoError):
         public.draw_mask(0, coins)
-
-
-def test_residues_out_of_range_are_refused(name):
-    _, public = key_pair(name, CAPACITY)
-    mask = public.draw_mask(1, SystemEntropy())
+    mask = public.draw_mask(1, coins)
     for residues in ((-1,), (public.modulus,), (), (1, 2)):
         with pytest.raises(CryptoError):
             public.unmask(residues, mask)
@@ -371,7 +383,7 @@ def test_unmask_refuses_one_beyond_the_capacity(name):
             assert public.modulus == 2 * limit + 1
             assert public.unmask(masked, mask).tolist() == [-limit if product > 0 else limit]
             continue
-        with pytest.raises(CryptoError, match="product exceeds"):
+        with refused(CryptoError):
             public.unmask(masked, mask)
 
 
@@ -379,26 +391,15 @@ def test_key_sizes_not_offered_are_refused(name):
     scheme = SCHEMES[name]
     key = key_pair(name, CAPACITY)[1].to_bytes()
     for bits in (-1, 1, 1024):
-        with pytest.raises(CryptoError, match="not offered"):
+        with refused(CryptoError):
             scheme.generate(bits, CAPACITY, SystemEntropy())
-        with pytest.raises(CryptoError, match="not offered"):
+        with refused(CryptoError):
             scheme.read_public(key, bits, CAPACITY)
 
 
 def test_public_keys_of_another_length_are_refused(name):
     scheme = SCHEMES[name]
     key = key_pair(name, CAPACITY)[1].to_bytes()
-    with pytest.raises(CryptoError, match="public key of"):
-        scheme.read_public(key + b"\1", scheme.key_bits[0], CAPACITY)
-
-
-def test_a_matrix_of_whole_reals_gives_the_same_product(name):
-    secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    matrix, vector = np.array([[3, -5], [1 << 12, 0]]), ints(7, -2)
-    products = []
-    for form in (matrix, matrix.astype(np.float64)):
-        prepared, mask = public.prepare(form), public.draw_mask(2, coins)
-        answer = public.masked_product(prepared, secret.encrypt(vector, 2, coins), mask, coins)
-        products.append(public.unmask(secret.decrypt(answer, 2), mask).tolist())
-    assert products[0] == products[1] == [31, 7 << 12]
+    for data in (key + b"\1", key[:-1] or b"\1"):
+        with refused(CryptoError):
+            scheme.read_public(data, scheme.key_bits[0], CAPACITY)

@@ -20,6 +20,7 @@ from taciturn.crypto.bfv import (
 )
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 
 COINS = KeyedEntropy.from_seed(4)
 SEEDS = KeySeeds(bytes(range(32)), bytes(range(32, 64)))
@@ -83,7 +84,7 @@ def test_products_are_those_of_whole_numbers():
 
 @pytest.mark.parametrize("data", [b"", bytes(63), bytes(65)])
 def test_other_lengths_are_no_secret_key(data):
-    with pytest.raises(CryptoError, match="a secret key of"):
+    with refused(CryptoError):
         KeySeeds.of_bytes(data)
 
 

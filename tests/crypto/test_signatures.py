@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import dsa, ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
 from taciturn.crypto import ExchangeKey, KeyIdentity, fingerprint, verify
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 
 COINS = KeyedEntropy.from_seed(3)
 
@@ -41,23 +42,23 @@ def test_a_signature_is_of_one_text_by_one_key(identity):
         (identity.public_key, b"", b"text"),
         (KeyIdentity.simulated("alice-1", COINS.fork("other")).public_key, signature, b"text"),
     ):
-        with pytest.raises(CryptoError, match="a signature"):
+        with refused(CryptoError):
             verify(key, signed, text)
 
 
 @pytest.mark.parametrize("key", [b"", b"\x30\x00", b"key"])
 def test_what_is_no_public_key_verifies_nothing(key):
-    with pytest.raises(CryptoError, match="cannot be read"):
+    with refused(CryptoError):
         verify(key, b"", b"")
 
 
 def test_keys_of_another_kind_sign_nothing():
-    other = dsa.generate_private_key(2048)
+    other = x25519.X25519PrivateKey.generate()
     pem = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with pytest.raises(CryptoError, match="of a kind that signs nothing"):
+    with refused(CryptoError):
         KeyIdentity.of_pem("alice-1", pem)
     public = other.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    with pytest.raises(CryptoError, match="of a kind that signs nothing"):
+    with refused(CryptoError):
         verify(public, b"", b"")
 
 
@@ -80,5 +81,5 @@ def test_two_halves_make_one_key_and_a_third_another():
 
 @pytest.mark.parametrize("half", [b"", bytes(32), bytes(31), b"\x01" + bytes(31)])
 def test_what_is_no_half_or_gives_everybody_the_key_is_refused(half):
-    with pytest.raises(CryptoError, match="not one of Curve25519"):
+    with refused(CryptoError):
         ExchangeKey(COINS).common(half, b"")

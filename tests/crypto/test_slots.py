@@ -39,6 +39,7 @@ from taciturn.crypto.bfv import (
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes, kept_primes
+from tests.expected import refused
 
 COINS = KeyedEntropy.from_seed(11)
 FALSE_ALARM = 1e-4
@@ -157,15 +158,15 @@ def test_a_coefficient_beyond_its_prime_is_refused(owner):
     one = np.ones(1, dtype=np.int64)
     vector = owner.encrypt(one, COINS)
     beyond = EncryptedVector(b"\xff" * 8 + vector.data[8:], 1)
-    with pytest.raises(CryptoError, match="coefficient"):
+    with refused(CryptoError):
         owner.public.product(one, beyond, masks(1), COINS)
     answer = owner.public.product(one, vector, masks(1), COINS)
-    with pytest.raises(CryptoError, match="coefficient"):
+    with refused(CryptoError):
         owner.decrypt(EncryptedAnswer(b"\xff" * 8 + answer.data[8:], 1))
 
 
 def test_only_one_security_level_is_offered_and_paillier_has_no_slots():
-    with pytest.raises(CryptoError, match="not offered"):
+    with refused(CryptoError):
         BfvSlots().generate(192, COINS)
     assert SCHEMES["paillier"].number_by_number is None
     assert repr(BfvSlots().generate(128, COINS)) == "BfvSlotSecretKey(<hidden>)"

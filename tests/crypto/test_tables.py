@@ -24,6 +24,7 @@ from taciturn.crypto.bfv import DEGREE, BfvScheme, Tiling
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import key_pair
+from tests.expected import refused
 
 NAMES = ["bfv", "clear"]
 RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
@@ -68,7 +69,7 @@ def passed(
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     ring=st.sampled_from([RING, NARROW]),
     rows=st.integers(1, 200) | st.sampled_from([1, DEGREE + 1]),
@@ -89,7 +90,7 @@ def test_products_with_uniform_vectors_are_exact_modulo_the_power(
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 9000), (9000, 1), (8200, 3), (300, 100)])
 def test_shapes_of_several_tiles(name, rows, columns):
     coins = KeyedEntropy.from_seed(rows)
-    whole = entries(RING, TableSize(rows, columns), coins)
+    whole = np.asfortranarray(entries(RING, TableSize(rows, columns), coins))
     passed(name, RING, whole, (RING.draw(rows, coins), RING.draw(columns, coins)), 1 << 30)
 
 
@@ -110,12 +111,6 @@ def test_tiles_of_zeros_count_as_zeros(name, filled):
         whole[-1, 1] = -7
     rows = RING.draw(len(whole), COINS)
     passed(name, RING, whole, (rows, RING.draw(3, COINS)), 1 << 30)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_memory_order_does_not_matter(name):
-    whole = np.asfortranarray(entries(RING, TableSize(40, 7), COINS))
-    passed(name, RING, whole, (RING.draw(40, COINS), RING.draw(7, COINS)), 0)
 
 
 # The layout
@@ -200,13 +195,13 @@ def test_the_parts_of_a_vector_add_up_and_each_has_an_answer(name):
     vectors = [secret.encrypt_rows(rows[part], size, COINS, part) for part in parts]
     total = table.sum_over_rows(columns, COINS)
     for vector, part in zip(vectors, parts, strict=True):
-        with pytest.raises(CryptoError, match="missing"):
+        with refused(CryptoError):
             total.result()
         for other in (None, *(other for other in parts if other != part)):
-            with pytest.raises(CryptoError, match="not the part"):
+            with refused(CryptoError):
                 total.add(vector, other)
         total.add(vector, part)
-    with pytest.raises(CryptoError, match="not the part"):
+    with refused(CryptoError):
         total.add(vectors[-1], parts[-1])
     sums = secret.decrypt_columns(total.result(), size)
     assert sums.tolist() == oracle(whole.T, rows, columns, 59)
@@ -217,7 +212,7 @@ def test_the_parts_of_a_vector_add_up_and_each_has_an_answer(name):
     )
     assert np.array_equal(sums, RING.centred(whole @ columns + rows))
     for other in (None, slice(1, 2), slice(0, size.rows)):
-        with pytest.raises(CryptoError, match="no part"):
+        with refused(CryptoError):
             table.product(sent, rows, COINS, other)
     table.close()
 
@@ -246,7 +241,7 @@ def test_other_lengths_are_refused(name):
     table = public.table(np.ones((30, 4), dtype=np.int64))
     rows, columns = RING.draw(30, COINS), RING.draw(4, COINS)
     sent = secret.encrypt_rows(rows, size, COINS)
-    for refused in (
+    for call in (
         lambda: secret.encrypt_rows(rows, other, COINS),
         lambda: secret.encrypt_columns(rows, size, COINS),
         lambda: secret.encrypt_rows(rows.astype(np.float64), size, COINS),
@@ -260,7 +255,7 @@ def test_other_lengths_are_refused(name):
         lambda: transposed_product(table, EncryptedVector(b"", 0), columns, COINS),
     ):
         with pytest.raises(CryptoError):
-            refused()
+            call()
     answer = transposed_product(table, sent, columns, COINS)
     for spoilt in (
         replace(answer, data=answer.data[:-1]),
@@ -278,14 +273,14 @@ def test_other_lengths_are_refused(name):
 def test_values_out_of_range_are_refused(name):
     secret, public = key_pair(name, RING)
     beyond = (1 << RING.vector_bits) + 1
-    with pytest.raises(CryptoError, match="vector entry exceeds"):
+    with refused(CryptoError):
         secret.encrypt_rows(np.array([0, beyond]), TableSize(2, 1), COINS)
-    with pytest.raises(CryptoError, match="table entry exceeds"):
+    with refused(CryptoError):
         public.table(np.full((2, 2), (1 << RING.matrix_bits) + 1))
     whole = np.ones((2, 2), dtype=np.int64)
-    refused: list[np.ndarray] = [whole[0], whole[:0], whole.astype(np.float64)]
-    for table in refused:
-        with pytest.raises(CryptoError):
+    unfit: list[np.ndarray] = [whole[0], whole[:0], whole.astype(np.float64)]
+    for table in unfit:
+        with refused(CryptoError):
             public.table(table)
 
 
@@ -296,21 +291,21 @@ def test_a_coefficient_beyond_its_prime_is_refused(at):
     sent = secret.encrypt_rows(RING.draw(30, COINS), size, COINS)
     table = public.table(np.ones((30, 4), dtype=np.int64))
     spoilt = sent.data[:at] + b"\xff" * 8 + sent.data[at + 8 :]
-    with pytest.raises(CryptoError, match="outside its modulus"):
+    with refused(CryptoError):
         transposed_product(table, EncryptedVector(spoilt, 30), RING.draw(4, COINS), COINS)
     answer = transposed_product(table, sent, RING.draw(4, COINS), COINS)
     for place in (0, 8 * 4, len(answer.data) - 8):
         data = answer.data[:place] + b"\xff" * 8 + answer.data[place + 8 :]
-        with pytest.raises(CryptoError, match="outside its modulus"):
+        with refused(CryptoError):
             secret.decrypt_columns(replace(answer, data=data), size)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tables_need_a_key_that_wraps(name):
     secret, public = key_pair(name, Capacity(8, 8, 4))
-    with pytest.raises(CryptoError, match="wrap at a power of two"):
+    with refused(CryptoError):
         public.table(np.ones((2, 2), dtype=np.int64))
-    with pytest.raises(CryptoError, match="wrap at a power of two"):
+    with refused(CryptoError):
         secret.encrypt_rows(np.ones(2, dtype=np.int64), TableSize(2, 2), COINS)
 
 
@@ -320,7 +315,7 @@ def test_a_closed_table_refuses():
     sent = secret.encrypt_columns(np.ones(1, dtype=np.int64), size, COINS)
     table.close()
     table.close()
-    with pytest.raises(CryptoError, match="closed"):
+    with refused(CryptoError):
         table.product(sent, np.zeros(2, dtype=np.int64), COINS)
 
 
@@ -330,32 +325,14 @@ def test_empty_tables_are_refused(sizes):
         TableSize(*sizes)
 
 
-def test_paillier_says_why_and_what_to_do():
-    with pytest.raises(CryptoError, match="no products of whole tables") as caught:
-        PaillierScheme().check_tables(RING, TableSize(10, 2), products=1)
-    assert "use bfv, or solver sgd" in str(caught.value)
+def test_paillier_has_no_products_of_whole_tables():
     secret, public = key_pair("paillier-small-key", Wrapping.of(50, 16, 40))
     size, ones = TableSize(2, 2), np.ones(2, dtype=np.int64)
-    for refused in (
+    for call in (
+        lambda: PaillierScheme().check_tables(RING, TableSize(10, 2), products=1),
         lambda: public.table(np.ones((2, 2), dtype=np.int64)),
         lambda: secret.encrypt_rows(ones, size, COINS),
         lambda: secret.encrypt_columns(ones, size, COINS),
     ):
-        with pytest.raises(CryptoError, match="no products of whole tables"):
-            refused()
-
-
-# Bounds over a training
-
-
-@pytest.mark.parametrize("magnitude", [4, 8])
-def test_ten_million_rows_fit(magnitude):
-    ring = Wrapping.of(59, 12 + magnitude, 10_000_000)
-    BfvScheme().check_tables(ring, TableSize(10_000_000, 50), products=20)
-
-
-def test_a_training_that_would_tell_too_much_is_refused():
-    ring = Wrapping.of(59, 24, 10_000_000)
-    with pytest.raises(CryptoError, match=r"20 passes .* to within 2\^-38 only"):
-        BfvScheme().check_tables(ring, TableSize(10_000_000, 50), products=20)
-    BfvScheme().check_tables(ring, TableSize(10_000, 50), products=20)
+        with refused(CryptoError, names="bfv"):
+            call()

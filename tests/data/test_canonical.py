@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import Layout, digest, written
 from taciturn.data import canonical_frame as canonical
 from taciturn.errors import ColumnError, LabelValueError
+from tests.expected import refused
 
 Row = tuple[Decimal | float | None, str | None, bool]
 
@@ -89,7 +89,7 @@ def test_minus_zero_is_zero():
 
 def test_strange_labels_and_absent_columns_are_refused():
     frame = _frame([(1, "a", True)])
-    with pytest.raises(LabelValueError, match="1 of 1 labels are of neither class"):
+    with refused(LabelValueError):
         canonical(frame.with_columns(pl.lit("maybe").alias("y")), LAYOUT)
-    with pytest.raises(ColumnError, match="no column 't'"):
+    with refused(ColumnError, names="'t'"):
         canonical(frame.drop("t"), LAYOUT)

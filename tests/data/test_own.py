@@ -18,6 +18,7 @@ from taciturn.errors import (
     ShapeError,
     TableError,
 )
+from tests.expected import refused
 
 DATA = {
     "who": ["007", "008", "009"],
@@ -44,7 +45,7 @@ def test_files_and_frames_give_the_same(sources):
         assert raw.frame.to_dict(as_series=False) == {k: DATA[k] for k in ("age", "job")}
         assert raw.settings == DEFAULTS
     assert own_data(sources[0], label_column="paid").name == "own.csv"
-    assert repr(own_data(sources[2], label_column="paid")).startswith("RawData(own data, 3 rows")
+    assert "clerk" not in repr(own_data(sources[2], label_column="paid"))
 
 
 def test_rows_are_numbered_where_no_column_names_them():
@@ -70,49 +71,44 @@ def test_labels_in_many_spellings(labels):
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "error", "message"),
+    ("change", "options", "error", "names"),
     [
-        ({}, {"label_column": "payd"}, ColumnError, "no label column 'payd'"),
-        ({}, {"label_column": "paid", "id_column": "woh"}, ColumnError, "no id column 'woh'"),
-        ({}, {"label_column": "paid", "id_column": "paid"}, ConfigError, "id and as label"),
-        ({"paid": ["yes", "no", "yes"]}, {}, LabelValueError, "3 of 3 labels are text"),
-        ({"paid": [1, 2, 3]}, {}, LabelValueError, "2 of 3 labels are neither"),
-        ({"paid": [1, None, 0]}, {}, MissingValueError, "1 of 3 labels are missing"),
-        ({"paid": ["1", None, "0"]}, {}, MissingValueError, "1 of 3 labels are missing"),
-        ({"": [1, 2, 3]}, {}, ColumnError, "column 5 of 5 has no name"),
-        ({"who": ["a", "a", "b"]}, {"id_column": "who"}, RowIdError, "repeat"),
+        ({}, {"label_column": "payd"}, ColumnError, ("'payd'", "paid")),
+        ({}, {"label_column": "paid", "id_column": "woh"}, ColumnError, ("'woh'", "who")),
+        ({}, {"label_column": "paid", "id_column": "paid"}, ConfigError, "paid"),
+        ({"paid": ["yes", "no", "yes"]}, {}, LabelValueError, "3 of 3"),
+        ({"paid": [1, 2, 3]}, {}, LabelValueError, "2 of 3"),
+        ({"paid": [1, None, 0]}, {}, MissingValueError, "1 of 3"),
+        ({"paid": ["1", None, "0"]}, {}, MissingValueError, "1 of 3"),
+        ({"": [1, 2, 3]}, {}, ColumnError, "5 of 5"),
+        ({"who": ["a", "a", "b"]}, {"id_column": "who"}, RowIdError, "'a'"),
         ({"who": [0.5, 1.5, 2.5]}, {"id_column": "who"}, RowIdError, "Float64"),
     ],
 )
-def test_unfit_own_data_is_refused(change, options, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_unfit_own_data_is_refused(change, options, error, names):
+    with refused(error, names=names) as caught:
         own_data(pl.DataFrame({**DATA, **change}), **{"label_column": "paid", **options})
     assert caught.value.hint
 
 
-def test_hints_and_places(tmp_path):
+def test_errors_name_places_and_never_labels(tmp_path):
     path = tmp_path / "own.csv"
     pl.DataFrame(DATA).write_csv(path)
-    with pytest.raises(ColumnError) as caught:
+    with refused(ColumnError) as caught:
         own_data(path, label_column="payd")
-    assert "did you mean paid?" in caught.value.hint
     assert caught.value.where == str(path)
     table = pl.DataFrame({"who": ["ann", "bea"], "a": [1, 2], "y": ["1", "rejected"]})
-    with pytest.raises(LabelValueError) as label_error:
+    with refused(LabelValueError, names=("'y'", "'bea'")) as label_error:
         own_data(table, label_column="y", id_column="who")
-    assert label_error.value.where == "column 'y', first at row id 'bea'"
     assert "rejected" not in str(label_error.value)
 
 
-def test_features_must_be_left():
-    with pytest.raises(ColumnError, match="no feature columns"):
+def test_other_sources_and_tables_without_features_are_refused(tmp_path):
+    with refused(ColumnError):
         own_data(pl.DataFrame({"y": [0, 1]}), label_column="y")
-
-
-def test_other_sources_are_refused(tmp_path):
-    with pytest.raises(FileError, match="no such file"):
+    with refused(FileError, names=tmp_path):
         own_data(tmp_path / "none.csv", label_column="y")
-    with pytest.raises(ShapeError, match="cannot be made from ndarray"):
+    with refused(ShapeError, names="ndarray"):
         own_data(np.eye(2), label_column="y")
 
 
@@ -143,20 +139,19 @@ def test_words_of_labels(labels, positive, negative):
 
 
 @pytest.mark.parametrize(
-    ("labels", "positive", "negative", "message", "hint"),
+    ("labels", "positive", "negative", "names"),
     [
-        (["yes", "no", "yes"], (), (), "3 of 3 labels are text", 'positive="yes"'),
-        (["mad", "sad", "mad"], (), (), "3 of 3 labels are text", 'positive="WORD"'),
-        ([1, 2, 2], (), (), "2 of 3 labels are neither 0 nor 1", 'positive="2"'),
-        (["a", "b", "c"], ("a",), (), "2 of 3 labels are none of the words", "negative="),
-        (["a", "b", "c"], ("a",), ("b",), "1 of 3 labels are none of the words", "in positive or"),
-        ([0.5, 1.5, 0.5], ("1.5",), (), "Float64, which has no words", "leave positive"),
+        (["yes", "no", "yes"], (), (), ("3 of 3", 'positive="yes"')),
+        (["mad", "sad", "mad"], (), (), ("3 of 3", "positive=")),
+        ([1, 2, 2], (), (), ("2 of 3", 'positive="2"')),
+        (["a", "b", "c"], ("a",), (), ("2 of 3", "negative=")),
+        (["a", "b", "c"], ("a",), ("b",), ("1 of 3", "positive")),
+        ([0.5, 1.5, 0.5], ("1.5",), (), ("Float64", "positive")),
     ],
 )
-def test_labels_that_no_word_names_are_refused(labels, positive, negative, message, hint):
-    with pytest.raises(LabelValueError, match=message) as caught:
+def test_labels_that_no_word_names_are_refused(labels, positive, negative, names):
+    with refused(LabelValueError, names=names) as caught:
         labels_of(labels, *positive, negative=negative)
-    assert hint in caught.value.hint
     assert "mad" not in str(caught.value)
 
 
@@ -181,12 +176,8 @@ def test_a_table_is_judged_as_a_whole():
     frame = pl.DataFrame({**DATA, "who": ["a", "a", "b"], "paid": ["yes", "no", "yes"]})
     frame = frame.with_columns(age=pl.Series([1.0, float("inf"), 2.0]))
     table = OwnTable(replace(DEFAULTS, drop=("jobb",)))
-    with pytest.raises(TableError) as caught:
+    with refused(TableError, names=(4, "'a'", "3 of 3", "'jobb'", "'age'", "1 of 3")):
         own_data(frame, label_column="paid", id_column="who", table=table)
-    text = str(caught.value)
-    assert "4 things are not fit for use" in text
-    for part in ("repeat", "3 of 3 labels are text", "no column 'jobb'", "'age': 1 of 3"):
-        assert part in text
 
 
 def test_dates_of_pandas(tmp_path):

@@ -26,6 +26,7 @@ from taciturn.data import (
 )
 from taciturn.errors import ColumnError, FileError
 from taciturn.mapped import BLOCK_ROWS, Scratch
+from tests.expected import refused
 
 ROWS = 90
 
@@ -84,22 +85,16 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "names"),
     [
-        (pl.exclude("debt"), "a part of the table lacks the column 'debt'"),
-        (
-            [pl.all(), pl.lit(1).alias("more")],
-            "a part of the table has the column 'more', unlike the first",
-        ),
-        (
-            [pl.exclude("age"), pl.col("age").cast(pl.Float64)],
-            "column 'age' is Float64 in a part of the table, and Int64 in the first",
-        ),
+        (pl.exclude("debt"), "'debt'"),
+        ([pl.all(), pl.lit(1).alias("more")], "'more'"),
+        ([pl.exclude("age"), pl.col("age").cast(pl.Float64)], ("'age'", "Float64", "Int64")),
     ],
 )
-def test_a_part_of_other_columns_or_types_is_named(folder, change, message):
+def test_a_part_of_other_columns_or_types_is_named(folder, change, names):
     people().head(5).select(change).write_parquet(folder / "2.parquet")
-    with pytest.raises(ColumnError, match=message) as caught:
+    with refused(ColumnError, names=names) as caught:
         PartedTable.at(folder)
     assert str(folder / "2.parquet") in caught.value.where
 
@@ -109,31 +104,21 @@ def test_columns_in_another_order_are_the_same_columns(folder):
     assert read_frame(folder).equals(people())
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"", "the file is empty"), (b"PAR1 and then nothing", "cut short or damaged")],
-)
-def test_an_empty_or_damaged_part_is_named(folder, content, message):
-    (folder / "1.parquet").write_bytes(content)
-    with pytest.raises(FileError, match=message) as caught:
-        PartedTable.at(folder)
-    assert caught.value.where == str(folder / "1.parquet")
-
-
-def test_a_part_whose_pages_are_damaged_is_named_when_they_are_read(folder):
-    whole = bytearray((folder / "1.parquet").read_bytes())
+@pytest.mark.parametrize("damage", ["empty", "cut", "pages"])
+def test_an_empty_or_damaged_part_is_named(folder, damage):
+    part = folder / "1.parquet"
+    whole = bytearray(part.read_bytes())
     whole[4:60] = bytes(56)
-    (folder / "1.parquet").write_bytes(whole)
-    table = PartedTable.at(folder)
-    with pytest.raises(FileError) as caught:
-        table.frame()
-    assert caught.value.where == str(folder / "1.parquet")
+    part.write_bytes({"empty": b"", "cut": b"PAR1 and then nothing", "pages": whole}[damage])
+    with refused(FileError) as caught:
+        PartedTable.at(folder).frame()
+    assert caught.value.where == str(part)
 
 
 def test_no_rows_at_all_are_refused(folder):
     for number in range(3):
         people().clear().write_parquet(folder / f"{number}.parquet")
-    with pytest.raises(FileError, match="columns and no rows"):
+    with refused(FileError):
         PartedTable.at(folder)
 
 
@@ -147,11 +132,11 @@ def test_a_part_that_is_changed_after_the_first_look_is_named(folder):
     assert len(table["age"]) == ROWS
     part, status = folder / "1.parquet", (folder / "1.parquet").stat()
     os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    with pytest.raises(FileError, match="changed while it was being read") as caught:
+    with refused(FileError) as caught:
         table["age"]
     assert caught.value.where == str(part)
     part.unlink()
-    with pytest.raises(FileError, match="is gone since") as caught:
+    with refused(FileError) as caught:
         table["age"]
     assert caught.value.where == str(part)
 
@@ -161,7 +146,7 @@ def test_a_file_that_goes_is_one_error_and_no_list_of_columns(folder, monkeypatc
     raw = own_rows(folder, label_column=None, id_column="id", table=OwnTable())
     (folder / "0.parquet").unlink()
     rows = ChosenRows(raw.ids, np.arange(ROWS))
-    with pytest.raises(FileError, match="is gone"):
+    with refused(FileError):
         fit_and_prepare(raw.columns, raw.settings, [rows])
 
 

@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from taciturn.data import CategoricalRule, NumericRule, Preparation, PrepareSettings, RowIds, fit
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
+from tests.expected import refused
 
 FRAME = pl.DataFrame(
     {
@@ -82,7 +83,7 @@ def test_a_fixed_vocabulary_fixes_the_columns():
     vocabulary = {"job": ("actor", "baker", "clerk")}
     plan = fit(FRAME.head(1), PrepareSettings(scale_categories=True), vocabulary)
     assert plan.columns == ("age", "job=baker", "job=clerk", "member")
-    assert "column job=baker is constant on the training rows: kept as zeros" in plan.notes
+    assert any("job=baker" in note for note in plan.notes)
     assert not plan.apply(FRAME)[:, 1].any()
 
 
@@ -90,10 +91,10 @@ def test_a_fixed_vocabulary_fixes_the_columns():
 def test_a_constant_column_is_zero_in_training_and_ever_after(scale):
     frame = pl.DataFrame({"a": [0.1, 0.1, 0.1], "b": [1, 2, 3]})
     plan = fit(frame, PrepareSettings(scale=scale))
-    assert plan.notes == ("column a is constant on the training rows: kept as zeros",)
+    (note,) = plan.notes
+    assert "column a " in note
     later = pl.DataFrame({"a": [7.0, None], "b": [1, 2]})
     assert plan.apply(later)[:, 0].tolist() == [0.0, 0.0]
-    assert plan.describe()[0] == "a: zeros (constant or empty on the training rows)"
 
 
 @pytest.mark.parametrize(
@@ -102,19 +103,14 @@ def test_a_constant_column_is_zero_in_training_and_ever_after(scale):
         pl.Series("a", [None, None]),
         pl.Series("a", [None, None], dtype=pl.String),
         pl.Series("a", [None, float("nan")]),
+        pl.Series("a", ["x", "x"]),
     ],
 )
-def test_a_column_without_values_is_zero(column):
-    plan = fit(pl.DataFrame([column]), PrepareSettings(impute="none"))
-    assert plan.notes == ("column a is entirely missing on the training rows: kept as zeros",)
-    assert plan.apply(pl.DataFrame({"a": ["x", "y"]})).tolist() == [[0.0], [0.0]]
-
-
-def test_a_single_level_is_kept_as_zeros():
+def test_a_column_without_values_or_with_one_level_is_zero(column):
     """Named among Alice's columns it is there, like a number that never varies."""
-    plan = fit(pl.DataFrame({"a": ["x", "x"]}), PrepareSettings())
+    plan = fit(pl.DataFrame([column]), PrepareSettings(impute="none"))
     assert plan.columns == ("a",)
-    assert plan.notes == ("column a has one level on the training rows: kept as zeros",)
+    assert len(plan.notes) == 1
     assert plan.apply(pl.DataFrame({"a": ["x", "y"]})).tolist() == [[0.0], [0.0]]
 
 
@@ -133,7 +129,7 @@ def test_some_columns_only_in_any_order():
     part = plan.apply(FRAME, columns=["member", "age"])
     np.testing.assert_array_equal(part, full[:, [2, 0]])
     assert plan.apply(FRAME, columns=[]).shape == (4, 0)
-    with pytest.raises(ColumnError, match="gives no column 'agee'"):
+    with refused(ColumnError, names="'agee'"):
         plan.apply(FRAME, columns=["agee"])
 
 
@@ -142,50 +138,39 @@ def test_a_later_frame_may_hold_numbers_as_text_but_nothing_else():
     text = FRAME.with_columns(pl.Series("age", ["30", None, "50", "70"]))
     np.testing.assert_array_equal(plan.apply(text), plan.apply(FRAME))
     wrong = FRAME.with_columns(pl.Series("age", ["30", "old", "50", "7o"]))
-    with pytest.raises(ColumnError, match="2 of 4 values are not numbers") as caught:
+    with refused(ColumnError, names=("'age'", "2 of 4")) as caught:
         plan.apply(wrong)
-    assert caught.value.where == "first at row 2"
-    with pytest.raises(ColumnError, match="not numbers") as caught:
+    assert caught.value.where.endswith("row 2")
+    with refused(ColumnError, names="'b'"):
         plan.apply(wrong, ids=RowIds.of(["a", "b", "c", "d"]))
-    assert caught.value.where == "first at row id 'b'"
-
-
-def test_absent_columns_are_named():
-    plan = fit(FRAME, PrepareSettings())
-    with pytest.raises(ColumnError, match="no column 'age'") as caught:
+    with refused(ColumnError, names=("'age'", "ages")):
         plan.apply(FRAME.rename({"age": "ages"}))
-    assert "did you mean ages?" in caught.value.hint
 
 
 def test_missing_numbers_are_refused_where_nothing_fills_them():
-    with pytest.raises(MissingValueError, match="'age': 1 of 4 values are missing") as caught:
+    with refused(MissingValueError, names=("'age'", "1 of 4", "'6'")):
         fit(FRAME, PrepareSettings(impute="none"), ids=RowIds.of([5, 6, 7, 8]))
-    assert caught.value.where == "first at row id '6'"
     plan = fit(FRAME.drop_nulls("age"), PrepareSettings(impute="none"))
-    with pytest.raises(MissingValueError, match="'age': 1 of 4"):
+    with refused(MissingValueError, names=("'age'", "1 of 4")):
         plan.apply(FRAME)
 
 
-def test_infinities_are_refused():
-    frame = pl.DataFrame({"a": [1.0, float("inf"), 2.0]})
-    with pytest.raises(InfiniteValueError, match="'a': 1 of 3 values are infinite") as caught:
-        fit(frame, PrepareSettings())
-    assert caught.value.where == "first at row 2"
-
-
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_numbers_too_large_to_average_are_refused():
-    with pytest.raises(InfiniteValueError, match="too large"):
+def test_infinities_and_numbers_too_large_to_average_are_refused():
+    with refused(InfiniteValueError, names=("'a'", "1 of 3")) as caught:
+        fit(pl.DataFrame({"a": [1.0, float("inf"), 2.0]}), PrepareSettings())
+    assert caught.value.where.endswith("row 2")
+    with refused(InfiniteValueError, names="'a'"):
         fit(pl.DataFrame({"a": [1e308, -1e308, 1e308]}), PrepareSettings())
 
 
-@pytest.mark.parametrize(("days", "fate"), [(400, "left out"), (30, "taken as categories")])
-def test_dates_in_another_form_are_known_and_the_lines_that_read_them_are_named(days, fate):
+@pytest.mark.parametrize("days", [400, 30])
+def test_dates_in_another_form_are_known_and_the_lines_that_read_them_are_named(days):
     text = [f"{1 + row % days % 28}.{1 + row % days // 28 % 12}.2026" for row in range(500)]
     frame = pl.DataFrame({"seen": text, "n": range(500)})
     (note,) = fit(frame, PrepareSettings()).notes
-    assert f"dates that are not written as in 2026-01-31: {fate}" in note
-    assert "type={'seen': 'date'} and date_format={'seen': '%d.%m.%Y'}" in note
+    assert "type={'seen': 'date'}" in note
+    assert "date_format={'seen': '%d.%m.%Y'}" in note
     read = PrepareSettings(type={"seen": "date"}, date_format={"seen": "%d.%m.%Y"})
     plan = fit(frame, read)
     assert plan.columns == ("seen", "n")
@@ -197,63 +182,61 @@ def test_free_text_is_left_out_and_the_line_that_keeps_it_is_named():
     plan = fit(frame, PrepareSettings())
     assert plan.columns == ("n",)
     (note,) = plan.notes
-    assert "note is free text, 101 different values in 101 rows" in note
+    assert "101" in note
     assert "type={'note': 'category'}" in note
     kept = fit(frame, PrepareSettings(type={"note": "category"}))
     assert len(kept.columns) == 101
-    assert "has 101 levels: the 100 most frequent" in kept.notes[0]
+    assert "101" in kept.notes[0]
 
 
 def test_words_among_numbers_are_refused_with_their_place():
     mostly = pl.DataFrame({"n": [str(i) for i in range(200)] + ["n/a"]})
-    with pytest.raises(ColumnError, match="1 of 201 values are not numbers") as caught:
+    with refused(ColumnError, names=("'n'", "1 of 201", "row 201", "null_words")):
         fit(mostly, PrepareSettings())
-    assert caught.value.where == "first at row 201"
-    assert "null_words" in caught.value.hint
     as_levels = PrepareSettings(type={"n": "category"}, max_levels=300)
     assert len(fit(mostly, as_levels).columns) == 200
 
 
-@pytest.mark.parametrize("value", [[1, 2], datetime.timedelta(1)])
-def test_other_kinds_are_refused(value):
-    with pytest.raises(ColumnError, match="neither numbers, booleans, dates nor text") as caught:
-        fit(pl.DataFrame({"a": [value]}), PrepareSettings())
+@pytest.mark.parametrize(
+    ("data", "vocabularies", "names"),
+    [
+        pytest.param({"a": [[1, 2]]}, {}, "'a'", id="list"),
+        pytest.param({"a": [datetime.timedelta(1)]}, {}, "'a'", id="duration"),
+        pytest.param({"a": [0.5]}, {"a": ("0.5",)}, "'a'", id="real-number-as-category"),
+        pytest.param({"a": ["x", "y"], "a=y": [1, 2]}, {}, "'a=y'", id="colliding-names"),
+    ],
+)
+def test_columns_of_other_kinds_and_names_are_refused(data, vocabularies, names):
+    with refused(ColumnError, names=names) as caught:
+        fit(pl.DataFrame(data), PrepareSettings(), vocabularies)
     assert caught.value.hint
 
 
-def test_a_real_number_cannot_be_a_category():
-    with pytest.raises(ColumnError, match="cannot be categories"):
-        fit(pl.DataFrame({"a": [0.5]}), PrepareSettings(), {"a": ("0.5",)})
-
-
-def test_colliding_names_are_refused():
-    with pytest.raises(ColumnError, match="'a=y' appears 2 times"):
-        fit(pl.DataFrame({"a": ["x", "y"], "a=y": [1, 2]}), PrepareSettings())
-
-
-def test_every_choice_is_described():
+def test_every_choice_is_described_with_its_numbers():
     plan = fit(FRAME, PrepareSettings(clip=5.0, scale_categories=True))
-    assert plan.describe() == [
-        "age: numeric; missing becomes 50; minus 50, divided by 14.1421; clipped to ±5",
-        "job: one-hot, 1 column; level baker gets no column; an unknown or missing level is the "
-        "average of the training rows; each centred and scaled; clipped to ±5",
-        "member: numeric; missing becomes 1; minus 0.75, divided by 0.433013; clipped to ±5",
-    ]
+    for text, column, numbers in zip(
+        plan.describe(),
+        ("age", "job", "member"),
+        (("50", "14.1421", "5"), ("baker", "5"), ("0.75", "0.433013", "5")),
+        strict=True,
+    ):
+        assert text.startswith(column)
+        assert all(number in text for number in numbers)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("name", "value"),
     [
-        ({"impute": "medain"}, "impute is 'medain'"),
-        ({"scale": "minmax"}, "scale is 'minmax'"),
-        ({"clip": 0.0}, "clip is 0"),
-        ({"clip": float("nan")}, "clip is nan"),
-        ({"max_levels": 0}, "max_levels is 0"),
+        ("impute", "medain"),
+        ("scale", "minmax"),
+        ("clip", 0.0),
+        ("clip", float("nan")),
+        ("max_levels", 0),
     ],
 )
-def test_unfit_settings_are_refused(options, message):
-    with pytest.raises(ConfigError, match=message) as caught:
-        PrepareSettings(**options)
+def test_unfit_settings_are_refused(name, value):
+    with refused(ConfigError, setting=name) as caught:
+        PrepareSettings(**{name: value})
     assert caught.value.hint
 
 
@@ -300,38 +283,34 @@ def _altered(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("change", "message", "hint"),
+    ("change", "names"),
     [
-        (lambda d: d.update(rulez=[]), "unknown key 'rulez'", "did you mean rules?"),
-        (lambda d: d.pop("notes"), "key 'notes' is missing", ""),
-        (lambda d: d.update(version=5), "another version", "version 4"),
-        (lambda d: d.update(version=True), "another version", "version 4"),
-        (lambda d: d.update(rules={}), "a list must stand here", ""),
-        (lambda d: d.update(notes=[1]), "text must stand here", ""),
-        (lambda d: d["rules"].append(3), "no known kind", ""),
-        (lambda d: d["rules"][0].update(kind="numerik"), "no known kind", "did you mean numeric?"),
-        (lambda d: d["rules"][0].update(centre=1), "unknown key", "did you mean center?"),
-        (lambda d: d["rules"][0].update(center="1"), "a number must stand here", ""),
-        (lambda d: d["rules"][0].update(center=True), "a number must stand here", ""),
-        (lambda d: d["rules"][0].update(center=float("nan")), "must be finite", ""),
-        (lambda d: d["rules"][0].update(impute=float("inf")), "must be finite", ""),
-        (lambda d: d["rules"][0].update(scale=-1), "a scale must be finite", ""),
-        (lambda d: d["rules"][0].update(clip=-1), "clip is -1", ""),
-        (lambda d: d["rules"][1].update(levels=["a", "a"]), "a level is repeated", ""),
-        (lambda d: d["rules"][1].update(dropped="zzz"), "dropped level is not a level", ""),
-        (lambda d: d["rules"][1].update(centers=[1, 2]), "2 centers for 1 output", ""),
-        (lambda d: d["rules"][1].update(scales=[-1]), "a scale must be finite", ""),
-        (lambda d: d["rules"][1].update(levels="ab"), "a list must stand here", ""),
+        (lambda d: d.update(rulez=[]), ("'rulez'", "rules")),
+        (lambda d: d.pop("notes"), "'notes'"),
+        (lambda d: d.update(version=5), "version 4"),
+        (lambda d: d.update(version=True), "version 4"),
+        (lambda d: d.update(rules={}), ()),
+        (lambda d: d.update(notes=[1]), ()),
+        (lambda d: d["rules"].append(3), ()),
+        (lambda d: d["rules"][0].update(kind="numerik"), "numeric"),
+        (lambda d: d["rules"][0].update(centre=1), "center"),
+        (lambda d: d["rules"][0].update(center="1"), ()),
+        (lambda d: d["rules"][0].update(center=True), ()),
+        (lambda d: d["rules"][0].update(center=float("nan")), ()),
+        (lambda d: d["rules"][0].update(impute=float("inf")), ()),
+        (lambda d: d["rules"][0].update(scale=-1), ()),
+        (lambda d: d["rules"][0].update(clip=-1), -1),
+        (lambda d: d["rules"][1].update(levels=["a", "a"]), ()),
+        (lambda d: d["rules"][1].update(dropped="zzz"), ()),
+        (lambda d: d["rules"][1].update(centers=[1, 2]), (2, 1)),
+        (lambda d: d["rules"][1].update(scales=[-1]), ()),
+        (lambda d: d["rules"][1].update(levels="ab"), ()),
     ],
 )
-def test_altered_plain_data_is_refused(change, message, hint):
-    with pytest.raises(ConfigError, match=message) as caught:
+def test_altered_plain_data_is_refused_with_its_place(change, names):
+    with refused(ConfigError, names=names) as caught:
         Preparation.from_json(_altered(change))
-    assert hint in caught.value.hint
     assert caught.value.hint
     assert caught.value.where
-
-
-def test_plain_data_must_be_an_object():
-    with pytest.raises(ConfigError, match="list where an object must stand"):
+    with refused(ConfigError):
         Preparation.from_json([])

@@ -4,44 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
-
-from taciturn.data import PrepareSettings, RowIds, fit, prepared_table, split_columns
-
-ROWS = 20
-
-
-def seconds(columns: int) -> float:
-    """Of this process alone, so that a busy machine does not count; the lesser of two."""
-    frame = pl.DataFrame({f"c{place}": np.arange(ROWS) * 1.0 for place in range(columns)})
-    spent = []
-    for _ in range(2):
-        start = time.process_time()
-        plan = fit(frame, PrepareSettings(), rows=np.arange(1, ROWS))
-        table = prepared_table(plan, frame, RowIds.numbered(ROWS), intercept=True)
-        split_columns(plan.columns[::2], plan.columns, plan.sources)
-        spent.append(time.process_time() - start)
-        assert len(table.columns) == columns + 1
-    return min(spent)
-
-
-@pytest.mark.slow
-def test_the_time_grows_with_the_columns_and_not_with_their_square():
-    """Eight times the columns: eight times the time, 64 times where it is quadratic."""
-    seconds(50)
-    assert seconds(4000) < 24 * seconds(500)
-
 
 MEASURE = """
 import gc
 import numpy as np, polars as pl
-from taciturn.data.ids import RowIds
-from taciturn.data.prepare import PrepareSettings, fit, prepared_table
+from taciturn.data import PrepareSettings, RowIds, fit, prepared_table
 
 def status(name):
     lines = open("/proc/self/status").read().splitlines()

@@ -41,6 +41,7 @@ from taciturn.data import (
 )
 from taciturn.errors import ColumnError, ConfigError, TableError, shown_by
 from taciturn.faces import COMMAND_LINE, TomlFile
+from tests.expected import refused
 
 PLAIN = PrepareSettings(scale="none")
 # Different enough for a float's last bits not to decide.
@@ -262,7 +263,7 @@ def test_a_preparation_of_the_first_version_is_still_read():
         NumericRule("age", 40.0, 1.0, 2.0, 5.0),
         CategoricalRule("sex", ("F", "M"), "F"),
     )
-    with pytest.raises(ConfigError, match="unknown key 'lower'"):
+    with refused(ConfigError, names="'lower'"):
         Preparation.from_json({"version": 1, "rules": [{**numeric, "lower": 1}], "notes": []})
 
 
@@ -280,7 +281,7 @@ def test_a_preparation_of_the_second_version_is_still_read():
     assert plan.rules == (BinnedRule("age", (30.0, 45.0), 40.0, missing=True),)
     rows = pl.DataFrame({"age": [29, 30, None, 99]})
     assert plan.apply(rows).tolist() == [[0, 0, 0], [1, 0, 0], [0, 0, 1], [0, 1, 0]]
-    with pytest.raises(ConfigError, match="unknown key 'padding'"):
+    with refused(ConfigError, names="'padding'"):
         Preparation.from_json({"version": 2, "rules": [{**binned, "padding": 0}], "notes": []})
 
 
@@ -305,7 +306,8 @@ def test_outliers_are_cut_and_said():
     rule = plan.rules[0]
     assert isinstance(rule, NumericRule)
     assert (rule.lower, rule.upper) == (0.0, 99.0)
-    assert "column income: 1 of 1,001 values lay beyond 0 and 99" in plan.notes[0]
+    assert "income" in plan.notes[0]
+    assert "1 of 1,001" in plan.notes[0]
     assert abs(plan.apply(pl.DataFrame({"income": [1e12, -1e12]}))).max() < 2
 
 
@@ -313,8 +315,8 @@ def test_outliers_that_stay_are_said_with_the_line_that_helps():
     values = [float(n % 100) for n in range(1000)] + [1e9]
     with shown_by(TomlFile("bob.toml", dict.fromkeys(("winsorise", "transform"), "data"))):
         (note,) = fit(pl.DataFrame({"income": values}), PrepareSettings()).notes
-    assert "column income: a few values far out" in note
-    assert 'winsorise = 0.005 or transform.income = "log"' in note
+    assert "winsorise = 0.005" in note
+    assert 'transform.income = "log"' in note
 
 
 def test_a_rare_mark_is_no_outlier():
@@ -345,7 +347,6 @@ def test_rare_levels_and_unknown_ones_are_others():
 
 def test_levels_that_are_all_rare_are_said():
     plan = fit(pl.DataFrame({"x": [str(n % 400) + "x" for n in range(4000)]}), DEFAULTS)
-    assert "each of its levels has less than 0.50% of the training rows" in plan.notes[0]
     assert "rare_share=0.0005" in plan.notes[0]
 
 
@@ -373,7 +374,7 @@ def test_dates_are_days(values):
     plan = fit(frame, PLAIN)
     since = (datetime.date(2026, 1, 31) - datetime.date(1970, 1, 1)).days
     assert plan.apply(frame)[:, 0].tolist() == [since, since + 0.5, since + 1]
-    assert "date, as days since 1970-01-01" in plan.describe()[0]
+    assert "1970-01-01" in plan.describe()[0]
 
 
 def test_parts_of_dates():
@@ -396,12 +397,9 @@ def test_dates_in_another_form_are_said(values, form):
 
 def test_what_is_no_date_is_refused_with_its_place():
     frame = pl.DataFrame({"opened": ["2026-01-31", "31.01.2026"]})
-    with pytest.raises(ColumnError, match="1 of 2 values are not dates in ISO 8601") as caught:
+    with refused(ColumnError, names=("'opened'", "1 of 2", "row 2")) as caught:
         fit(frame, PrepareSettings(type={"opened": "date"}))
-    assert caught.value.where == "first at row 2"
-    assert caught.value.diagnostics(COMMAND_LINE).endswith(
-        "--date-format opened=%d.%m.%Y; or correct them"
-    )
+    assert "--date-format opened=%d.%m.%Y" in caught.value.diagnostics(COMMAND_LINE)
 
 
 # --- by column -----------------------------------------------------------------------------------
@@ -415,7 +413,7 @@ def test_numbers_as_categories_and_the_other_way_round():
 
 def test_a_choice_for_numbers_that_names_categories_is_refused():
     frame = pl.DataFrame({"job": ["a", "b"]})
-    with pytest.raises(ColumnError, match="'job' holds categories, and bins is for numbers"):
+    with refused(ColumnError, names=("'job'", "bins")):
         fit(frame, PrepareSettings(bins={"job": 3}))
     assert fit(frame, PrepareSettings(bins={"*": 3})).columns == ("job=b",)
 
@@ -427,11 +425,9 @@ def test_a_number_of_two_values_is_not_cut():
 
 def test_all_problems_are_said_at_once():
     frame = pl.DataFrame({"a": [1.0, float("inf")], "b": [[1], [2]], "c": [1, 2]})
-    with pytest.raises(TableError) as caught:
+    with refused(TableError, names=("'a'", "1 of 2", "'b'", "List")) as caught:
         fit(frame, PrepareSettings())
     text = caught.value.diagnostics(COMMAND_LINE)
-    assert text.startswith("2 things are not fit for use\n  1. column 'a': 1 of 2 values")
-    assert "  2. column 'b' is List" in text
     assert text.count("try:") == 2
     assert "--drop b" in text
 

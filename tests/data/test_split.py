@@ -22,28 +22,29 @@ from taciturn.data import (
 )
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 
 COLUMNS = ("age", "job=baker", "job=clerk", "rate", "debt")
 SOURCES = ("age", "job", "job", "rate", "debt")
+
+
+def test_what_is_no_split_is_refused():
+    with refused(ColumnError):
+        split_columns("all", (), ())
+    with refused(ShapeError):
+        Partition(np.array([0, 1]), np.array([1]))
 
 
 @given(st.integers(2, 300), st.floats(0.01, 0.99), st.integers(0, 99))
 def test_a_partition_places_every_row_once(rows, fraction, seed):
     held_out = math.ceil(fraction * rows)
     if held_out == rows:
-        with pytest.raises(ShapeError, match="0 rows would be left for training"):
+        with refused(ShapeError):
             random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
         return
     parts = random_partition(rows, fraction, KeyedEntropy.from_seed(seed))
     assert len(parts.test) == held_out
     assert sorted([*parts.train, *parts.test]) == list(range(rows))
-
-
-@pytest.mark.parametrize(
-    ("rows", "held_out"), [(569, 114), (1797, 360), (48842, 9769), (150_000, 30_000)]
-)
-def test_the_papers_test_sets_have_scikit_learns_sizes(rows, held_out):
-    assert len(random_partition(rows, 0.2, KeyedEntropy.from_seed(1)).test) == held_out
 
 
 def test_a_partition_repeats_with_its_seed_only():
@@ -56,13 +57,8 @@ def test_a_partition_repeats_with_its_seed_only():
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2.0, float("nan")])
 def test_fractions_out_of_range_are_refused(fraction):
-    with pytest.raises(ConfigError, match="the test fraction is"):
+    with refused(ConfigError):
         random_partition(10, fraction, KeyedEntropy.from_seed(1))
-
-
-def test_a_row_in_both_parts_is_refused():
-    with pytest.raises(ShapeError, match="in both parts"):
-        Partition(np.array([0, 1]), np.array([1]))
 
 
 @pytest.mark.parametrize(
@@ -86,23 +82,23 @@ def test_column_splits(spec, alice):
 
 
 @pytest.mark.parametrize(
-    ("spec", "message", "hint"),
+    ("spec", "names"),
     [
-        (0, "Alice cannot get 0 of 5 columns", "from 1 to 5"),
-        (6, "Alice cannot get 6 of 5 columns", "from 1 to 5"),
-        ("-1", "Alice cannot get -1 of 5", "from 1 to 5"),
-        (True, "truth value", "half"),
-        ("agee", "no column 'agee'", "did you mean age?"),
-        ("", "no column ''", "known: age"),
-        ("age,age", "'age' is named twice", "once"),
-        ("job,job=baker", "'job=baker' is named twice", "once"),
-        ([], "Alice gets no column", "half"),
+        (0, "0 of 5"),
+        (6, "6 of 5"),
+        ("-1", "-1 of 5"),
+        (True, "half"),
+        ("agee", ("'agee'", "age")),
+        ("", ("''", "age")),
+        ("age,age", "'age'"),
+        ("job,job=baker", "'job=baker'"),
+        ([], "half"),
     ],
 )
-def test_unfit_splits_are_refused(spec, message, hint):
-    with pytest.raises(ColumnError, match=message) as caught:
+def test_unfit_splits_are_refused(spec, names):
+    with refused(ColumnError, names=names) as caught:
         split_columns(spec, COLUMNS, SOURCES)
-    assert hint in caught.value.hint
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -129,21 +125,20 @@ def test_several_alices_are_dealt_their_columns(spec, parties, alices):
 
 
 @pytest.mark.parametrize(
-    ("spec", "parties", "message", "setting"),
+    ("spec", "parties", "names", "setting"),
     [
-        ("all", 6, "6 Alices cannot share 5 columns", "parties"),
-        ("age", 2, "2 Alices cannot share 1 column", "parties"),
-        ("equal", 6, "6 Alices cannot share 5 columns", "parties"),
-        ("age;job", 1, "the columns of 2 Alices are named, and there is 1", "alice_columns"),
-        ("age;job", 3, "the columns of 2 Alices are named, and there are 3", "alice_columns"),
-        ("age;job,age", 2, "'age' is named twice", ""),
-        ("age;", 2, "no column ''", ""),
+        ("all", 6, (6, 5), "parties"),
+        ("age", 2, (2, 1), "parties"),
+        ("equal", 6, (6, 5), "parties"),
+        ("age;job", 1, (2, 1), "alice_columns"),
+        ("age;job", 3, (2, 3), "alice_columns"),
+        ("age;job,age", 2, "'age'", "alice_columns"),
+        ("age;", 2, "''", "alice_columns"),
     ],
 )
-def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, message, setting):
-    with pytest.raises(ColumnError, match=message) as raised:
+def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, names, setting):
+    with refused(ColumnError, setting=setting, names=names) as raised:
         split_columns(spec, COLUMNS, SOURCES, parties=parties)
-    assert raised.value.setting == setting
     assert raised.value.hint
 
 
@@ -152,7 +147,7 @@ def test_parts_cover_all_columns_in_order_and_nobody_goes_away_empty(groups, par
     sources = [f"s{number}" for number, size in enumerate(groups) for _ in range(size)]
     columns = [f"c{number}" for number in range(len(sources))]
     if parties > len(columns):
-        with pytest.raises(ColumnError, match="cannot share"):
+        with refused(ColumnError):
             split_columns("all", columns, sources, parties=parties)
         return
     split = split_columns("all", columns, sources, parties=parties)
@@ -194,11 +189,6 @@ def test_equal_parts_are_equal_to_bobs(columns, parties):
     assert max(widths) - min(widths) <= 1
     if parties == 1:
         assert split == split_columns("half", names, names)
-
-
-def test_nothing_cannot_be_split():
-    with pytest.raises(ColumnError, match="no columns to split"):
-        split_columns("all", (), ())
 
 
 @pytest.fixture
@@ -287,10 +277,10 @@ def test_statistics_come_from_the_training_rows_only(raw):
 def test_one_class_in_training_is_refused(raw):
     labels = LabelTable(raw.ids, np.zeros(raw.rows, dtype=np.int8))
     same = RawData(raw.name, raw.frame, raw.ids, labels, raw.settings)
-    with pytest.raises(LabelValueError, match="labels are the same"):
+    with refused(LabelValueError):
         prepare_vertical(same, _parts(raw), "all", intercept=False)
 
 
 def test_raw_data_must_fit_together(raw):
-    with pytest.raises(ShapeError, match="19 rows, 20 ids and 20 labels"):
+    with refused(ShapeError, names=(19, 20)):
         RawData(raw.name, raw.frame.head(19), raw.ids, raw.labels, raw.settings)

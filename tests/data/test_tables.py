@@ -21,6 +21,7 @@ from taciturn.errors import (
 )
 from taciturn.mapped import BLOCK_ROWS
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 from tests.modules import module_of
 
 MATRICES = hnp.arrays(
@@ -45,11 +46,6 @@ def test_numpy_pandas_and_polars_give_the_same_table():
     assert expected != FeatureTable.of(array, columns=list(data))
 
 
-def test_a_frame_may_be_narrowed_to_some_columns():
-    frame = pl.DataFrame({"a": [1], "text": ["x"], "b": [2]})
-    assert FeatureTable.of(frame, columns=["b", "a"]).values.tolist() == [[2.0, 1.0]]
-
-
 def test_a_fit_array_is_not_copied_and_stays_the_callers():
     array = np.ones((4, 2))
     table = FeatureTable.of(array)
@@ -60,39 +56,38 @@ def test_a_fit_array_is_not_copied_and_stays_the_callers():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_, ">f8"])
-def test_other_numbers_become_float64(dtype):
-    table = FeatureTable.of(np.array([[1, 0]], dtype=dtype))
+def test_other_numbers_become_float64_in_the_order_of_c(dtype):
+    table = FeatureTable.of(np.asfortranarray(np.eye(3, dtype=dtype)))
     assert table.values.dtype == np.float64
-    assert table.values.tolist() == [[1.0, 0.0]]
-
-
-def test_fortran_order_becomes_c_order():
-    assert FeatureTable.of(np.asfortranarray(np.eye(3))).values.flags.c_contiguous
+    assert table.values.flags.c_contiguous
+    assert table.values.tolist() == np.eye(3).tolist()
+    frame = pl.DataFrame({"a": [1], "text": ["x"], "b": [2]})
+    assert FeatureTable.of(frame, columns=["b", "a"]).values.tolist() == [[2.0, 1.0]]
 
 
 @pytest.mark.parametrize(
-    ("data", "options", "error", "message"),
+    ("data", "options", "error", "names"),
     [
-        (np.ones(3), {}, ShapeError, "1 dimensions"),
-        (np.ones((0, 2)), {}, ShapeError, "no rows"),
-        (np.ones((2, 2)), {"columns": ["a"]}, ShapeError, "2 rows by 2 columns, but there are 2"),
-        (np.ones((2, 2)), {"ids": [1, 2, 3]}, ShapeError, "3 row ids"),
-        (np.ones((2, 2)), {"columns": ["a", "a"]}, ColumnError, "'a' appears 2 times"),
-        (np.ones((2, 2)), {"columns": ["a", ""]}, ColumnError, "column 2 of 2 has no name"),
-        (np.ones((2, 2)), {"id_column": "a"}, ColumnError, "no named columns"),
-        (np.array([["x"]]), {}, ColumnError, "not numbers"),
+        (np.ones(3), {}, ShapeError, 1),
+        (np.ones((0, 2)), {}, ShapeError, ()),
+        (np.ones((2, 2)), {"columns": ["a"]}, ShapeError, (2, 1)),
+        (np.ones((2, 2)), {"ids": [1, 2, 3]}, ShapeError, 3),
+        (np.ones((2, 2)), {"columns": ["a", "a"]}, ColumnError, "'a'"),
+        (np.ones((2, 2)), {"columns": ["a", ""]}, ColumnError, "2 of 2"),
+        (np.ones((2, 2)), {"id_column": "a"}, ColumnError, ()),
+        (np.array([["x"]]), {}, ColumnError, ()),
         (np.array([[1j]]), {}, ColumnError, "complex128"),
-        ([[1, 2]], {}, ShapeError, "cannot be made from list"),
-        (np.ones((1, 1)), {"ids": [1], "id_column": "a"}, ConfigError, "both given"),
-        (pl.DataFrame({"a": ["x"]}), {}, ColumnError, "'a' is String, not numbers"),
-        (pl.DataFrame({"a": [1]}), {"columns": ["b"]}, ColumnError, "no column 'b'"),
-        (pl.DataFrame({"a": [1]}), {"id_column": "b"}, ColumnError, "no id column 'b'"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ColumnError, "'a' appears 2 times"),
-        (pd.DataFrame({"a": [1, "x"]}), {}, ColumnError, "mixed"),
+        ([[1, 2]], {}, ShapeError, "list"),
+        (np.ones((1, 1)), {"ids": [1], "id_column": "a"}, ConfigError, ()),
+        (pl.DataFrame({"a": ["x"]}), {}, ColumnError, ("'a'", "String")),
+        (pl.DataFrame({"a": [1]}), {"columns": ["b"]}, ColumnError, "'b'"),
+        (pl.DataFrame({"a": [1]}), {"id_column": "b"}, ColumnError, "'b'"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, ColumnError, "'a'"),
+        (pd.DataFrame({"a": [1, "x"]}), {}, ColumnError, ()),
     ],
 )
-def test_unfit_tables_are_refused(data, options, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_unfit_tables_are_refused(data, options, error, names):
+    with refused(error, names=names) as caught:
         FeatureTable.of(data, **options)
     assert caught.value.hint
 
@@ -106,18 +101,16 @@ def test_unfit_tables_are_refused(data, options, error, message):
     ],
 )
 def test_missing_values_are_named_by_column_and_row(data):
-    with pytest.raises(MissingValueError) as caught:
+    with refused(MissingValueError, names=("'x1'", "'bea'")):
         FeatureTable.of(data, ids=["ann", "bea"])
-    assert caught.value.where == "column 'x1', row id 'bea'"
 
 
 def test_infinities_are_named_by_column_and_row():
     """In the second block of rows that is looked at."""
     data = np.ones((BLOCK_ROWS + 9, 2))
     data[BLOCK_ROWS + 7, 0] = -np.inf
-    with pytest.raises(InfiniteValueError) as caught:
+    with refused(InfiniteValueError, names=("'x0'", f"'{BLOCK_ROWS + 7}'")):
         FeatureTable.of(data)
-    assert caught.value.where == f"column 'x0', row id '{BLOCK_ROWS + 7}'"
 
 
 def test_no_columns_are_allowed():
@@ -135,17 +128,16 @@ def test_select_and_take():
     assert part.ids == RowIds.of([1, 0])
     assert table.select(["a", "b", "c"]) is table
     assert table.select([]).columns == ()
-    with pytest.raises(ColumnError) as caught:
+    with refused(ColumnError, names=("'incom'", "income")):
         FeatureTable.of(np.ones((1, 1)), columns=["income"]).select(["incom"])
-    assert "did you mean income?" in caught.value.hint
-    with pytest.raises(ColumnError, match="'a' appears 2 times"):
+    with refused(ColumnError, names="'a'"):
         table.select(["a", "a"])
 
 
 def test_the_intercept_is_added_once():
     table = FeatureTable.of(np.zeros((2, 1))).with_intercept()
     assert table.columns == ("x0", "(intercept)")
-    with pytest.raises(ColumnError, match="already"):
+    with refused(ColumnError):
         table.with_intercept()
 
 
@@ -207,41 +199,37 @@ def test_labels_from_every_kind_of_list(data):
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "message"),
+    ("data", "error", "names"),
     [
-        ([0, 1, 2, 2], LabelValueError, r"2 of 4 labels are neither 0 nor 1 \(3 distinct"),
-        ([0.0, 0.5], LabelValueError, "1 of 2 labels"),
-        ([0, -1], LabelValueError, "1 of 2 labels"),
-        (["0", "1"], LabelValueError, "String, not 0 and 1"),
-        (["yes", 1], LabelValueError, "mixed"),
-        ([0, None], MissingValueError, "1 of 2 labels are missing"),
-        (np.array([0.0, np.nan]), MissingValueError, "1 of 2 labels are missing"),
-        (pd.Series([0, None], dtype="Int64"), MissingValueError, "1 of 2 labels are missing"),
-        (np.ones((2, 1)), ShapeError, "2 dimensions"),
-        ([], ShapeError, "no labels"),
+        ([0, 1, 2, 2], LabelValueError, ("2 of 4", 3)),
+        ([0.0, 0.5], LabelValueError, "1 of 2"),
+        ([0, -1], LabelValueError, "1 of 2"),
+        (["0", "1"], LabelValueError, "String"),
+        (["yes", 1], LabelValueError, ()),
+        ([0, None], MissingValueError, "1 of 2"),
+        (np.array([0.0, np.nan]), MissingValueError, "1 of 2"),
+        (pd.Series([0, None], dtype="Int64"), MissingValueError, "1 of 2"),
+        (np.ones((2, 1)), ShapeError, 2),
+        ([], ShapeError, ()),
     ],
 )
-def test_unfit_labels_are_refused(data, error, message):
-    with pytest.raises(error, match=message) as caught:
+def test_unfit_labels_are_refused(data, error, names):
+    with refused(error, names=names) as caught:
         LabelTable.of(data)
     assert caught.value.hint
 
 
 def test_a_wrong_label_is_named_by_row_and_not_by_value():
-    with pytest.raises(LabelValueError) as caught:
+    with refused(LabelValueError, names="'bea'") as caught:
         LabelTable.of([0, 4711], ids=["ann", "bea"])
-    assert caught.value.where == "row id 'bea'"
     assert "4711" not in str(caught.value)
-
-
-def test_as_many_labels_as_ids():
-    with pytest.raises(ShapeError, match="2 labels for 3 row ids"):
+    with refused(ShapeError, names=(2, 3)):
         LabelTable.of([0, 1], ids=[1, 2, 3])
 
 
 def test_one_class_is_refused_only_when_asked():
     table = LabelTable.of([1, 1])
-    with pytest.raises(LabelValueError, match="all 2 labels are the same"):
+    with refused(LabelValueError):
         table.require_both_classes()
     LabelTable.of([1, 0]).require_both_classes()
 

@@ -20,9 +20,9 @@ from taciturn.deploy import (
     require_room,
 )
 from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
-from taciturn.faces import COMMAND_LINE
 from tests.deploy.sides import write_config
 from tests.deploy.test_tables import ROWS, bobs
+from tests.expected import refused
 
 SPELLED = ["NA", "null", "?", "007", "1e3", 'a "b"', "a,b", "a b", "é", "😀", "x" * 3000, "-"]
 
@@ -47,9 +47,8 @@ def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
 
 def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
     ids = RowIds.of(["a", " b"])
-    with pytest.raises(RowIdError, match="1 of 2 ids have spaces at their ends") as raised:
+    with refused(RowIdError, names=("1 of 2", "parquet")):
         require_room(tmp_path / "rows.csv", ids)
-    assert "parquet" in raised.value.hint
     require_room(tmp_path / "rows.parquet", ids)
     AlignedRows(ids, ids).write(tmp_path / "rows.parquet", "id")
     assert AlignedRows.read(tmp_path / "rows.parquet", "id").own == ids
@@ -57,27 +56,24 @@ def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
 
 @pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
 def test_a_list_of_another_kind_is_refused(tmp_path, name):
-    with pytest.raises(ConfigError, match="cannot be a") as raised:
+    with refused(ConfigError, setting="out", names=tmp_path / name):
         require_kind(tmp_path / name, "out")
-    assert raised.value.diagnostics(COMMAND_LINE).splitlines()[1] == (
-        f"  where: --out {tmp_path / name}"
-    )
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "words"),
+    ("text", "error"),
     [
-        ("id\na\nb\na\n", RowIdError, "1 of 3 row ids repeat an earlier one"),
-        ("person\na\n", ColumnError, "no column 'id'"),
-        ("id\n", FileError, "a header and no rows"),
-        ("", FileError, "empty"),
-        ("id\n \n", RowIdError, "missing|empty"),
+        ("id\na\nb\na\n", RowIdError),
+        ("person\na\n", ColumnError),
+        ("id\n", FileError),
+        ("", FileError),
+        ("id\n \n", RowIdError),
     ],
 )
-def test_a_list_that_is_not_fit_is_refused_with_its_place(tmp_path, text, error, words):
+def test_a_list_that_is_not_fit_is_refused_with_its_place(tmp_path, text, error):
     path = tmp_path / "rows.csv"
     path.write_text(text)
-    with pytest.raises(error, match=words) as raised:
+    with refused(error) as raised:
         AlignedRows.read(path, "id")
     assert str(path) in raised.value.where
 
@@ -118,13 +114,10 @@ def test_rows_have_the_common_names_of_the_list(tmp_path):
 
 def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):
     listed("p001", "zoe", "adam").write(tmp_path / "rows.csv", "id")
-    with pytest.raises(RowIdError, match="the table lacks 2 of 3 aligned rows") as raised:
+    with refused(RowIdError, names=("2 of 3", "'zoe'")):
         load(tmp_path, bobs(), aligned="rows.csv")
-    assert "'zoe'" in raised.value.where
-    assert "taciturn align" in raised.value.hint
 
 
-def test_a_list_that_is_not_there_says_what_makes_one(tmp_path):
-    with pytest.raises(FileError, match="no such list of aligned rows") as raised:
+def test_a_list_that_is_not_there_is_named(tmp_path):
+    with refused(FileError, names="rows.csv"):
         load(tmp_path, bobs(), aligned="rows.csv")
-    assert "taciturn align writes it" in raised.value.hint

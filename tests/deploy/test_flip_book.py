@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import stat
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +12,12 @@ import pytest
 from taciturn.data import LabelTable
 from taciturn.deploy import FlipBook, LabelBinding, PartyConfig
 from taciturn.deploy import open_flip_book as flip_book
-from taciturn.errors import FileError, OutputError, PrivacyError
+from taciturn.errors import PrivacyError
 from taciturn.privacy import FlippedLabels, LabelResponse, Ledger, Unprotected
 from taciturn.protocol.bob import released_labels
 from taciturn.rng import KeyedEntropy
 from tests.deploy.sides import write_config
+from tests.expected import refused
 
 ROWS = 400
 BINDING = LabelBinding("default", bytes(range(32)))
@@ -40,6 +40,16 @@ def labels() -> LabelTable:
 @pytest.fixture
 def book(tmp_path) -> FlipBook:
     return FlipBook(tmp_path / "flips.json", method(), BINDING)
+
+
+def of_version(book: FlipBook, version: int, *lacking: str) -> None:
+    """Writes the book as an earlier version did, without some entries."""
+    record = {**json.loads(book.path.read_text()), "version": version}
+    for name in (*lacking, "digest"):
+        del record[name]
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    record["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    book.path.write_text(json.dumps(record))
 
 
 def test_the_first_answer_is_the_mechanisms_and_later_coins_do_not_change_it(book, labels):
@@ -72,9 +82,8 @@ def test_a_second_target_of_the_same_people_is_refused_by_name(book, labels):
     book.release(labels, coins(1))
     before = book.path.read_bytes()
     second = FlipBook(book.path, method(), LabelBinding("churn", BINDING.key))
-    with pytest.raises(PrivacyError, match="for the label 'default', not for 'churn'") as raised:
+    with refused(PrivacyError, names=("'default'", "'churn'")):
         second.release(labels, coins(2))
-    assert "its epsilon comes on top" in raised.value.hint
     assert book.path.read_bytes() == before
 
 
@@ -84,7 +93,7 @@ def test_other_labels_under_the_same_name_are_refused_and_counted(book, labels, 
     first = book.release(labels, coins(1))
     values = labels.values.copy()
     values[:changed] = 1 - values[:changed]
-    with pytest.raises(PrivacyError, match=f"{changed} of {ROWS} labels in column 'default'"):
+    with refused(PrivacyError, names=(f"{changed} of {ROWS}", "'default'")):
         book.release(LabelTable(labels.ids, values), coins(2))
     # Rows that are not among the changed ones have their answers, and so have all once put back.
     rest = np.arange(changed, ROWS)
@@ -118,14 +127,13 @@ def test_a_book_under_another_key_is_refused_unless_that_key_is_accepted(book, l
 
     book.path.rename(tmp_path / "bob.flips.json")
     for accepted in (None, third.key_name, BINDING.key_name):
-        with pytest.raises(PrivacyError) as refused:
+        with refused(PrivacyError, setting="accept_flips_key"):
             replaced(accepted).release(labels, coins(2))
-        assert refused.value.setting == "accept_flips_key"
         assert (tmp_path / "bob.flips.json").read_bytes() == before
     assert replaced(other.key_name).release(labels, coins(2)) == first
     # From here on it is bound to that key, and needs no word.
     assert replaced(None).release(labels, coins(3)) == first
-    with pytest.raises(PrivacyError, match="400 of 400"):
+    with refused(PrivacyError, names="400 of 400"):
         replaced(None).release(LabelTable(labels.ids, 1 - labels.values), coins(3))
     # Whoever looks at answers alone has no key.
     assert replace(book, path=tmp_path / "bob.flips.json", binding=NO_KEY).recall(labels) == first
@@ -133,91 +141,25 @@ def test_a_book_under_another_key_is_refused_unless_that_key_is_accepted(book, l
 
 def test_a_book_of_version_1_is_bound_when_it_is_first_used(book, labels):
     first = book.release(labels, coins(1))
-    record = json.loads(book.path.read_text())
-    for name in ("column", "key", "tags", "digest"):
-        del record[name]
-    record["version"] = 1
-    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
-    record["digest"] = hashlib.sha256(text.encode()).hexdigest()
-    book.path.write_text(json.dumps(record))
+    of_version(book, 1, "column", "key", "tags")
     part = labels.take(np.arange(100))
     assert book.release(part, coins(2)) == first.take(np.arange(100))
-    with pytest.raises(PrivacyError, match="100 of 400"):
+    with refused(PrivacyError, names="100 of 400"):
         book.release(LabelTable(labels.ids, 1 - labels.values), coins(3))
 
 
-def test_the_file_holds_released_labels_only_and_is_for_its_owner(book, labels):
+def test_the_file_holds_released_labels_only(book, labels):
     released = book.release(labels, coins(1))
-    assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
     content = json.loads(book.path.read_text())
-    assert sorted(content) == [
-        "column",
-        "digest",
-        "epsilon",
-        "format",
-        "ids",
-        "key",
-        "labels",
-        "name",
-        "tags",
-        "version",
-    ]
+    kept = {"column", "epsilon", "ids", "key", "labels", "name", "tags"}
+    assert set(content) == {"digest", "format", "version"} | kept
     assert content["labels"] == "".join(map(str, released.values.tolist()))
-    names = sorted(path.name for path in book.path.parent.iterdir())
-    assert names == ["flips.json", "flips.json.lock"]
 
 
-def test_another_epsilon_is_refused_and_the_sum_is_named(book, labels):
+def test_another_epsilon_is_refused(book, labels):
     book.release(labels, coins(1))
-    with pytest.raises(PrivacyError, match="epsilon 1; releasing them again with 2") as raised:
+    with refused(PrivacyError, names=(1, 2)):
         FlipBook(book.path, method(2.0), BINDING).release(labels, coins(2))
-    assert "add the epsilons up" in raised.value.hint
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda text: text[:-9],
-        lambda text: text.replace(b'"epsilon":1.0', b'"epsilon":0.5'),
-        lambda text: text.replace(b'"row 7"', b'"row 8"'),
-        lambda text: text.replace(b"taciturn flip book", b"another thing"),
-        lambda text: b"[]",
-        lambda text: b"{}",
-        lambda text: b"\xff",
-    ],
-)
-def test_an_altered_book_is_refused_and_left_as_it_is(book, labels, spoil):
-    book.release(labels, coins(1))
-    spoilt = spoil(book.path.read_bytes())
-    book.path.write_bytes(spoilt)
-    with pytest.raises(FileError, match="altered"):
-        book.release(labels, coins(2))
-    assert book.path.read_bytes() == spoilt
-    assert len(list(book.path.parent.iterdir())) == 2
-
-
-def test_another_version_is_refused_by_its_number(book, labels):
-    book.release(labels, coins(1))
-    text = book.path.read_bytes().replace(b'"version":3', b'"version":4')
-    book.path.write_bytes(text)
-    with pytest.raises(FileError, match="version 4"):
-        book.rows()
-
-
-def test_two_programs_at_once_do_not_both_answer(book, labels):
-    with book._alone(), pytest.raises(OutputError, match="another program"):
-        book.release(labels, coins(1))
-    book.release(labels, coins(1))
-
-
-def test_a_book_that_was_cut_off_while_it_was_written_is_written_anew(book, labels):
-    book.path.with_name("flips.json.new").write_bytes(b"half a boo")
-    assert book.release(labels, coins(1)) == book.release(labels, coins(2))
-
-
-def test_nothing_is_handed_out_that_could_not_be_written(tmp_path, labels):
-    with pytest.raises(OutputError, match="cannot be written"):
-        FlipBook(tmp_path / "absent" / "flips.json", method(), BINDING).release(labels, coins(1))
 
 
 def test_a_training_is_charged_once_whichever_answers_it_uses(book, labels):
@@ -235,13 +177,7 @@ def test_a_book_has_a_name_of_its_own_and_one_that_had_none_is_given_one(book, l
     assert len(name) == 16
     book.release(labels, coins(2))
     assert book.name() == name
-    # As version 2 wrote it, without one.
-    content = json.loads(book.path.read_text())
-    del content["name"], content["digest"]
-    content["version"] = 2
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
-    book.path.write_text(json.dumps(content))
+    of_version(book, 2, "name")
     assert book.name() == ""
     book.release(labels, coins(3))
     assert len(book.name()) == 16

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,13 +24,11 @@ from taciturn.deploy import (
 )
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.deploy import training_outlook as outlook
-from taciturn.engine import Callbacks
-from taciturn.errors import BudgetExceeded, FileError, OutputError, PeerStopped
-from taciturn.files import exclusive_lock
+from taciturn.errors import BudgetExceeded, FileError
 from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
-from taciturn.protocol import Boundary, Event
 from taciturn.results import LedgerSum
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.expected import refused
 
 NOISE: Release = (AdditiveNoise(2.0), "")
 ROWS = RowIds.of([f"person {number}" for number in range(6)])
@@ -117,21 +113,18 @@ def test_what_is_told_stays_told(book):
 def test_the_limit_is_over_the_sum_and_nothing_is_counted_beyond_it(book):
     limited = replace(book, limit=4.0)
     limited.charge(spent({NOISE: 3}, "one"))
-    with pytest.raises(BudgetExceeded, match=r"is 3 after 1 training; .* to 5, and the limit is 4"):
-        limited.require(spent({NOISE: 2}, "two"))
-    with pytest.raises(BudgetExceeded) as caught:
-        limited.charge(spent({NOISE: 2}, "two"))
-    assert caught.value.setting == "budget_total"
+    for attempt in (limited.require, limited.charge):
+        with refused(BudgetExceeded, setting="budget_total", names=(3, 5, 4)):
+            attempt(spent({NOISE: 2}, "two"))
     assert total(book) == 3.0
     limited.charge(spent({NOISE: 1}, "three"))
     # A session that was charged may be resumed, whatever the limit is by then.
     replace(book, limit=0.5).require(spent({NOISE: 3}, "one"))
 
 
-def test_the_file_is_private_and_tells_no_id(book):
+def test_the_file_tells_no_id(book):
     book.charge(spent({NOISE: 1}, "one"))
     text = book.file.path.read_text()
-    assert stat.S_IMODE(book.file.path.stat().st_mode) == 0o600
     assert "person" not in text
     # Under another key the same rows have other digests.
     rows = json.loads(text)["accounts"][0]["rows"][0]["rows"]
@@ -145,52 +138,21 @@ def test_the_file_is_private_and_tells_no_id(book):
 def test_another_key_is_refused_and_the_totals_are_still_shown(book):
     book.charge(spent({NOISE: 1}, "one"))
     stranger = replace(book, key=bytes(32))
-    with pytest.raises(FileError, match="under another state key"):
+    with refused(FileError):
         stranger.statements(spent({}))
-    with pytest.raises(FileError, match="under another state key"):
+    with refused(FileError):
         stranger.charge(spent({NOISE: 1}, "two"))
     assert stranger.accounts() == book.accounts()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: text[:-20],
-        lambda text: text.replace('"sessions":["one"]', '"sessions":[]'),
-        lambda text: text.replace("ledger book", "score book"),
-        lambda text: "[]",
-        lambda text: "{}",
-    ],
-)
-def test_a_damaged_book_is_refused(book, damage):
+def test_an_unknown_mechanism_is_named(book):
+    rows = [{"paid": [["of-nobody", [], "", 1]], "rows": "0" * 16}]
+    account = {"partner": "alice", "label": "default", "sessions": ["one"], "rows": rows}
     book.charge(spent({NOISE: 1}, "one"))
-    path = book.file.path
-    path.write_text(damage(path.read_text()))
-    with pytest.raises(FileError, match="not a ledger book, or it is altered"):
+    key = json.loads(book.file.path.read_text())["key"]
+    book.file.write({"key": key, "accounts": [account]})
+    with refused(FileError, names="of-nobody"):
         total(book)
-
-
-def test_a_book_of_a_later_version_and_of_an_unknown_mechanism_are_named(book):
-    replace(book, file=replace(book.file, version=2)).charge(spent({NOISE: 1}, "one"))
-    with pytest.raises(FileError, match="of version 2; this program reads 1"):
-        total(book)
-    content = {"key": book._key_name, "accounts": [account("of-nobody")]}
-    book.file.write(content)
-    with pytest.raises(FileError, match="of the kind of-nobody, which no mechanism here knows"):
-        total(book)
-
-
-def account(event: str) -> dict[str, Any]:
-    rows = [{"paid": [[event, [], "", 1]], "rows": "0" * 16}]
-    return {"partner": "alice", "label": "default", "sessions": ["one"], "rows": rows}
-
-
-def test_one_program_at_a_time(book):
-    with (
-        exclusive_lock(book.file.path.with_name("ledger.json.lock")),
-        pytest.raises(OutputError, match="another program is writing this ledger book"),
-    ):
-        book.charge(spent({NOISE: 1}, "one"))
 
 
 # --- trainings between two parties ---------------------------------------------------------------
@@ -220,55 +182,25 @@ def paid(folder: Path) -> float:
     return max((one.ledger.label_epsilon_total for one in accounts), default=0.0)
 
 
-def test_sessions_add_up_begun_anew_or_not_and_resumed_ones_do_not(tmp_path):
+def test_a_look_tells_what_sessions_add_up_to(tmp_path):
     furnish(tmp_path, MECHANISMS["add"])
     before = foreseen(tmp_path)
     assert (before.trainings, before.so_far.label_epsilon_total) == (0, 0.0)
     assert before.then.label_epsilon_total == 2.0
     # A look makes no book and no key.
     assert not (tmp_path / "bob.ledger.json").exists()
-
-    def cut(event: Event) -> None:
-        if isinstance(event, Boundary) and event.state.iteration == 9:
-            raise KeyboardInterrupt
-
-    run_both(tmp_path, watch={"bob": Callbacks(observe=cut)})
-    assert paid(tmp_path) == 2.0
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    # A finished session only confirms.
-    run_both(tmp_path).records  # noqa: B018
-    assert paid(tmp_path) == 2.0
-    run_both(tmp_path, act=anew).records  # noqa: B018
-    assert paid(tmp_path) == 4.0
+    for _ in range(2):
+        run_both(tmp_path, act=anew).records  # noqa: B018 - raises where a side failed
     now = foreseen(tmp_path)
     assert (now.trainings, now.so_far.label_epsilon_total) == (2, 4.0)
     assert now.then.label_epsilon_total == 6.0
 
 
-def test_nothing_is_charged_where_the_two_sides_do_not_fit(tmp_path):
-    furnish(tmp_path, MECHANISMS["add"])
-    write_config(tmp_path, "alice", agreement={**MECHANISMS["add"], "epochs": 3})
-    assert isinstance(run_both(tmp_path).bob, BaseException)
-    assert paid(tmp_path) == 0
-
-
-def test_a_training_beyond_the_limit_is_refused_before_it_begins(tmp_path):
-    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 3.0})
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    ends = run_both(tmp_path, act=anew)
-    assert isinstance(ends.bob, BudgetExceeded)
-    assert isinstance(ends.alice, PeerStopped)
-    # Another state folder under the same key does not help.
-    shutil.rmtree(tmp_path / "bob-state")
-    shutil.rmtree(tmp_path / "alice-state")
-    assert isinstance(run_both(tmp_path).bob, BudgetExceeded)
-    assert paid(tmp_path) == 2.0
-    # A dry run still works, and says so.
+def test_a_dry_run_says_that_a_training_would_be_beyond_the_limit(tmp_path):
+    furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 1.0})
     config = PartyConfig.read(tmp_path / "bob.toml")
     tables = load_tables(config)
-    price = outlook(config, tables, terms_of(config, tables))
-    assert price.refused is not None
-    assert "the limit is 3" in price.refused.why
+    assert outlook(config, tables, terms_of(config, tables)).refused is not None
 
 
 def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):
@@ -309,8 +241,8 @@ def test_early_stopping_tells_held_out_labels_too(tmp_path):
 def test_the_command_shows_the_book(tmp_path, capsys):
     furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 5.0})
     bob = str(tmp_path / "bob.toml")
-    assert run(["ledger", bob]) == 0
-    assert "No training was charged yet" in capsys.readouterr().out
+    assert run(["ledger", bob, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["accounts"] == []
     run_both(tmp_path).records  # noqa: B018 - raises where a side failed
     assert run(["ledger", bob, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -319,4 +251,4 @@ def test_the_command_shows_the_book(tmp_path, capsys):
     assert line["ledger"]["label_epsilon_total"] == 2.0
     assert record["budget_total"] == 5.0
     assert run(["ledger", bob]) == 0
-    assert "epsilon 2" in capsys.readouterr().out
+    assert "sick" in capsys.readouterr().out

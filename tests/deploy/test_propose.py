@@ -39,7 +39,7 @@ from taciturn.deploy.transport import (
     show_certificate,
 )
 from taciturn.engine import Callbacks
-from taciturn.errors import ConfigError, PeerRefused, SignatureError
+from taciturn.errors import AgreementError, ConfigError, PeerRefused, SignatureError
 from taciturn.model import ModelShare
 from taciturn.protocol import Event, Progress
 from taciturn.report import render_html, review_page
@@ -47,6 +47,7 @@ from taciturn.results import Review, of_record
 from tests.certificates import issue_again
 from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
+from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.results.test_schema import problems
 from tests.tampering import AGREED, furnish, name_agreement
@@ -103,7 +104,7 @@ def agreements(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(values=agreements(), role=st.sampled_from(["alice", "bob"]))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_proposal_comes_to_the_same_terms_bit_by_bit(proposer, values, role):
     folder, tables = proposer
     sections = tomllib.loads((folder / f"{role}.toml").read_text())
@@ -137,24 +138,19 @@ def test_either_side_may_propose_and_both_come_to_the_same_settings(proposer):
 
 def test_columns_can_be_kept_to_oneself_and_the_peers_key_named(folder, capsys):
     options = ["--hide-columns", "--peer-certificate", "certs/alice.pem", "--valid-days", "5"]
-    code, out, err = command(capsys, "propose", "bob.toml", *options)
+    code, out, _ = command(capsys, "propose", "bob.toml", *options)
     assert code == 0
     # Standard output is the file, and nothing else.
     made = AgreementFile.parse(out, "agreement.toml")
     assert (made.bob.label, made.bob.columns, made.bob.prepared) == (None, None, 3)
     assert made.alices[0].fingerprint == show_certificate(Path("certs/alice.pem")).fingerprint
-    assert 'file = "agreement.toml"; signed = true' in " ".join(err.split())
     assert "mean_symmetry" not in out
     record = json.loads(command(capsys, "propose", "bob.toml", "--json")[1])
     assert problems(record, "propose") == []
     assert of_record(record).to_dict() == record
     assert AgreementFile.parse(record["text"], "x").digest == record["agreement"]["digest"]
-    code, _, err = command(capsys, "propose", "bob.toml", "--peer-certificate", "certs/carol.pem")
-    assert code == ConfigError.exit_code
-    assert "the certificate is of carol, and the peer is alice" in err
-    code, _, err = command(capsys, "propose", "bob.toml", "--valid-until", "2020-01-01")
-    assert code == ConfigError.exit_code
-    assert "valid until a time to come" in err
+    for wrong in (["--peer-certificate", "certs/carol.pem"], ["--valid-until", "2020-01-01"]):
+        assert command(capsys, "propose", "bob.toml", *wrong)[0] == ConfigError.exit_code
 
 
 def test_a_study_is_a_part_of_what_is_signed(proposer):
@@ -179,15 +175,20 @@ def proposed(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) ->
     return folder / "agreement.toml"
 
 
+def sign(capsys: pytest.CaptureFixture[str], *roles: str) -> list[int]:
+    """The exit codes of sides that sign the proposal."""
+    return [command(capsys, "sign", "agreement.toml", f"{role}.toml", "--yes")[0] for role in roles]
+
+
 def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     path = proposed(folder, capsys)
     path.write_text("# our own remark\n" + path.read_text())
     path.chmod(0o640)
-    assert command(capsys, "sign", "agreement.toml", "bob.toml", "--yes")[0] == 0
+    assert sign(capsys, "bob") == [0]
     for role in ("alice", "bob"):
         name_agreement(folder / f"{role}.toml")
     once = path.read_text()
-    with pytest.raises(SignatureError, match=r"^alice \(alice\) has not signed the agreement"):
+    with refused(SignatureError, names="alice"):
         Party(PartyConfig.read(folder / "bob.toml"), Wire().endpoint(serves=True))
     code, out, _ = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes", "--json")
     record = json.loads(out)
@@ -198,9 +199,9 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     twice = path.read_text()
     assert twice.startswith(once.rstrip())
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    code, out, _ = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
-    assert (code, path.read_text()) == (0, twice)
-    assert "alice has signed this agreement before; nothing was changed" in out
+    words = ("sign", "agreement.toml", "alice.toml", "--yes", "--json")
+    assert json.loads(command(capsys, *words)[1])["already"]
+    assert path.read_text() == twice
     assert run_both(folder).records
     digest = AgreementFile.read(path).digest
     for role in ("alice", "bob"):
@@ -210,18 +211,14 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
 def test_a_signature_needs_a_yes(folder, capsys, monkeypatch):
     path = proposed(folder, capsys)
     before = path.read_text()
-    code, _, err = command(capsys, "sign", "agreement.toml", "bob.toml")
-    assert code == ConfigError.exit_code
-    assert "nobody is at the terminal" in err
+    assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] == ConfigError.exit_code
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    code, _, err = command(capsys, "sign", "agreement.toml", "bob.toml")
-    assert code != 0
-    assert "You are about to sign" in err
+    assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] != 0
     assert path.read_text() == before
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] == 0
@@ -229,28 +226,24 @@ def test_a_signature_needs_a_yes(folder, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentence"),
+    ("old", "new", "kind", "named"),
     [
-        ("passes = 4", "passes = 5", "passes|epochs: 5 here, 4 there"),
-        (
-            'file = "alice.csv"',
-            'file = "alice.csv"\ndrop = ["mean_area"]',
-            "her prepared table has 5",
-        ),
-        ('peer = "bob"', 'peer = "carol"', "is with bob, and this side's peer is carol"),
-        ("certs/alice", "certs/carol", "alice is alice, and this side's certificate names carol"),
-        ("[privacy]", "[privacy]\nscores-per-row = 3", "would not begin by this agreement: .* 4"),
+        ("passes = 4", "passes = 5", SignatureError, "5"),
+        ('file = "alice.csv"', 'file = "alice.csv"\ndrop = ["mean_area"]', AgreementError, "5"),
+        ('peer = "bob"', 'peer = "carol"', SignatureError, "carol"),
+        ("certs/alice", "certs/carol", SignatureError, "carol"),
+        ("[privacy]", "[privacy]\nscores-per-row = 3", SignatureError, "4"),
     ],
     ids=["settings", "columns", "peer", "certificate", "limit"],
 )
 @pytest.mark.sampled(2)
-def test_a_side_whose_file_does_not_fit_does_not_sign(folder, capsys, old, new, sentence):
+def test_a_side_whose_file_does_not_fit_does_not_sign(folder, capsys, old, new, kind, named):
     path = proposed(folder, capsys)
     before, file = path.read_text(), folder / "alice.toml"
     file.write_text(file.read_text().replace(old, new))
     code, _, err = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
-    assert code in (SignatureError.exit_code, 32)
-    assert re.search(sentence, " ".join(err.split()))
+    assert code == kind.exit_code
+    assert named in err
     assert path.read_text() == before
 
 
@@ -258,54 +251,45 @@ def test_a_table_that_is_not_the_agreed_one_is_refused_when_signing_and_when_tra
     folder, capsys
 ):
     proposed(folder, capsys)
-    assert command(capsys, "sign", "agreement.toml", "bob.toml", "--yes")[0] == 0
-    assert command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")[0] == 0
+    assert sign(capsys, "bob", "alice") == [0, 0]
     name_agreement(folder / "bob.toml")
     table = (folder / "bob.csv").read_text()
     (folder / "bob.csv").write_text(table.replace("mean_symmetry", "mean_age"))
-    sentence = (
-        "this side's table does not fit the agreement: the columns are not those of the agreement: "
-        "mean_symmetry is gone, mean_age is new"
-    )
-    code, _, err = command(capsys, "sign", "agreement.toml", "bob.toml", "--yes")
-    assert code == SignatureError.exit_code
-    assert sentence in " ".join(err.split())
-    with pytest.raises(SignatureError, match="mean_age is new"):
+    assert sign(capsys, "bob") == [SignatureError.exit_code]
+    with refused(SignatureError, names=("mean_symmetry", "mean_age")):
         Party(PartyConfig.read(folder / "bob.toml"), Wire().endpoint(serves=True))
 
 
 def test_a_signature_is_not_added_to_what_was_tampered_with(folder, capsys):
     path = proposed(folder, capsys)
-    assert command(capsys, "sign", "agreement.toml", "bob.toml", "--yes")[0] == 0
+    assert sign(capsys, "bob") == [0]
     path.write_text(path.read_text().replace("passes = 4", "passes = 3", 1))
-    code, _, err = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
-    assert code == SignatureError.exit_code
-    assert "changed after bob signed it: agreement.passes is 3, and was 4" in err
+    assert sign(capsys, "alice") == [SignatureError.exit_code]
 
 
 # --- at the party --------------------------------------------------------------------------------
 
 
 def test_two_files_of_an_agreement_are_noticed_when_the_sides_meet(folder, capsys):
-    ends = []
+    digests = []
     for role in ("alice", "bob"):
         code, out, _ = command(capsys, "propose", "bob.toml")
         assert code == 0
         (folder / f"{role}-agreement.toml").write_text(out)
-        ends.append(AgreementFile.parse(out, "x").digest)
+        digests.append(AgreementFile.parse(out, "x").digest)
     for role in ("alice", "bob"):
         file = folder / f"{role}.toml"
         name_agreement(file)
         lenient = file.read_text().replace("signed = true", "")
         file.write_text(lenient.replace("agreement.toml", f"{role}-agreement.toml"))
     met = run_both(folder, act=lambda party: party.dry_run())
-    assert f'file_digest: "{ends[0]}" here, "{ends[1]}" there' in met.alice.message
+    all_refused(AgreementError, met.alice, names=("file_digest", *digests))
 
 
 def test_a_session_that_began_in_time_may_be_finished_later(folder, capsys, monkeypatch):
     proposed(folder, capsys)
     for role in ("bob", "alice"):
-        assert command(capsys, "sign", "agreement.toml", f"{role}.toml", "--yes")[0] == 0
+        assert sign(capsys, role) == [0]
         name_agreement(folder / f"{role}.toml")
 
     def over(config: PartyConfig, now: datetime | None = None) -> None:
@@ -342,16 +326,12 @@ def test_a_caller_talks_only_to_the_key_that_signed(folder):
             if place == certs:
                 assert calling.connect(HANG).alive
                 continue
-            with pytest.raises(PeerRefused) as refused:
+            keys = shown.fingerprint[:16], true.fingerprint[:16]
+            with refused(PeerRefused, names=("bob", *keys)):
                 calling.connect(HANG)
         finally:
             calling.close()
             hub.close()
-        keys = shown.fingerprint[:16], true.fingerprint[:16]
-        assert refused.value.message == (
-            f"bob: its certificate is not the agreed one: its key has fingerprint {keys[0]}…, and "
-            f"the agreement has {keys[1]}…"
-        )
 
 
 # --- several Alices ------------------------------------------------------------------------------
@@ -380,16 +360,15 @@ def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
     made = AgreementFile.read(Path("agreement.toml"))
     assert [side.title for side in made.sides] == ["bob", *names]
     assert made.sides[2].columns is not None
-    for name in names:
-        assert command(capsys, "sign", "agreement.toml", f"{name}.toml", "--yes")[0] == 0
+    assert sign(capsys, *names) == [0, 0]
     for name in ("bob", *names):
         text = Path(f"{name}.toml").read_text()
         text = re.sub(r"\[agreement\.parties\]\n.*?\n\n?(?=\[|\Z)", "", text, flags=re.DOTALL)
         Path(f"{name}.toml").write_text(text)
         name_agreement(Path(f"{name}.toml"))
-    with pytest.raises(SignatureError, match=r"^bob \(bob\) has not signed"):
+    with refused(SignatureError, names="bob"):
         require_signed(PartyConfig.read(Path("alice-1.toml")))
-    assert command(capsys, "sign", "agreement.toml", "bob.toml", "--yes")[0] == 0
+    assert sign(capsys, "bob") == [0]
     bob = PartyConfig.read(Path("bob.toml"))
     assert set(require_signed(bob)) == {"bob", *names}
     assert peer_keys(bob) == pins
@@ -430,7 +409,6 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert result.obstacles == ()
     assert result.agreement.unsigned == ("alice",)
     assert result.check.price.learns == result.price.learns
-    assert result.price.learns.alice.startswith("Alice receives ciphertexts")
     assert result.price.learns.columns is not None
     assert result.columns == result.check.columns
     assert (result.check.bob_seat is None) == (role == "bob")
@@ -438,13 +416,8 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert (result.check.price.ledger is None) == (role == "alice")
     assert result.estimate.bytes_to_alice > 0
     page = render_html(review_page(result))
-    for words in (
-        "a &lt;pilot&gt;",
-        result.agreement.digest,
-        "What signing means",
-        "no advice on law",
-    ):
-        assert words in page
+    assert "a &lt;pilot&gt;" in page
+    assert result.agreement.digest in page
     assert "<script" not in page
 
 
@@ -460,25 +433,20 @@ def test_a_review_and_a_signature_need_alices_line(folder, capsys):
 
 
 def test_a_review_names_what_stands_in_the_way(folder, capsys):
+    agreed = {"mechanism": "none", "epochs": 1}
     for role in ("alice", "bob"):
-        write_config(
-            folder,
-            role,
-            agreement={"mechanism": "none", "epochs": 1},
-            privacy={"accept-leak": None},
-        )
+        write_config(folder, role, agreement=agreed, privacy={"accept-leak": None})
     path = proposed(folder, capsys)
-    assert command(capsys, "propose", "bob.toml")[0] == 0
     file = folder / "bob.toml"
     file.write_text(file.read_text().replace("epochs = 1", "epochs = 2"))
     path.write_text(path.read_text().replace('label = "sick"', 'label = "ill"'))
-    words = ["review", "agreement.toml", "bob.toml", "--columns", "6", "--html", "page.html"]
-    code, out, _ = command(capsys, *words)
+    words = ["review", "agreement.toml", "bob.toml", "--columns", "6"]
+    code, out, _ = command(capsys, *words, "--html", "page.html")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 100
-    said = " ".join(re.sub("[│┃]", " ", out).split())
-    assert "not ready" in said
-    assert "the label is sick, and the agreement has ill" in Path("page.html").read_text()
-    assert "epochs: 2 here, 1 there" in Path("page.html").read_text()
-    assert "with this agreement alice can compute labels" in Path("page.html").read_text()
-    assert "Labels leak" in said
+    record = json.loads(command(capsys, *words, "--json")[1])
+    page = Path("page.html").read_text()
+    assert len(record["obstacles"]) == 3
+    for named in ("epochs", "ill", "accept-leak"):
+        assert any(named in str(one) for one in record["obstacles"])
+        assert named in page

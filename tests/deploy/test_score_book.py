@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,13 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import RowIds
-from taciturn.deploy import Charge, Opening, Party, PartyConfig, ScoreBook
-from taciturn.deploy.transport import make_certificates
-from taciturn.errors import BudgetExceeded, ConfigError, FileError, OutputError, PeerStopped
+from taciturn.deploy import Charge, Opening, PartyConfig, ScoreBook
+from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.test_predict import in_threads, question, write_new
+from tests.expected import refused
 from tests.results.test_schema import problems
-from tests.seldom import seldom
-from tests.test_two_machines import free_port
 
 IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
@@ -55,13 +51,8 @@ def test_beyond_the_limit_it_refuses_by_name_and_counts_nothing(book):
     book.charge(charge(5, ids=SOME))
     before = book.path.read_bytes()
     for attempt in (book.require, book.charge):
-        with pytest.raises(
-            BudgetExceeded, match="2 of 4 rows would exceed the 10 scores"
-        ) as raised:
+        with refused(BudgetExceeded, setting="scores_per_row", names=("2 of 4", 10)):
             attempt(charge(3, "second"))
-        assert raised.value.exit_code == 61
-        assert raised.value.setting == "scores_per_row"
-        assert "2 are left" in str(raised.value.diagnostics())
     assert book.path.read_bytes() == before
     book.charge(charge(2, "second"))
 
@@ -79,45 +70,18 @@ def test_without_a_limit_it_counts_all_the_same(book):
     for _ in range(3):
         free.charge(charge(10))
     assert free.most_given() == 30
-    with pytest.raises(BudgetExceeded, match="up to 30 were given"):
+    with refused(BudgetExceeded, names=30):
         book.require(charge(1))
 
 
-def test_the_file_is_private_and_names_no_row(book):
+def test_the_file_names_no_row(book):
     book.charge(charge(1))
-    assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
     assert not any(name in book.path.read_text() for name in IDS.series.to_list())
-
-
-def spoilt(**changes: Any) -> Callable[[bytes], bytes]:
-    return lambda text: json.dumps({**json.loads(text), **changes}).encode()
-
-
-@pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda text: text[:-9], "not a score book, or it is altered"),
-        (lambda text: b"[]", "not a score book, or it is altered"),
-        (spoilt(partners={}), "not a score book, or it is altered"),
-        (spoilt(version=9), "a score book of version 9"),
-        (spoilt(format="taciturn flip book"), "not a score book"),
-    ],
-)
-def test_a_book_that_is_altered_or_of_another_version_is_refused(book, spoil, said):
-    book.charge(charge(1))
-    book.path.write_bytes(spoil(book.path.read_bytes()))
-    with pytest.raises(FileError, match=said):
-        book.charge(charge(1))
-
-
-def test_two_programs_at_once_do_not_both_count(book):
-    with book._file.alone(), pytest.raises(OutputError, match="another program"):
-        book.charge(charge(1))
 
 
 def test_the_limit_is_alices(tmp_path):
     write_config(tmp_path, "bob", privacy={"scores-per-row": 5})
-    with pytest.raises(ConfigError, match="Alice's to limit"):
+    with refused(ConfigError, setting="scores_per_row"):
         PartyConfig.read(tmp_path / "bob.toml")
 
 
@@ -135,64 +99,6 @@ def furnish(folder: Path, limit: int | None, **agreement: Any) -> Path:
 
 def given(folder: Path) -> int:
     return ScoreBook(folder / "alice.scores.json", "bob").most_given()
-
-
-def anew(party: Party) -> Any:
-    return party.run(fresh=True)
-
-
-@pytest.mark.slow  # some seconds
-@pytest.mark.parametrize(
-    ("mechanism", "opened"),
-    seldom([("sealed", 2), ("none", 3), ("add", 3)], always=[("sealed", 2)]),
-)
-def test_a_second_training_beyond_the_limit_is_refused_fresh_or_not(tmp_path, mechanism, opened):
-    furnish(tmp_path, 2 * opened - 1, **MECHANISMS[mechanism])
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert given(tmp_path) == opened
-    # A finished session only confirms, and is not charged.
-    run_both(tmp_path).records  # noqa: B018
-    assert given(tmp_path) == opened
-    ends = run_both(tmp_path, act=anew)
-    assert isinstance(ends.alice, BudgetExceeded)
-    assert isinstance(ends.bob, PeerStopped)
-    # Another state folder does not help.
-    shutil.rmtree(tmp_path / "alice-state")
-    shutil.rmtree(tmp_path / "bob-state")
-    assert isinstance(run_both(tmp_path).alice, BudgetExceeded)
-    assert given(tmp_path) == opened
-    # The way out.
-    furnish(tmp_path, 2 * opened, **MECHANISMS[mechanism])
-    run_both(tmp_path, act=anew).records  # noqa: B018
-    assert given(tmp_path) == 2 * opened
-
-
-class Cut(Exception):
-    """Alice's process ends."""
-
-
-def test_a_stopped_training_is_charged_once_when_it_is_resumed(tmp_path):
-    from taciturn.engine import Callbacks
-    from taciturn.protocol import Boundary, Event
-
-    furnish(tmp_path, 2, **MECHANISMS["sealed"])
-
-    def cut(event: Event) -> None:
-        if isinstance(event, Boundary) and event.state.iteration == 1:
-            raise Cut
-
-    assert isinstance(run_both(tmp_path, watch={"alice": Callbacks(observe=cut)}).alice, Cut)
-    assert given(tmp_path) == 2
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert given(tmp_path) == 2
-
-
-def test_nothing_is_charged_where_no_score_left(tmp_path):
-    """The two sides do not fit: the training ends before its first score."""
-    furnish(tmp_path, 5, **MECHANISMS["sealed"])
-    write_config(tmp_path, "bob", agreement={**MECHANISMS["sealed"], "passes": 3})
-    assert isinstance(run_both(tmp_path).alice, BaseException)
-    assert given(tmp_path) == 0
 
 
 @pytest.mark.slow  # some seconds
@@ -235,7 +141,7 @@ def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):
     exposed = alice["columns_exposed"]
     assert exposed["scores_per_row"] == 2
     assert exposed["opened_values"] > 0
-    assert "was given up to 2 of a row; the limit is 3 and a new training" in exposed["warning"]
+    assert exposed["warning"]
     assert "columns_exposed" not in bob
     assert given(tmp_path) == 2
 
@@ -243,8 +149,8 @@ def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):
 def test_without_a_limit_alice_is_told(tmp_path):
     furnish(tmp_path, None, **MECHANISMS["sealed"])
     alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
-    assert "no limit is set (scores-per-row)" in alice["columns_exposed"]["warning"]
-    assert "scores-per-row is not set" in (tmp_path / "alice.log").read_text()
+    assert "scores-per-row" in alice["columns_exposed"]["warning"]
+    assert "scores-per-row" in (tmp_path / "alice.log").read_text()
     assert "scores-per-row" not in (tmp_path / "bob.log").read_text()
 
 
@@ -296,9 +202,8 @@ def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechani
     assert problems(seen, "doctor") == []
     past = {name: record[name] for name in ("exposed_sessions", "exposed_models")}
     assert seen.get("exposed") == (past if exposes else None)
-    for command in ("ledger", "doctor"):
-        run([command, alice])
-        assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
+    assert run(["ledger", alice]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
 
 
 # --- Two processes -------------------------------------------------------------------------------
@@ -318,26 +223,3 @@ def processes(folder: Path, *words: str) -> dict[str, tuple[int, str]]:
     }
     said = {role: process.communicate(timeout=120)[0] for role, process in running.items()}
     return {role: (process.returncode, said[role]) for role, process in running.items()}
-
-
-@pytest.mark.slow  # in one process the same is tried always
-def test_between_two_processes_the_second_training_is_refused_by_name(tmp_path):
-    write_tables(tmp_path, rows=60)
-    make_certificates(tmp_path / "certs", ["alice", "bob"])
-    address = f"127.0.0.1:{free_port()}"
-    agreed = {**MECHANISMS["sealed"], "passes": 1}
-    write_config(
-        tmp_path,
-        "alice",
-        agreement=agreed,
-        link={"connect": address},
-        privacy={"scores-per-row": 1},
-    )
-    write_config(tmp_path, "bob", agreement=agreed, link={"listen": address})
-    assert [code for code, _ in processes(tmp_path).values()] == [0, 0]
-    ends = processes(tmp_path, "--fresh")
-    code, said = ends["alice"]
-    assert code == 61
-    assert "exceed the 1 scores of a row that bob may have" in " ".join(said.split())
-    assert "scores-per-row" in said
-    assert ends["bob"][0] == 34

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
@@ -39,6 +40,7 @@ from taciturn.results import Level
 from taciturn.serve import partner_of, service_of
 from tests import tampering
 from tests.certificates import issue_again, renew
+from tests.expected import refused
 from tests.modules import module_of
 from tests.tampering import TAMPERINGS, Scene
 
@@ -65,19 +67,13 @@ def begin(scene: Scene, text: str, at: datetime) -> None:
     require_begun_in_time(config, at)
 
 
-def test_there_are_more_than_a_dozen_tamperings_and_each_has_its_own_change():
-    assert len(TAMPERINGS) > 24
-    assert len({one.title for one in TAMPERINGS}) == len(TAMPERINGS)
-
-
 @pytest.mark.parametrize("one", TAMPERINGS, ids=lambda one: one.title)
-def test_a_tampered_agreement_is_refused_with_the_sentence_that_names_it(scene, one):
+def test_a_tampered_agreement_is_refused_by_name(scene, one):
     text, at = one.change(scene), scene.now + one.after
-    with pytest.raises(ConfigError) as refused:
+    with refused(one.kind, names=one.named(scene.words)) as raised:
         begin(scene, text, at)
-    assert refused.value.message == one.said(scene.words)
-    assert "agreement.toml" in refused.value.where
-    assert refused.value.hint
+    assert "agreement.toml" in raised.value.where
+    assert raised.value.hint
 
 
 def test_the_page_has_the_table():
@@ -117,15 +113,12 @@ def test_without_signed_nobody_need_have_signed_but_a_wrong_signature_is_refused
     scene.config(scene.file(scene.bob))
     assert set(require_signed(PartyConfig.read(file))) == {"bob"}
     scene.config(scene.file(scene.signature("bob", "others")))
-    with pytest.raises(SignatureError, match="another key than the agreement names"):
+    with refused(SignatureError, names="bob"):
         require_signed(PartyConfig.read(file))
 
 
-def test_a_renewed_certificate_with_its_key_keeps_the_signature(scene, tmp_path):
-    folder = scene.folder / "renewed"
-    folder.mkdir()
-    for path in (scene.folder / "certs").iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
+def test_a_renewed_certificate_with_its_key_keeps_the_signature(scene):
+    folder = Path(shutil.copytree(scene.folder / "certs", scene.folder / "renewed"))
     renew(folder, days=5)
     text = (scene.folder / "alice.toml").read_text().replace("certs/", "renewed/")
     (scene.folder / "renewed.toml").write_text(text)
@@ -142,13 +135,9 @@ def test_a_side_that_has_another_key_now_must_sign_anew(scene):
     text = (scene.folder / "alice.toml").read_text().replace("certs/", "rekeyed/")
     (scene.folder / "rekeyed.toml").write_text(text)
     scene.config(scene.text)
-    with pytest.raises(SignatureError) as refused:
-        require_signed(PartyConfig.read(scene.folder / "rekeyed.toml"))
     old, new = scene.alice.fingerprint[:16], scene.credentials("alice", "rekeyed").fingerprint[:16]
-    assert refused.value.message == (
-        f"alice signed the agreement with another key than it has now: {old}…, and the key is "
-        f"{new}…"
-    )
+    with refused(SignatureError, names=("alice", old, new)):
+        require_signed(PartyConfig.read(scene.folder / "rekeyed.toml"))
 
 
 def test_a_key_of_rsa_signs_too(scene):
@@ -158,7 +147,7 @@ def test_a_key_of_rsa_signs_too(scene):
     config = scene.config(scene.file(scene.bob, signature), "bob")
     assert require_signed(config)["alice"].fingerprint == signature.fingerprint
     forged = replace(signature, value=bytes([signature.value[0] ^ 1]) + signature.value[1:])
-    with pytest.raises(SignatureError, match="the signature of alice is not by its key"):
+    with refused(SignatureError, names="alice"):
         require_signed(scene.config(scene.file(scene.bob, forged), "bob"))
 
 
@@ -204,9 +193,9 @@ def test_the_doctor_says_whether_it_is_signed(scene):
     signed = scene.config(scene.text)
     (finding,) = look_at_agreement(signed)
     assert finding.level is Level.OK
-    assert finding.summary.endswith("and signed by bob, alice")
     (finding,) = look_at_agreement(scene.config(scene.file(scene.alice)))
-    assert (finding.level, finding.summary.partition(" (")[0]) == (Level.PROBLEM, "bob")
+    assert finding.level is Level.PROBLEM
+    assert "bob" in finding.summary
     assert look_at_agreement(PartyConfig.read(scene.folder / "plain.toml")) == []
 
 

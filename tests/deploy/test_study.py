@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
 
+from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
 from taciturn.deploy import PartyConfig, Question, StudyParty, studied_model, use_model
 from taciturn.deploy import open_ledger_book as ledger_book
@@ -29,7 +28,7 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.model import ModelShare, whole_model
-from taciturn.protocol import Event, ModelTrained
+from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
@@ -46,15 +45,16 @@ from tests.deploy.studies import (
     written,
 )
 from tests.deploy.wires import Wire
+from tests.expected import all_refused, refused
 
 
 @pytest.fixture(scope="module")
 def studied(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-    """A study of four combinations with two folds."""
+    """A study of two combinations with two folds."""
     folder = tmp_path_factory.mktemp("study")
-    write_study(folder, f"{SMALL}passes = [8, 10]\n")
+    write_study(folder, agreement={"passes": 8})
     return folder, *run_study(folder).records
 
 
@@ -64,50 +64,62 @@ def studied(
 def test_every_model_is_what_its_programs_give_in_one_process(studied):
     folder, _, _ = studied
     expected = in_one_process(folder)
-    assert len(expected) == 8
+    assert len(expected) == 4
     for (role, number), model in expected.items():
         assert numbers(written(folder, role, number)) == model
+
+
+def optimum(plans: list[Any], l2: float, rows: BoolArray | None = None) -> Any:
+    """scikit-learn on the joined table, or on some of its rows; Bob's plan comes last."""
+    from sklearn.linear_model import LogisticRegression
+
+    table, labels = joined(plans)
+    chosen = slice(None) if rows is None else rows
+    penalty = 1 / (l2 * len(labels[chosen]))
+    best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000)
+    return best.fit(table[chosen], labels[chosen])
+
+
+def joined(plans: list[Any]) -> tuple[FloatArray, IntArray]:
+    """All columns but the one of the intercept, and the labels."""
+    *hers, bob = (plan.tables for plan in plans)
+    assert bob.labels is not None
+    table = np.hstack([*(one.train.values for one in hers), bob.train.values[:, :-1]])
+    return table, bob.labels.values
+
+
+def distance(shares: list[ModelShare], best: Any) -> float:
+    """The largest difference of a weight, relative to the largest weight."""
+    weights = np.concatenate([part.weights for part in whole_model(*shares).parts])
+    expected = np.append(best.coef_.ravel(), best.intercept_)
+    return float(np.abs(weights - expected).max() / np.abs(expected).max())
 
 
 def test_each_is_the_optimum_of_its_own_rows(studied):
     """Both shares put together against scikit-learn on the joined table, model by model."""
     folder, _, _ = studied
-    sides = {role: study_of(folder, role) for role in ROLES}
-    for model in sides["bob"].plan.models:
-        if model.fold is not None:
-            continue
-        alice, bob = (sides[role].plan.tables for role in ROLES)
-        joined = np.hstack([alice.train.values, bob.train.values[:, :-1]])
-        assert bob.labels is not None
-        penalty = 1 / (model.terms.agreement.l2 * len(joined))
-        best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000).fit(
-            joined, bob.labels.values
-        )
-        shares = [written(folder, role, model.point.number) for role in ROLES]
-        parts = whole_model(*shares)
-        weights = np.concatenate([part.weights for part in parts.parts])
-        expected = np.append(best.coef_.ravel(), best.intercept_)
-        assert np.abs(weights - expected).max() < 0.02 * np.abs(expected).max()
+    plans = [study_of(folder, role).plan for role in ROLES]
+    for model in plans[-1].models:
+        if model.fold is None:
+            shares = [written(folder, role, model.point.number) for role in ROLES]
+            assert distance(shares, optimum(plans, model.terms.agreement.l2)) < 0.02
 
 
 def test_figures_of_folds_are_those_of_models_trained_without_their_rows(studied):
+    from sklearn.metrics import log_loss, roc_auc_score
+
     folder, _, bob = studied
-    sides = {role: study_of(folder, role) for role in ROLES}
-    plan = sides["bob"].plan
+    plans = [study_of(folder, role).plan for role in ROLES]
+    table, labels = joined(plans)
     for setting in bob["study"]["settings"]:
-        models = [m for m in plan.models if m.point.number == setting["number"]]
+        models = [m for m in plans[-1].models if m.point.number == setting["number"]]
         for model, said in zip(models[:2], setting["folds"], strict=True):
-            alice, his = (sides[role].plan.tables for role in ROLES)
-            rows = np.hstack([alice.train.values, his.train.values[:, :-1]])
-            assert his.labels is not None
-            inside, labels = plan.folds == model.fold, his.labels.values
-            penalty = 1 / (model.terms.agreement.l2 * (~inside).sum())
-            best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000)
-            best.fit(rows[~inside], labels[~inside])
-            scores = best.decision_function(rows[inside])
+            inside = plans[-1].folds == model.fold
+            best = optimum(plans, model.terms.agreement.l2, ~inside)
+            scores = best.decision_function(table[inside])
             assert said["rows"] == inside.sum()
             assert said["auc"] == pytest.approx(roc_auc_score(labels[inside], scores), abs=0.01)
-            expected = log_loss(labels[inside], best.predict_proba(rows[inside])[:, 1])
+            expected = log_loss(labels[inside], best.predict_proba(table[inside])[:, 1])
             assert said["loss"] == pytest.approx(expected, rel=0.05)
 
 
@@ -127,7 +139,7 @@ def test_the_best_has_the_least_mean_loss_and_the_others_say_how_far_behind(stud
 
 def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
     _, alice, bob = studied
-    assert alice["study"]["models"] == bob["study"]["models"] == 12
+    assert alice["study"]["models"] == bob["study"]["models"] == 6
     known = {"number", "values", "model", "columns"}
     assert all(set(one) == known for one in alice["study"]["settings"])
     assert set(alice) - {"study", "run", "ledger", "peer_confirmed", "scores_per_row"} <= {
@@ -155,7 +167,7 @@ def test_scores_are_charged_once_and_in_total(studied):
     book = score_book(PartyConfig.read(folder / "alice.toml"))
     assert book is not None
     # Each combination: trained on in one fold and in all, and scored once.
-    total = 2 * (8 + 8 + 1) + 2 * (10 + 10 + 1)
+    total = 2 * (8 + 8 + 1)
     assert book.most_given() == total
     assert study_of(folder, "alice").plan.scores.per_row == total
     assert alice["scores_per_row"] == bob["scores_per_row"] == total
@@ -164,18 +176,18 @@ def test_scores_are_charged_once_and_in_total(studied):
 def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):
     write_study(tmp_path, privacy={"alice": {"scores-per-row": 13}})
     ends = run_study(tmp_path)
-    assert isinstance(ends.alice, BudgetExceeded)
-    assert "this opens 14 more" in ends.alice.message
-    assert isinstance(ends.bob, PeerStopped)
+    all_refused(BudgetExceeded, ends.alice, setting="scores_per_row", names=14)
+    all_refused(PeerStopped, ends.bob)
     assert not (tmp_path / "alice.scores.json").exists()
+
+
+SGD = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
+PRICED = "folds = 2\nepsilon = [1.0, 2.0]\n"
 
 
 def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
     """add: epsilon/2 of a label an epoch; a row is trained on in one fold of two, and in all."""
-    sgd = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
-    write_study(
-        tmp_path, "folds = 2\nepsilon = [1.0, 2.0]\n", agreement={**sgd, "mechanism": "add"}
-    )
+    write_study(tmp_path, PRICED, agreement={**SGD, "mechanism": "add"})
     _, bob = run_study(tmp_path).records
     once = (1.0 + 2.0) / 2 * 2
     assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2 * once)
@@ -185,19 +197,15 @@ def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
 
 
 def test_a_budget_that_all_models_exceed_together_refuses_them(tmp_path):
-    sgd = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
-    agreed = {**sgd, "mechanism": "add"}
-    study = "folds = 2\nepsilon = [1.0, 2.0]\n"
-    write_study(tmp_path, study, agreement=agreed, privacy={"bob": {"budget": 5.9}})
+    agreed = {**SGD, "mechanism": "add"}
+    write_study(tmp_path, PRICED, agreement=agreed, privacy={"bob": {"budget": 5.9}})
     ends = run_study(tmp_path)
-    assert isinstance(ends.bob, BudgetExceeded)
-    assert "together cost a label's epsilon of 6" in ends.bob.message
+    all_refused(BudgetExceeded, ends.bob, names=6)
     assert isinstance(ends.alice, AgreementError | PeerStopped)
 
 
 def test_flipped_labels_are_paid_for_once(tmp_path):
-    sgd = {"solver": "sgd", "epochs": 1, "batch-size": 16, "passes": None, "learning-rate": None}
-    agreed = {**sgd, "mechanism": "label-rr", "epsilon": 2.0}
+    agreed = {**SGD, "epochs": 1, "learning-rate": None, "mechanism": "label-rr", "epsilon": 2.0}
     write_study(tmp_path, "folds = 2\nlearning-rate = [0.1, 0.01]\n", agreement=agreed)
     _, bob = run_study(tmp_path).records
     assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2.0)
@@ -209,9 +217,7 @@ def test_a_dry_run_tells_what_all_models_cost_together(tmp_path):
     alice, bob = ends.records
     assert alice["columns_exposed"]["scores_per_row"] == 2 * (3 + 3 + 1)
     assert alice["estimate"]["iterations"] == 6 * 3
-    for record in (alice, bob):
-        assert "6 trainings, for 2 combinations" in record["learns"]["alice"]
-        assert "up to 14 scores of each training row" in record["learns"]["bob"]
+    assert alice["learns"] == bob["learns"]
     assert not (tmp_path / "alice.scores.json").exists()
 
 
@@ -253,17 +259,6 @@ def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, vic
     assert book.most_given() == 2 * (3 + 3 + 1)
 
 
-@pytest.mark.slow  # five seconds; links that break are seen to be mended elsewhere
-def test_a_link_that_breaks_again_and_again_changes_nothing(tmp_path):
-    write_study(tmp_path)
-    wire = Wire(cut=lambda number: number % 37 == 0)
-    alice, _ = run_study(tmp_path, wire).records
-    assert wire.links > 3
-    assert alice["run"]["links"] == wire.links
-    for (role, number), model in in_one_process(tmp_path).items():
-        assert numbers(written(tmp_path, role, number)) == model
-
-
 def test_after_the_end_it_only_confirms(studied):
     folder, alice, bob = studied
     again = run_study(folder).records
@@ -279,105 +274,102 @@ def test_another_study_does_not_resume_this_one(tmp_path):
         path = tmp_path / f"{role}.toml"
         path.write_text(path.read_text().replace("[0.001, 0.1]", "[0.001, 0.2]"))
     party = study_of(tmp_path, "bob")
-    with pytest.raises(TaciturnError, match="have changed since the session started: study"):
+    with pytest.raises(TaciturnError) as raised:
         party.run()
+    assert "study" in raised.value.message
 
 
 # --- what does not fit ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("study", "said"),
+    ("study", "names"),
     [
-        ("folds = 3\nl2 = [0.001, 0.1]\n", "study folds: 3 here, 2 there"),
-        ("folds = 2\nl2 = [0.001, 0.2]\n", "study l2: [0.001, 0.2] here, [0.001, 0.1] there"),
-        ('folds = 2\nrank-by = "auc"\nl2 = [0.001, 0.1]\n', 'study rank-by: "auc" here'),
+        ("folds = 3\nl2 = [0.001, 0.1]\n", ("folds", 3, 2)),
+        ("folds = 2\nl2 = [0.001, 0.2]\n", ("l2", "[0.001, 0.2]", "[0.001, 0.1]")),
+        ('folds = 2\nrank-by = "auc"\nl2 = [0.001, 0.1]\n', ("rank-by", "auc")),
     ],
 )
-def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, said):
+def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, names):
     write_study(tmp_path)
     path = tmp_path / "alice.toml"
     path.write_text(path.read_text().replace(SMALL, study))
-    ends = run_study(tmp_path)
-    assert isinstance(ends.alice, AgreementError)
-    assert said in ends.alice.message
+    all_refused(AgreementError, run_study(tmp_path).alice, names=names)
 
 
 @pytest.mark.parametrize(
-    ("study", "changes", "said"),
+    ("study", "changes", "names"),
     [
-        ("folds = 1\nl2 = [0.1]\n", {}, "2 to 20 folds, or 0 for the held-out rows, not 1"),
-        ("folds = 2\n", {}, "values to try of at least one setting"),
-        ("folds = 2\nl3 = [1]\n", {}, "unknown setting l3"),
-        ("folds = 2\nl2 = [0.1, 0.1]\n", {}, "a value stands in it twice"),
-        ("folds = 2\nl2 = 0.1\n", {}, "it is a list of values to try, not 0.1"),
-        ("folds = 2\nl2 = [-1.0]\n", {}, "greater than or equal to 0"),
-        ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "judges its models by held-out rows"),
-        ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tells Alice of no model how good it is"),
-        ("l2 = [0.1]\n", {"evaluate": "epoch"}, "looks at no score before the last word"),
-        (f"folds = 20\npasses = [1]\nl2 = {list(range(1, 200))}\n", {}, "a study has 2,000"),
+        ("folds = 1\nl2 = [0.1]\n", {}, "folds"),
+        ("folds = 2\n", {}, ()),
+        ("folds = 2\nl3 = [1]\n", {}, "l3"),
+        ("folds = 2\nl2 = [0.1, 0.1]\n", {}, "l2"),
+        ("folds = 2\nl2 = 0.1\n", {}, ("l2", 0.1)),
+        ("folds = 2\nl2 = [-1.0]\n", {}, "l2"),
+        ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "held-out"),
+        ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tell-alice"),
+        ("l2 = [0.1]\n", {"evaluate": "epoch"}, "evaluate"),
+        (f"folds = 20\npasses = [1]\nl2 = {list(range(1, 200))}\n", {}, "2,000"),
+        # What would make other tables was removed.
+        (f"{SMALL}bins = [0, 3]\n", {}, "bins"),
+        (f'{SMALL}columns = ["all"]\n', {}, "columns"),
     ],
 )
-def test_a_study_that_cannot_be_is_refused_by_name(tmp_path, study, changes, said):
+def test_a_study_that_cannot_be_is_refused_by_name(tmp_path, study, changes, names):
     write_study(tmp_path, study, agreement=changes)
-    with pytest.raises(ConfigError, match=re.escape(said)):
+    with refused(ConfigError, names=names) as raised:
         PartyConfig.read(tmp_path / "bob.toml")
+    assert "bob.toml" in raised.value.where
 
 
 def test_a_model_that_cannot_be_is_refused_with_its_number(tmp_path):
     write_study(tmp_path, "epochs = [1, 2]\n")
-    with pytest.raises(ConfigError, match=re.escape("model 1 of the study (epochs 1)")):
+    with refused(ConfigError, names=("model 1", "epochs")):
         study_of(tmp_path, "bob")
 
 
 def test_more_folds_than_rows_can_fill_are_refused(tmp_path):
     write_study(tmp_path, "folds = 20\nl2 = [0.1]\n", rows=24)
-    with pytest.raises(ShapeError, match="too few for 20 folds"):
+    with refused(ShapeError, names=20):
         study_of(tmp_path, "bob")
 
 
 def test_a_folder_that_cannot_be_made_is_named_before_anything_is_trained(tmp_path):
     (tmp_path / "taken").write_text("a file")
     write_study(tmp_path, output={"bob": {"models": "taken"}})
-    with pytest.raises(OutputError) as refused:
+    with refused(OutputError, names="taken"):
         study_of(tmp_path, "bob").run()
-    assert "taken" in refused.value.where
-
-
-def test_models_may_lie_anywhere(tmp_path):
-    place = tmp_path / "elsewhere"
-    place.mkdir()
-    write_study(
-        tmp_path,
-        "l2 = [0.1]\n",
-        agreement={"passes": 1},
-        rows=60,
-        output={"bob": {"models": str(place / "models")}},
-    )
-    run_study(tmp_path).records  # noqa: B018 - raises what went wrong
-    assert (place / "models" / "study.json").exists()
 
 
 def test_a_transcript_of_a_study_is_refused(tmp_path):
     write_study(tmp_path)
-    with pytest.raises(ConfigError, match="a transcript holds one training"):
+    with refused(ConfigError):
         study_of(tmp_path, "bob").run(record=tmp_path / "t")
 
 
 # --- one of them is used --------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    # Its key goes with it, so that a copy can be used.
+    keys = {role: {"key": f"{role}.key"} for role in ROLES}
+    write_study(folder, "l2 = [0.001, 0.1]\n", agreement={"passes": 2}, rows=80, state=keys)
+    run_study(folder).records  # noqa: B018 - raises what went wrong
+    return folder
+
+
 @pytest.fixture
-def finished(tmp_path: Path) -> Path:
-    write_study(tmp_path, "l2 = [0.001, 0.1]\n", agreement={"passes": 2}, rows=80)
-    run_study(tmp_path).records  # noqa: B018 - raises what went wrong
-    return tmp_path
+def finished(once: Path, tmp_path: Path) -> Path:
+    """A folder of one's own with a study that was run once."""
+    return Path(shutil.copytree(once, tmp_path / "finished"))
 
 
 def test_a_model_scores_nothing_until_it_is_used(finished):
     config = PartyConfig.read(finished / "bob.toml")
     path = finished / "bob.models" / "model-02.json"
-    with pytest.raises(ConfigError, match="this is model 2 of 2 of a study"):
+    with refused(ConfigError, names=2):
         Question.read(config, path, finished / "bob.csv")
     use_model(config, 2, silent)
     share = ModelShare.load(finished / "bob.model.json")
@@ -422,15 +414,12 @@ def test_a_book_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(t
 
 
 @pytest.mark.parametrize(
-    ("agreed", "role", "said"),
-    [
-        ({"rows": 50}, "bob", "rows is 50, and this side's table has"),
-        ({"alice-columns": 7}, "alice", "alice-columns is 7, and her prepared table has 6"),
-    ],
+    ("agreed", "role", "names"),
+    [({"rows": 50}, "bob", ("rows", 50)), ({"alice-columns": 7}, "alice", ("alice-columns", 7, 6))],
 )
-def test_sizes_that_are_agreed_on_hold_for_a_study_too(tmp_path, agreed, role, said):
+def test_sizes_that_are_agreed_on_hold_for_a_study_too(tmp_path, agreed, role, names):
     write_study(tmp_path, agreement=agreed)
-    with pytest.raises(AgreementError, match=re.escape(said)):
+    with refused(AgreementError, names=names):
         study_of(tmp_path, role)
 
 
@@ -453,9 +442,8 @@ def test_alice_uses_the_model_that_is_named_and_pays_nothing(finished):
 
 def test_a_model_that_is_not_there_is_refused_by_number(finished):
     config = PartyConfig.read(finished / "bob.toml")
-    with pytest.raises(FileError, match="there is no model 3 of a study") as refused:
+    with refused(FileError, names=(3, 2)):
         studied_model(config, 3)
-    assert refused.value.hint == "there are 1 to 2"
 
 
 # --- folds and combinations -----------------------------------------------------------------------
@@ -479,23 +467,6 @@ def test_combinations_are_numbered_with_the_last_setting_varying_fastest():
     assert [dict(point.values) for point in study.points] == [
         {"l2": l2, "passes": passes} for l2 in (0.1, 0.2) for passes in (2, 3)
     ]
-
-
-@pytest.mark.parametrize("study", ["bins = [0, 3]\n", 'columns = ["all"]\n'])
-def test_what_would_make_other_tables_was_removed(tmp_path, study):
-    write_study(tmp_path, SMALL + study)
-    with pytest.raises(ConfigError, match="was removed") as refused:
-        PartyConfig.read(tmp_path / "bob.toml")
-    assert "bob.toml" in refused.value.where
-    assert refused.value.hint
-
-
-def test_the_killer_sees_models(tmp_path):
-    """The events by which the tests above stop a side are there."""
-    write_study(tmp_path, "l2 = [0.1]\n", agreement={"passes": 1}, rows=60)
-    seen: list[Event] = []
-    run_study(tmp_path, watch={"bob": Callbacks(observe=seen.append)})
-    assert [event.number for event in seen if isinstance(event, ModelTrained)] == [0]
 
 
 def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
@@ -526,28 +497,18 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
     ends = company.run(act)
     bob = ends["bob"].to_dict()
     assert bob["study"]["models"] == 12
-    sides = {
-        name: StudyParty(company.config(name), Wire().endpoint(serves=True), Callbacks())
-        for name in company.all
-    }
-    for model in sides["bob"].plan.models:
-        if model.fold is not None:
-            continue
-        number = model.point.number
-        tables = {name: sides[name].plan.tables for name in company.all}
-        hers = [tables[name].train.values for name in company.names]
-        joined = np.hstack([*hers, tables["bob"].train.values[:, :-1]])
-        labels = tables["bob"].labels
-        assert labels is not None
-        penalty = 1 / (model.terms.agreement.l2 * len(joined))
-        best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000).fit(joined, labels.values)
-        shares = [
-            ModelShare.load(company.place(name) / f"{role_of(name)}.models/model-{number:02d}.json")
-            for name in company.all
-        ]
-        weights = np.concatenate([part.weights for part in whole_model(*shares).parts])
-        expected = np.append(best.coef_.ravel(), best.intercept_)
-        assert np.abs(weights - expected).max() < 0.05 * np.abs(expected).max()
+    plans = [
+        StudyParty(company.config(name), Wire().endpoint(serves=True), Callbacks()).plan
+        for name in (*company.names, "bob")
+    ]
+    for model in plans[-1].models:
+        if model.fold is None:
+            file = f"models/model-{model.point.number:02d}.json"
+            shares = [
+                ModelShare.load(company.place(name) / f"{role_of(name)}.{file}")
+                for name in company.all
+            ]
+            assert distance(shares, optimum(plans, model.terms.agreement.l2)) < 0.05
 
 
 @pytest.mark.slow  # forty passes of mutual, twice
@@ -563,8 +524,7 @@ def test_mutual_studies_and_opens_no_score_of_a_training_row_but_in_its_fold(tmp
 @pytest.mark.slow  # two trainings by batches
 @pytest.mark.parametrize("mechanism", ["none", "mult", "hybrid"])
 def test_other_mechanisms_study_too(tmp_path, mechanism):
-    sgd = {"solver": "sgd", "epochs": 1, "batch-size": 8, "learning-rate": None, "passes": None}
-    agreed = {**sgd, **MECHANISMS[mechanism]}
+    agreed = {**SGD, "epochs": 1, "batch-size": 8, "learning-rate": None, **MECHANISMS[mechanism]}
     write_study(tmp_path, "learning-rate = [0.1, 0.01]\n", agreement=agreed)
     alice, bob = run_study(tmp_path).records
     assert len(alice["study"]["settings"]) == 2

@@ -8,9 +8,10 @@ import os
 import re
 import socket
 import tomllib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -33,7 +34,6 @@ from taciturn.doctor import (
     look_at_processor,
     look_at_python,
     look_at_scheme,
-    look_at_schemes,
 )
 from taciturn.results import Finding, Level
 from tests.deploy.sides import write_config, write_tables
@@ -76,8 +76,8 @@ def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
     assert set("config certificate data agreement state output link".split()) <= set(areas)
     assert record["warnings"] == sum(check["level"] == "warning" for check in record["checks"])
     # Two of the datasets are not here, which is no problem.
-    missing = [check for check in record["checks"] if "not here" in check["what"]]
-    assert [check["level"] for check in missing] == ["warning", "warning"]
+    datasets = [check["level"] for check in record["checks"] if check["area"] == "datasets"]
+    assert datasets.count("warning") == 2
 
 
 @pytest.mark.slow  # some seconds
@@ -89,7 +89,6 @@ def test_the_page_fits_a_terminal_and_shows_no_secret(bob, capsys):
     assert run(["doctor", str(bob)]) == 80
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines()) <= 100
-    assert "1 problem, " in text
     assert "abab" not in text
     secret = (folder / "certs" / "bob.key").read_text().splitlines()[1]
     assert secret not in text
@@ -104,66 +103,90 @@ def test_nothing_is_made_or_changed(bob):
 
 
 def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
-    findings = look_at_party(tmp_path / "nobody.toml")
-    assert len(findings) == 1
-    assert "cannot be read" in said(findings, "config")
     (tmp_path / "bob.toml").write_text('role = "bob"\nepochs = 3\n')
-    assert "unknown section" in said(look_at_party(tmp_path / "bob.toml"), "config")
+    for path, named in (
+        (tmp_path / "nobody.toml", "nobody.toml"),
+        (tmp_path / "bob.toml", "epochs"),
+    ):
+        findings = look_at_party(path)
+        assert len(findings) == 1
+        assert named in said(findings, "config")
 
 
-def test_an_expired_certificate(bob):
-    authority = Authority.make(bob.parent / "certs")
-    authority.party("bob", start=-5, days=-1)
-    assert "expired" in said(look_at_party(bob), "certificate")
+Change: TypeAlias = Callable[[Path], object]
 
 
-def test_a_certificate_that_ends_soon_and_one_from_the_future(bob):
-    authority = Authority.make(bob.parent / "certs")
-    authority.party("bob", days=3.5)
-    findings = look_at_party(bob)
-    assert problems(findings) == []
-    assert "ends in 3 days" in said(findings, "certificate", Level.OK)
-    assert "expires on" in said(findings, "certificate", Level.WARNING)
-    authority.party("bob", start=2)
-    assert "clock" in said(look_at_party(bob), "certificate")
+def certificate(**validity: float) -> Change:
+    return lambda folder: Authority.make(folder / "certs").party("bob", **validity)
+
+
+def configured(**sections: dict[str, object]) -> Change:
+    return lambda folder: write_config(folder, "bob", **sections)
+
+
+def file_text(name: str, change: Callable[[str], str]) -> Change:
+    def apply(folder: Path) -> None:
+        path = folder / name
+        path.write_text(change(path.read_text()))
+
+    return apply
+
+
+def mode(bits: int) -> Change:
+    return lambda folder: (folder / "certs/bob.key").chmod(bits)
+
+
+def removed(name: str) -> Change:
+    return lambda folder: (folder / name).unlink()
+
+
+def other_key(folder: Path) -> None:
+    (folder / "certs/bob.key").write_bytes((folder / "certs/alice.key").read_bytes())
+
+
+PROBLEMS: list[tuple[str, str, Change]] = [
+    ("certificate", "bob.pem", certificate(start=-5, days=-1)),
+    ("certificate", "bob.pem", certificate(start=2)),
+    ("certificate", "chmod 600", mode(0o644)),
+    ("certificate", "chmod 600", mode(0o602)),
+    ("certificate", "bob.key", other_key),
+    ("certificate", "bob.key", removed("certs/bob.key")),
+    ("certificate", "bob.pem", lambda folder: Authority.make(folder / "certs")),
+    (
+        "certificate",
+        "alice",
+        file_text("bob.toml", lambda t: t.replace("certs/bob", "certs/alice")),
+    ),
+    ("data", "who", file_text("bob.csv", lambda text: text.replace("id,", "who,", 1))),
+    ("data", "1 of 121", file_text("bob.csv", lambda text: text + text.splitlines()[3] + "\n")),
+    ("data", "bob.csv", removed("bob.csv")),
+    ("agreement", "l1", configured(agreement={"mechanism": "sealed", "l1": 0.1})),
+    # 192.0.2.0/24 is for documentation: no machine has it.
+    ("link", "192.0.2.7:7443", configured(link={"listen": "192.0.2.7:7443"})),
+    ("state", "bob-state", lambda folder: (folder / "bob-state").write_text("")),
+    ("output", "no/where.json", configured(output={"model": "no/where.json"})),
+]
+
+
+@pytest.mark.parametrize(("area", "named", "change"), PROBLEMS)
+def test_a_problem_is_found_in_its_area(area, named, change, bob):
+    change(bob.parent)
+    assert named in said(look_at_party(bob), area)
 
 
 @pytest.mark.parametrize(
-    ("mode", "level"), [(0o644, Level.PROBLEM), (0o602, Level.PROBLEM), (0o640, Level.WARNING)]
+    ("area", "named", "change"),
+    [
+        ("certificate", "CN=bob", certificate(days=3.5)),
+        ("certificate", "chmod 600", mode(0o640)),
+        ("data", "1 of 120", file_text("bob.csv", lambda text: text.replace("p0007,", "P0007,"))),
+    ],
 )
-def test_a_key_that_others_may_read(bob, mode, level):
-    key = bob.parent / "certs" / "bob.key"
-    key.chmod(mode)
-    assert f"chmod 600 {key}" in said(look_at_party(bob), "certificate", level)
-
-
-def test_a_key_of_another_certificate_a_missing_one_and_another_authority(bob):
-    certs = bob.parent / "certs"
-    key = (certs / "bob.key").read_bytes()
-    (certs / "bob.key").write_bytes((certs / "alice.key").read_bytes())
-    assert "does not belong" in said(look_at_party(bob), "certificate")
-    (certs / "bob.key").unlink()
-    assert "does not exist" in said(look_at_party(bob), "certificate")
-    (certs / "bob.key").write_bytes(key)
-    Authority.make(certs)
-    assert "not signed by the authority" in said(look_at_party(bob), "certificate")
-
-
-def test_a_certificate_of_the_other_side(bob):
-    text = bob.read_text().replace("certs/bob.", "certs/alice.")
-    bob.write_text(text)
-    assert "names alice" in said(look_at_party(bob), "certificate")
-
-
-def test_a_table_that_is_not_there_or_has_no_ids(bob):
-    table = bob.parent / "bob.csv"
-    lines = table.read_text().splitlines()
-    table.write_text("\n".join([lines[0].replace("id,", "who,"), *lines[1:]]))
-    assert "no id column" in said(look_at_party(bob), "data")
-    table.write_text("\n".join([*lines, lines[3]]))
-    assert "repeat an earlier one" in said(look_at_party(bob), "data")
-    table.unlink()
-    assert "bob.csv" in said(look_at_party(bob), "data")
+def test_a_warning_is_no_problem(area, named, change, bob):
+    change(bob.parent)
+    findings = look_at_party(bob)
+    assert problems(findings) == []
+    assert named in said(findings, area, Level.WARNING)
 
 
 def test_both_sides_show_the_same_digest_of_their_ids(bob):
@@ -188,21 +211,18 @@ def test_alice_is_told_what_her_training_exposes(bob):
 
 
 def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
-    text = said(look_at_party(bob), "data", Level.OK)
-    assert "the same on both sides" not in text
-    assert "every row is taken, for no list is named" in text
     table = bob.parent / "bob.csv"
     table.write_text(table.read_text().replace("p0007,", "P0007,"))
-    text = said(look_at_party(bob), "data", Level.WARNING)
-    assert "case would change 1 of 120 ids here" in text
-    write_config(bob.parent, "bob", data={"normalise": "case"})
-    assert "more than one way" not in str(look_at_party(bob))
+    normalised = {"normalise": "case"}
+    write_config(bob.parent, "bob", data=normalised)
+    assert "data" not in [f.area for f in look_at_party(bob) if f.level is Level.WARNING]
     table.write_text(table.read_text().replace("p0008,", "p0007,"))
-    assert "are the same once normalised" in said(look_at_party(bob), "data")
+    write_config(bob.parent, "bob", data=normalised)
+    assert "data" in problems(look_at_party(bob))
     ids = RowIds.of([f"p{number:04d}" for number in range(20, 120)])
     AlignedRows(ids, ids).write(bob.parent / "rows.csv", "id")
     write_config(bob.parent, "bob", data={"aligned": "rows.csv"})
-    assert "only the rows of rows.csv" in said(look_at_party(bob), "data", Level.OK)
+    assert "rows.csv" in said(look_at_party(bob), "data", Level.OK)
 
 
 def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
@@ -212,19 +232,17 @@ def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
     assert "data" not in problems(look_at_party(bob))
 
 
-def test_settings_that_do_not_go_with_the_table(bob):
-    write_config(bob.parent, "bob", agreement={"mechanism": "mutual", "evaluate": "epoch"})
-    assert "evaluates at the end" in said(look_at_party(bob), "agreement")
+def test_settings_that_do_not_go_with_alices_table(bob):
     alice = write_config(bob.parent, "alice", agreement={"mechanism": "none", "alice-columns": 9})
-    assert "prepared table has 6" in said(look_at_party(alice), "agreement")
+    assert "6" in said(look_at_party(alice), "agreement")
 
 
 def test_a_port_that_is_taken(bob):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         write_config(bob.parent, "bob", link={"listen": f"127.0.0.1:{port}"})
-        assert "another program has the port" in said(look_at_party(bob), "link")
-    assert "is free" in said(look_at_party(bob), "link", Level.OK)
+        assert str(port) in said(look_at_party(bob), "link")
+    assert str(port) in said(look_at_party(bob), "link", Level.OK)
 
 
 def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
@@ -232,38 +250,26 @@ def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
     with socket.create_server(("127.0.0.1", 0)) as peer:
         address = f"127.0.0.1:{peer.getsockname()[1]}"
         alice = write_config(folder, "alice", link={"connect": address})
-        assert "can be reached" in said(look_at_party(alice), "link", Level.OK)
-    assert "start the peer" in said(look_at_party(alice), "link", Level.WARNING)
+        assert address in said(look_at_party(alice), "link", Level.OK)
+    assert address in said(look_at_party(alice), "link", Level.WARNING)
     # A name under .invalid never resolves; a port that is none is refused as an address.
-    alice = write_config(folder, "alice", link={"connect": "nobody.invalid:7443"})
-    assert "does not resolve to an address" in said(look_at_party(alice), "link")
-    alice = write_config(folder, "alice", link={"connect": "localhost:99999"})
-    assert "is not an address" in said(look_at_party(alice), "link")
+    for wrong in ("nobody.invalid:7443", "localhost:99999"):
+        alice = write_config(folder, "alice", link={"connect": wrong})
+        assert wrong.partition(":")[0] in said(look_at_party(alice), "link")
 
 
-def test_an_address_of_another_machine_cannot_be_opened(bob):
-    # 192.0.2.0/24 is for documentation: no machine has it.
-    write_config(bob.parent, "bob", link={"listen": "192.0.2.7:7443"})
-    assert "cannot be opened" in said(look_at_party(bob), "link")
-
-
-def test_a_state_folder_that_is_a_file_is_in_use_or_has_a_damaged_key(bob):
+def test_a_state_folder_that_is_in_use_or_has_a_damaged_key(bob):
     folder = bob.parent
     state = folder / "bob-state"
-    state.write_text("a file")
-    assert "cannot be written" in said(look_at_party(bob), "state")
-    state.unlink()
     state.mkdir()
     (state / "lock").touch()
     with (state / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert "is using" in said(look_at_party(bob), "state", Level.WARNING)
-    assert all(
-        finding.level is Level.OK for finding in look_at_party(bob) if finding.area == "state"
-    )
+        assert said(look_at_party(bob), "state", Level.WARNING)
+    assert {f.level for f in look_at_party(bob) if f.area == "state"} == {Level.OK}
     (folder / "bob.state.key").write_text("short")
     text = said(look_at_party(bob), "state")
-    assert "64 hexadecimal digits" in text
+    assert "64" in text
     assert "short" not in text
 
 
@@ -271,15 +277,11 @@ def test_a_session_that_has_no_room_to_be_resumed(bob, tmp_path):
     with small_disk(tmp_path, 80 << 20) as disk:
         write_config(bob.parent, "bob", state={"folder": str(disk)})
         (disk / "journal").write_bytes(bytes(41 << 20))
-        text = said(look_at_party(bob), "state")
-        assert "takes another 41.0 MiB for a while, and 39.0 MiB are free" in text
+        findings = look_at_party(bob)
+        text = said(findings, "state")
+        assert re.findall(r"[0-9.]+ MiB", text)[:2] == ["41.0 MiB", "39.0 MiB"]
         (disk / "journal").write_bytes(bytes(39 << 20))
-        assert not any("for a while" in finding.summary for finding in look_at_party(bob))
-
-
-def test_an_output_in_a_folder_that_is_not_there(bob):
-    write_config(bob.parent, "bob", output={"model": "no/where.json"})
-    assert "cannot be written" in said(look_at_party(bob), "output")
+        assert len(problems(look_at_party(bob))) == len(problems(findings)) - 1
 
 
 def test_the_packages_are_those_of_the_project():
@@ -308,10 +310,9 @@ def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
     needed = {"oldwheel": "1.10", "badwheel": "1", "nowheel": "2", "numpy": "2.0"}
     findings = look_at_packages(needed)
     text = said(findings, "packages")
-    assert "oldwheel 1.2 is older than 1.10" in text
-    assert "badwheel 3.0 does not load: OSError" in text
-    assert "nowheel is not installed" in text
-    assert "1 of 4 load" in said(findings, "packages", Level.OK)
+    for named in ("oldwheel 1.2", "1.10", "badwheel 3.0", "OSError", "nowheel"):
+        assert named in text
+    assert "1 of 4" in said(findings, "packages", Level.OK)
 
 
 @pytest.mark.parametrize(
@@ -329,15 +330,13 @@ def test_pythons(version, level):
         ("win32", "AMD64", "problem"),
     ],
 )
-def test_platforms_that_are_not_tested_are_called_that(system, name, level):
-    finding = look_at_platform(system, name)
-    assert finding.level == level
-    assert "tested" in finding.summary + finding.way_out
+def test_platforms_that_are_not_tested(system, name, level):
+    assert look_at_platform(system, name).level == level
 
 
-def test_a_processor_without_instructions_and_one_that_is_not_known():
-    assert "avx2 (linear algebra)" in look_at_processor("flags : aes sse", 1).summary
-    assert look_at_processor("", 1).summary.startswith("1 core;")
+def test_a_processor_without_instructions_is_named():
+    assert "avx2" in look_at_processor("flags : aes sse", 1).summary
+    assert "avx2" not in look_at_processor("", 1).summary
 
 
 def test_little_memory_and_a_coarse_clock():
@@ -371,20 +370,20 @@ class DeadScheme(ClearScheme):
 
 
 def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
-    assert "is not the product" in look_at_scheme(WrongScheme()).summary
+    assert look_at_scheme(WrongScheme()).level is Level.PROBLEM
     assert "RuntimeError" in look_at_scheme(DeadScheme()).summary
-    assert {finding.level for finding in look_at_schemes()} == {Level.OK}
 
 
 def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "nowhere"))
-    assert "TACITURN_DATA names" in said(look_at_datasets(), "datasets", Level.WARNING)
+    assert "TACITURN_DATA" in said(look_at_datasets(), "datasets", Level.WARNING)
     (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path))
-    assert "not census-income" in said(look_at_datasets(), "datasets")
+    assert "census-income" in said(look_at_datasets(), "datasets")
 
 
+@pytest.mark.slow  # reads the large datasets
 def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
     where = os.environ.get("TACITURN_DATA", "")
     if not (Path(where) / "adult.csv.gz").is_file():

@@ -15,13 +15,12 @@ from taciturn.protocol import (
     Program,
     Progress,
     decode,
-    emit,
     encode,
-    receive,
     send,
 )
 from taciturn.rng import KeyedEntropy
 from tests.deploy.talks import alice, bob, residues, scores
+from tests.expected import refused
 from tests.protocol.parties import same
 
 
@@ -35,6 +34,7 @@ def test_it_runs_to_the_first_wait_and_from_there_to_the_next():
     end = Driver("alice", alice(KeyedEntropy.from_seed(1), turns=2), frames.append, events.append)
     assert (end.started, end.expects) == (False, "")
     end.start()
+    end.start()  # does nothing
     assert (end.started, end.finished, end.expects) == (True, False, "EncryptedResidues")
     assert (len(frames), events) == (1, [])
     end.feed(encode(residues(0)))
@@ -50,59 +50,33 @@ def test_it_runs_to_the_first_wait_and_from_there_to_the_next():
     )
 
 
-def test_a_second_start_does_nothing():
-    frames: list[bytes] = []
-    end = Driver("alice", alice(KeyedEntropy.from_seed(1)), frames.append)
-    end.start()
-    end.start()
-    assert len(frames) == 1
-
-
 @pytest.mark.parametrize("started", [False, True])
 def test_there_is_no_result_before_the_end(started):
     end = Driver("bob", bob(), silent)
     if started:
         end.start()
-    with pytest.raises(LocalProtocolError, match="bob's program has not finished"):
+    with refused(LocalProtocolError):
         end.result  # noqa: B018
-
-
-def test_a_result_may_be_none():
-    def nothing() -> Program[None]:
-        yield from emit(Progress(1, 1))
-
-    end = Driver("bob", nothing(), silent)
-    end.start()
-    assert end.finished
-    assert end.result is None
 
 
 def test_a_frame_nobody_waits_for_is_a_bug_of_the_runner():
     end = Driver("bob", bob(turns=1), silent)
     frame = encode(scores(0, 1.0))
-    with pytest.raises(LocalProtocolError, match="does not wait"):
+    with refused(LocalProtocolError):
         end.feed(frame)
     end.start()
     end.feed(frame)
     assert end.finished
-    with pytest.raises(LocalProtocolError, match="does not wait"):
+    with refused(LocalProtocolError):
         end.feed(frame)
 
 
-def test_a_message_of_another_type_is_the_peers_fault():
-    end = Driver("bob", bob(), silent)
-    end.start()
-    with pytest.raises(
-        RemoteProtocolError, match="peer sent EncryptedResidues where PartialScores was expected"
-    ):
-        end.feed(encode(residues(0)))
-
-
-def test_a_malformed_frame_is_the_peers_fault():
-    end = Driver("bob", bob(), silent)
-    end.start()
-    with pytest.raises(MalformedFrame):
-        end.feed(b"TACT")
+def test_a_wrong_or_malformed_message_is_the_peers_fault():
+    for frame, kind in ((encode(residues(0)), RemoteProtocolError), (b"TACT", MalformedFrame)):
+        end = Driver("bob", bob(), silent)
+        end.start()
+        with refused(kind):
+            end.feed(frame)
 
 
 @pytest.mark.parametrize(
@@ -126,24 +100,9 @@ def test_each_role_sends_only_its_own_messages(role, message, allowed):
         end.start()
         assert same(decode(frames[0]), message)
     else:
-        with pytest.raises(LocalProtocolError, match=f"{role} may not send"):
+        with refused(LocalProtocolError, names=role):
             end.start()
         assert frames == []
-
-
-def test_closing_ends_the_program_where_it_stands():
-    ended: list[str] = []
-
-    def waiting() -> Program[None]:
-        try:
-            yield from receive(Hello)
-        finally:
-            ended.append("here")
-
-    end = Driver("bob", waiting(), silent)
-    end.start()
-    end.close()
-    assert ended == ["here"]
 
 
 @pytest.mark.parametrize("step", ["text", Progress(1, 2), None, send(scores(0, 1.0))])

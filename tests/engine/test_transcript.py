@@ -9,6 +9,7 @@ import os
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from taciturn.engine import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol import Role
+from tests.expected import refused
 from tests.waiting import HANG
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
@@ -116,7 +118,7 @@ def test_what_the_recorder_kept_is_chained_and_is_no_frame(tmp_path):
         file.kept(b"a key")
         file(*RECORDS[0])
     assert Transcript.load(path) == Transcript(HEADER, RECORDS[:1], {}, (b"a key",))
-    with pytest.raises(TranscriptError, match="hash chain"):
+    with refused(TranscriptError):
         load_bytes(path, path.read_bytes().replace(b"a key", b"b key"))
 
 
@@ -159,17 +161,6 @@ def test_every_truncation_is_refused(recorded, tmp_path):
             load_bytes(tmp_path / "cut", data[:length])
 
 
-@pytest.mark.parametrize("extra", [b"\x00", b"\n", b"\xff", b"\x00" * 1000])
-def test_appended_bytes_are_refused(recorded, extra):
-    with pytest.raises(TranscriptError, match="chain does not close"):
-        load_bytes(recorded, recorded.read_bytes() + extra)
-
-
-def test_two_transcripts_in_one_file_are_refused(recorded):
-    with pytest.raises(TranscriptError, match="chain does not close"):
-        load_bytes(recorded, 2 * recorded.read_bytes())
-
-
 def test_records_in_another_order_or_left_out_are_refused(tmp_path):
     one, two = b"\x00\x01\x00\x00\x00a", b"\x01\x01\x00\x00\x00b"
     data = chained(b"{}", [one, two], b"{}")
@@ -185,77 +176,65 @@ def test_records_in_another_order_or_left_out_are_refused(tmp_path):
             load_bytes(tmp_path / "t", altered)
 
 
-def test_a_header_from_another_run_is_refused(recorded):
+def of_version(number: int) -> Callable[[bytes], bytes]:
+    return lambda data: data[: len(MAGIC)] + bytes([number]) + data[len(MAGIC) + 1 :]
+
+
+def instead(data: bytes) -> Callable[[bytes], bytes]:
+    return lambda _: data
+
+
+ALTERED: dict[str, Callable[[bytes], bytes]] = {
+    **{f"{n} bytes more": lambda data, n=n: data + bytes(n) for n in (1, 1000)},  # type: ignore[misc]
+    "two in one file": lambda data: 2 * data,
+    "a header of another run": lambda data: data.replace(b'"epochs":1', b'"epochs":2'),
+    "nothing": instead(b""),
+    "half of the magic": instead(b"TACITURN"),
+    "an archive": instead(b"PK\x03\x04" + bytes(100)),
+    "the magic in the second line": instead(b"\n" + MAGIC),
+    **{f"version {number}": of_version(number) for number in (0, 4, 255)},
+    **{
+        f"header {header!r}, footer {footer!r}": instead(chained(header, [], footer))
+        for header, footer in [
+            (b"[]", b"{}"),
+            (b"{}", b"1"),
+            (b"{", b"{}"),
+            (b"{}", b""),
+            (b"\xff", b"{}"),
+        ]
+    },
+    "a deeply nested header": instead(chained(b"[" * 200_000, [], b"{}")),
+    # Refused before they are read.
+    **{
+        f"a header of {size} bytes": instead(MAGIC + b"\x01" + struct.pack("<I", size) + b"{}")
+        for size in (MAX_HEADER + 1, 2**32 - 1)
+    },
+    "a record of absurd length": instead(
+        chained(b"{}", [b"\x00" + struct.pack("<I", 2**32 - 1)], b"{}")
+    ),
+    **{
+        f"a record of sender {kind}": instead(chained(b"{}", [bytes([kind]) + bytes(4)], b"{}"))
+        for kind in (3, 254)
+    },
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_altered_or_foreign_file_is_refused_with_its_place_and_a_way_out(recorded, name):
     data = recorded.read_bytes()
-    changed = data.replace(b'"epochs":1', b'"epochs":2')
+    changed = ALTERED[name](data)
     assert changed != data
-    with pytest.raises(TranscriptError, match="altered"):
+    with refused(TranscriptError) as raised:
         load_bytes(recorded, changed)
-
-
-@pytest.mark.parametrize("data", [b"", b"TACITURN", b"PK\x03\x04" + bytes(100), b"\n" + MAGIC])
-def test_another_kind_of_file_is_refused_by_name(tmp_path, data):
-    with pytest.raises(TranscriptError, match="not a transcript"):
-        load_bytes(tmp_path / "other", data)
-
-
-@pytest.mark.parametrize("version", [0, 4, 255])
-def test_another_version_is_refused_by_name(recorded, version):
-    data = bytearray(recorded.read_bytes())
-    data[len(MAGIC)] = version
-    with pytest.raises(TranscriptError, match=f"version {version}; this program reads 1 to 3"):
-        load_bytes(recorded, bytes(data))
-
-
-@pytest.mark.parametrize(
-    ("header", "footer"),
-    [(b"[]", b"{}"), (b"{}", b"1"), (b"{", b"{}"), (b"{}", b""), (b"\xff", b"{}")],
-)
-def test_a_header_or_footer_that_is_no_json_object_is_refused(tmp_path, header, footer):
-    with pytest.raises(TranscriptError, match=r"not JSON|not a JSON object"):
-        load_bytes(tmp_path / "t", chained(header, [], footer))
-
-
-def test_a_deeply_nested_header_is_refused(tmp_path):
-    with pytest.raises(TranscriptError):
-        load_bytes(tmp_path / "t", chained(b"[" * 200_000, [], b"{}"))
-
-
-@pytest.mark.parametrize("size", [MAX_HEADER + 1, 2**32 - 1])
-def test_a_header_of_absurd_length_is_refused_before_it_is_read(tmp_path, size):
-    with pytest.raises(TranscriptError, match="too long"):
-        load_bytes(tmp_path / "t", MAGIC + b"\x01" + struct.pack("<I", size) + b"{}")
-
-
-def test_a_record_of_absurd_length_is_refused_before_it_is_read(tmp_path):
-    data = chained(b"{}", [b"\x00" + struct.pack("<I", 2**32 - 1)], b"{}")
-    with pytest.raises(TranscriptError, match="altered at record 0"):
-        load_bytes(tmp_path / "t", data)
-
-
-@pytest.mark.parametrize("kind", [3, 254])
-def test_a_record_of_an_unknown_sender_is_refused(tmp_path, kind):
-    data = chained(b"{}", [bytes([kind]) + bytes(4)], b"{}")
-    with pytest.raises(TranscriptError, match="altered at record 0"):
-        load_bytes(tmp_path / "t", data)
-
-
-def test_an_absent_file_is_named_with_its_place(tmp_path):
-    with pytest.raises(TranscriptError, match="cannot be read: No such file") as raised:
-        Transcript.load(tmp_path / "nowhere")
-    assert raised.value.where == str(tmp_path / "nowhere")
-
-
-def test_a_folder_is_no_transcript(tmp_path):
-    with pytest.raises(TranscriptError, match="cannot be read"):
-        Transcript.load(tmp_path)
-
-
-def test_a_refusal_names_the_file_and_the_way_out(recorded):
-    with pytest.raises(TranscriptError) as raised:
-        load_bytes(recorded, b"no")
     assert raised.value.where == str(recorded)
-    assert "record the run again" in raised.value.hint
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_an_absent_file_or_a_folder_is_named_with_its_place(tmp_path, name):
+    with refused(TranscriptError) as raised:
+        Transcript.load(tmp_path / name)
+    assert raised.value.where == str(tmp_path / name)
 
 
 # --- writing that fails ---------------------------------------------------------------------------
@@ -288,18 +267,13 @@ def test_while_the_conversation_goes_on_the_name_is_not_taken(tmp_path):
     assert content(tmp_path) == ["t"]
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    path = tmp_path / "absent" / "t"
-    with pytest.raises(OutputError, match="cannot be written: No such file") as raised:
+@pytest.mark.parametrize("folder", ["absent", "file"])
+def test_a_folder_that_is_none_is_named(tmp_path, folder):
+    (tmp_path / "file").write_text("here")
+    path = tmp_path / folder / "t"
+    with refused(OutputError) as raised:
         TranscriptFile(path, HEADER)
     assert raised.value.where == str(path)
-    assert content(tmp_path) == []
-
-
-def test_a_file_where_a_folder_should_be_is_named(tmp_path):
-    (tmp_path / "file").write_text("here")
-    with pytest.raises(OutputError, match="cannot be written: Not a directory"):
-        TranscriptFile(tmp_path / "file" / "t", HEADER)
     assert content(tmp_path) == ["file"]
 
 
@@ -307,14 +281,14 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path):
 def test_a_read_only_folder_is_named(tmp_path):
     folder = tmp_path / "locked"
     folder.mkdir(mode=0o500)
-    with pytest.raises(OutputError, match="cannot be written: Permission denied"):
+    with refused(OutputError):
         TranscriptFile(folder / "t", HEADER)
     assert content(folder) == []
 
 
 def test_a_folder_of_the_wanted_name_is_left_alone(tmp_path):
     (tmp_path / "t").mkdir()
-    with pytest.raises(OutputError, match="cannot be written"), TranscriptFile(tmp_path / "t", {}):
+    with refused(OutputError), TranscriptFile(tmp_path / "t", {}):
         pass
     assert content(tmp_path) == ["t"]
 
@@ -350,7 +324,7 @@ def test_a_full_disk_is_named_and_leaves_no_file(tmp_path, header, frame):
         with TranscriptFile(tmp_path / "t", header) as file:
             file("alice", frame)
 
-    with pytest.raises(OutputError, match="cannot be written: No space left"):
+    with refused(OutputError):
         record()
     assert content(tmp_path) == []
     assert _DEV_FULL.exists()

@@ -21,7 +21,7 @@ from tests.deploy.wires import HookedWire, Hooks, changing
 from tests.faults.damage import flipped
 from tests.faults.setups import ROLES, state_of, train_on
 from tests.faults.trials import Tally, judged
-from tests.protocol.test_hostile_bytes import Mutator
+from tests.protocol.hostile import Mutator
 
 pytestmark = pytest.mark.slow
 TRIALS = 24

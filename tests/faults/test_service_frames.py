@@ -32,7 +32,7 @@ from tests.deploy.serving.stands import Stand, partner, runs, serve_settings
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
 from tests.modules import module_of
-from tests.protocol.test_hostile_bytes import Mutator
+from tests.protocol.hostile import Mutator
 from tests.serve.services import Running, furnish, started
 from tests.waiting import HANG, wait_until
 

@@ -73,7 +73,7 @@ def test_what_is_not_whole_is_refused(tmp_path):
             KeptScores.load(path)
         assert refused.value.hint, name
     path.unlink()
-    with pytest.raises(FileError, match="cannot be read"):
+    with pytest.raises(FileError):
         KeptScores.load(path)
 
 

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,8 @@ def drawn(rows: int, seed: int = 1, slope: float = 1.0) -> tuple[np.ndarray, np.
 
 
 def test_the_line_is_that_of_statsmodels():
+    import statsmodels.api as sm
+
     scores, labels = drawn(800, slope=0.7)
     line = calibration_line(scores, labels)
     fitted = sm.Logit(labels, sm.add_constant(scores)).fit(disp=0, tol=1e-12)

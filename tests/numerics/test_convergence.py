@@ -43,7 +43,7 @@ def test_one_pass_says_nothing():
     assert arrival([], end=2e8).diverged
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dataset", ["breast-cancer", "sklearn-digits"])
 @pytest.mark.parametrize("alice", ["half", "all"])
 def test_what_settles_by_its_last_pass_is_near_the_optimum(dataset, alice):

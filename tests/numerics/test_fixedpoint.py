@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from taciturn.errors import ConfigError, DataError, InfiniteValueError, MissingValueError
 from taciturn.numerics import FixedPoint, magnitude_bits
+from tests.expected import refused
 
 VALUES = arrays(
     np.float64, array_shapes(max_dims=2, max_side=8), elements=st.floats(-(2**20), 2**20)
@@ -56,7 +57,7 @@ def test_halves_go_to_even():
 def test_the_bound_is_inclusive_and_counts_before_rounding():
     grid = FixedPoint(20)
     assert grid.encode(np.array([2.0, -2.0]), 1).tolist() == [2**21, -(2**21)]
-    with pytest.raises(DataError, match=r"2\^20.*2\^1"):
+    with refused(DataError, names=("2^20", "2^1")):
         grid.encode(np.array([np.nextafter(2.0, 3.0)]), 1)
 
 
@@ -97,18 +98,15 @@ def test_scalars_and_nothing_keep_their_shape(shape):
 def test_encode_refuses_what_does_not_fit_without_naming_the_value(bad, error, place):
     values = np.zeros(100_000)
     values[place] = bad
-    with pytest.raises(error, match=r"scale 2\^20 the bound is 2\^0") as caught:
+    with refused(error, names=("2^20", "2^0")) as caught:
         FixedPoint(20).encode(values, 0)
     assert math.isinf(bad) or str(bad) not in str(caught.value)
 
 
-@pytest.mark.parametrize("bits", [-1, 63])
-def test_refuses_impossible_scales(bits):
-    with pytest.raises(ConfigError):
-        FixedPoint(bits)
-
-
-@pytest.mark.parametrize("width", [-1, 43])
-def test_refuses_ranges_beyond_a_word(width):
-    with pytest.raises(ConfigError):
-        FixedPoint(20).encode(np.zeros(1), width)
+def test_refuses_impossible_scales_and_ranges_beyond_a_word():
+    for bits in (-1, 63):
+        with refused(ConfigError):
+            FixedPoint(bits)
+    for width in (-1, 43):
+        with refused(ConfigError):
+            FixedPoint(20).encode(np.zeros(1), width)

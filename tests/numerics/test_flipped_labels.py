@@ -53,20 +53,6 @@ def test_the_residue_is_minus_the_losss_slope_by_finite_differences(epsilon, lab
         assert analytic == pytest.approx(numerical / (2 * h), abs=1e-9, rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_gradient_in_the_weights_is_that_of_the_loss(epsilon):
-    draw = np.random.default_rng(3)
-    features, labels = draw.normal(size=(40, 5)), draw.integers(0, 2, 40)
-    weights, h = draw.normal(size=5), 1e-6
-    gradient = -features.T @ corrected_residue(features @ weights, labels, epsilon) / 40
-    for column in range(5):
-        step = np.eye(5)[column] * h
-        up, down = (
-            corrected_loss(features @ (weights + sign * step), labels, epsilon) for sign in (1, -1)
-        )
-        assert gradient[column] == pytest.approx((up - down) / (2 * h), abs=1e-8)
-
-
 @given(FINITE, st.integers(0, 1), EPSILON)
 def test_the_residue_has_the_labels_sign_and_at_most_the_size_tanh_of_a_quarter(z, label, epsilon):
     value = corrected_residue(np.array([z]), np.array([label]), epsilon)[0]

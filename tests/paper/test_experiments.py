@@ -10,6 +10,7 @@ import pytest
 from taciturn.errors import ConfigError
 from taciturn_paper import encryption, profile, throughput, trainings
 from taciturn_paper.report.ratios import ratios_svg
+from tests.expected import refused
 
 TINY = encryption.Shape("tiny", 4, 3)
 
@@ -27,33 +28,14 @@ def test_a_shape_is_measured_for_each_of_our_schemes():
 
 def test_the_rows_have_the_keys_of_the_contract():
     (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda message: None)
-    assert row.to_dict().keys() >= {
-        "shape",
-        "rows",
-        "columns",
-        "scheme",
-        "bits",
-        "ms",
-        "ms_ahead",
-        "times_phe",
-        "bytes_up",
-        "bytes_down",
-        "max_error",
-    }
+    keys = "shape rows columns scheme bits ms ms_ahead times_phe bytes_up bytes_down max_error"
+    assert row.to_dict().keys() >= set(keys.split())
 
 
 def test_the_papers_shapes_and_the_large_ones_are_all_there():
+    rows_of = {30: (16, 40), 64: (32, 70), 81: (32, 90, 256, 1024), 10: (8, 15)}
     assert {(shape.rows, shape.columns) for shape in encryption.SHAPES} == {
-        (16, 30),
-        (40, 30),
-        (32, 64),
-        (70, 64),
-        (32, 81),
-        (90, 81),
-        (8, 10),
-        (15, 10),
-        (256, 81),
-        (1024, 81),
+        (rows, columns) for columns, sizes in rows_of.items() for rows in sizes
     }
 
 
@@ -69,7 +51,7 @@ def test_rivals_compute_the_same_products(rival):
 
 
 def test_an_unknown_rival_is_refused():
-    with pytest.raises(ConfigError, match="unknown rival fhe"):
+    with refused(ConfigError, names="fhe"):
         encryption.contenders(("fhe",))
 
 

@@ -1,21 +1,24 @@
-"""The registry, and one contract for every mechanism in it."""
+"""One contract for every mechanism of the registry; a new one joins by a line of ``CASES``."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 
+from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.privacy import (
     EVENTS,
     MECHANISMS,
     EncryptedMechanism,
-    MaskedProduct,
-    Mechanism,
+    Ledger,
     NonPrivate,
     Released,
     Unprotected,
@@ -28,41 +31,101 @@ from taciturn.protocol.alice import TRAININGS as ALICE
 from taciturn.protocol.bob import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement, Settings
+from tests.expected import refused
+from tests.privacy.odds import FALSE_ALARM, fits, happens
 from tests.protocol.parties import agreement
 
-_NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
-_MULT = {"mechanism": "mult", **_NOISY, "b1": 0.1, "b2": 10.0}
 
-# Every mechanism with what it takes; a mechanism with variants once for each.
-MADE: dict[str, dict[str, Any]] = {
-    "none": {"mechanism": "none"},
-    "add": {"mechanism": "add", **_NOISY},
-    "mult printed": {**_MULT, "variant": "printed"},
-    "mult one-sided": {**_MULT, "variant": "one-sided"},
-    "mult mean-one": {**_MULT, "variant": "mean-one"},
-    "hybrid": {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8},
-    "label-rr": {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
-    "sealed": {"mechanism": "sealed"},
-    "sealed revealed": {"mechanism": "sealed", "reveal": True},
-    "mutual": {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 0.001},
-}
-UNPROTECTED = {"none", "mult one-sided", "hybrid", "sealed revealed"}
+@dataclass(frozen=True)
+class Case:
+    """A mechanism with its settings, and what must hold of it.
+
+    Args:
+        settings: What an agreement says.
+        label: The price of a label.
+        facts: Of ``FACTS`` those that hold.
+        needs: Settings without which it is refused.
+        refuses: A value that does not suit it, by setting; further settings come with it.
+    """
+
+    settings: dict[str, Any]
+    label: float
+    facts: frozenset[str] = frozenset()
+    needs: tuple[str, ...] = ()
+    refuses: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
-@pytest.fixture(params=sorted(MADE))
+def case(settings: dict[str, Any], label: float, facts: str, *needs: str, **refuses: Any) -> Case:
+    together = {
+        name: value if isinstance(value, dict) else {name: value} for name, value in refuses.items()
+    }
+    return Case(settings, label, frozenset(facts.split()), needs, together)
+
+
+FACTS = (
+    "lossless",
+    "shares_weights",
+    "label_flips",
+    "hidden_batch",
+    "weighable",
+    "sized_by_columns",
+    "whole_table",
+    "claims_protection",
+    "keeps_signs",
+)
+NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
+MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
+FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
+SEALED = "lossless shares_weights weighable whole_table claims_protection"
+# b1 and b2 are on the grid: the prices of one known answer each.
+CASES = {
+    "none": case({"mechanism": "none"}, math.inf, "lossless weighable whole_table"),
+    "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
+    "mult printed": case(
+        {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
+        "epsilon", "b1", b1=1.5, b2=1e14,
+    ),
+    "mult one-sided": case(
+        {**MULT, "variant": "one-sided"}, math.inf, "claims_protection keeps_signs", "variant"
+    ),
+    "mult mean-one": case(
+        {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128, "claims_protection", "b2"
+    ),
+    "hybrid": case(
+        {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
+        "lossless hidden_batch weighable sized_by_columns", "epsilon", "subset_size", epsilon=50.0,
+    ),
+    "label-rr": case(
+        {**FLIPS, "over": "none"}, 1.0, "label_flips whole_table claims_protection",
+        "epsilon", "over",
+    ),
+    "label-rr over sealed": case(
+        {**FLIPS, "over": "sealed"}, 1.0,
+        "label_flips shares_weights whole_table claims_protection",
+    ),
+    "sealed": case(
+        {"mechanism": "sealed"}, 0.0, SEALED, l1=0.1, l2={"l2": 1.0, "learning_rate": 1.0},
+        patience={"patience": 2, "evaluate": "epoch"},
+    ),
+    "sealed revealed": case({"mechanism": "sealed", "reveal": True}, math.inf, SEALED),
+    "mutual": case(
+        {"mechanism": "mutual", "score_range": 32.0, "sigmoid_error": 0.001}, 0.0, SEALED
+    ),
+}  # fmt: skip
+
+
+def made(name: str, **changes: Any) -> Any:
+    return mechanism(agreement(**{**CASES[name].settings, **changes}))
+
+
+@pytest.fixture(params=sorted(CASES))
 def name(request) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def agreed(name) -> Agreement:
-    return agreement(**MADE[name])
-
-
-@pytest.fixture
-def method(agreed) -> Any:
-    return mechanism(agreed)
+def method(name) -> Any:
+    return made(name)
 
 
 @pytest.fixture
@@ -70,6 +133,84 @@ def releasing(method) -> Any:
     if method.conversation in ("sealed", "mutual"):
         pytest.skip(f"{method.conversation} returns nothing")
     return method
+
+
+# --- the registry ------------------------------------------------------------------------------
+
+
+def test_the_contract_covers_the_registry_which_cannot_be_written():
+    assert {one.settings["mechanism"] for one in CASES.values()} == set(MECHANISMS)
+    with pytest.raises(TypeError):
+        MECHANISMS["more"] = MECHANISMS["none"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("nome", "none"), ("hybird", "hybrid")])
+def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
+    for refuse in (
+        lambda: mechanism_class(wrong),
+        lambda: mechanism(agreement().model_copy(update={"mechanism": wrong})),
+    ):
+        with refused(ConfigError, setting="mechanism", names=(wrong, meant, *MECHANISMS)):
+            refuse()
+
+
+@pytest.mark.parametrize("known", sorted(MECHANISMS))
+def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them(known):
+    chosen = mechanism_class(known)
+    assert set(chosen.takes) <= set(Settings.model_fields)
+    assert set(chosen.defaults) <= set(chosen.takes)
+    # A default is a value that the agreement accepts; where noise is the protection there is none.
+    Agreement.of({**agreement(mechanism=known).model_dump(), **chosen.defaults})
+    assert "epsilon" not in chosen.defaults or known == "hybrid"
+    # Whoever must give a setting is shown it in a file to begin with.
+    needed = {*chosen.takes} - {*chosen.defaults} - {"subset_size", "l_rr"}
+    assert needed <= {*chosen.to_begin_with()}
+
+
+@pytest.mark.parametrize(("name", "missing"), [(n, m) for n in CASES for m in CASES[n].needs])
+def test_a_missing_setting_is_named_with_a_value_that_is_accepted(name, missing):
+    with refused(ConfigError, setting=missing, names=CASES[name].settings["mechanism"]) as raised:
+        made(name, **{missing: None})
+    (value,) = re.findall(rf"{missing}=([^,\s]+)", raised.value.hint)
+    assert made(name, **{missing: json.loads(value)})
+
+
+@pytest.mark.parametrize(("name", "setting"), [(n, s) for n in CASES for s in CASES[n].refuses])
+def test_a_value_that_does_not_suit_it_is_refused_by_its_setting(name, setting):
+    with refused(ConfigError, setting=setting) as raised:
+        made(name, **CASES[name].refuses[setting])
+    assert raised.value.hint
+
+
+# --- price, ledger and disclosure ----------------------------------------------------------------
+
+
+def test_its_event_has_its_price_crosses_the_wire_and_is_charged(name, method):
+    expected = CASES[name]
+    cost, ledger = price(method.event), Ledger(3, method.assumption)
+    assert cost.label == pytest.approx(expected.label)
+    free = 0.0 if expected.label == 0 else math.inf
+    assert cost.claimed == expected.settings.get("epsilon", free)
+    assert EVENTS[method.event.name] is type(method.event)
+    ledger.charge(method.event, np.arange(3))
+    statement = ledger.statement()
+    assert statement.label_epsilon_total == cost.label
+    assert statement.releases_per_row == (cost.label > 0)
+
+
+def test_it_says_what_others_ask_of_it(name, method):
+    assert method.name == CASES[name].settings["mechanism"]
+    assert {fact for fact in FACTS if getattr(method, fact, None)} == CASES[name].facts
+    assert method.conversation in ALICE
+    assert method.conversation in BOB
+    assert method.encrypts == (method.conversation != "residues")
+    # Texts that stand in tables, notes and statements.
+    assert method.summary
+    assert method.assumption
+    assert method.receives().rstrip(".") == method.receives()
+
+
+# --- releases ------------------------------------------------------------------------------------
 
 
 def secret(conversation: str) -> Any:
@@ -84,182 +225,18 @@ def coins(conversation: str, seed: int) -> Any:
     return draw(5, entropy) if conversation == "residues" else entropy
 
 
-def listed(value: Any) -> list[Any]:
-    return list(np.asarray(value).tolist())
-
-
-# --- the registry ------------------------------------------------------------------------------
-
-
-def test_the_registry_is_known_and_the_contract_covers_it():
-    assert set(MECHANISMS) == {
-        "none",
-        "add",
-        "mult",
-        "hybrid",
-        "sealed",
-        "mutual",
-        "label-rr",
-    }
-    assert {made["mechanism"] for made in MADE.values()} == set(MECHANISMS)
-
-
-def test_a_mechanism_is_made_from_the_agreement_that_names_it(name, method):
-    assert method.name == MADE[name]["mechanism"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "meant"), [("nome", "none"), ("ad", "add"), ("multi", "mult"), ("hybird", "hybrid")]
-)
-def test_an_unknown_name_is_refused_with_the_nearest_known(wrong, meant):
-    for refuse in (
-        lambda: mechanism_class(wrong),
-        lambda: mechanism(agreement().model_copy(update={"mechanism": wrong})),
-    ):
-        with pytest.raises(ConfigError, match=f"unknown mechanism {wrong}") as raised:
-            refuse()
-        assert f"did you mean {meant}?" in raised.value.hint
-        assert all(known in raised.value.hint for known in MECHANISMS)
-        assert raised.value.setting == "mechanism"
-
-
-def test_the_registry_cannot_be_written():
-    with pytest.raises(TypeError):
-        MECHANISMS["more"] = MECHANISMS["none"]  # type: ignore[index]
-
-
-@pytest.mark.parametrize("known", sorted(MECHANISMS))
-def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them(known):
-    chosen = mechanism_class(known)
-    assert set(chosen.takes) <= set(Settings.model_fields)
-    assert set(chosen.defaults) <= set(chosen.takes)
-    # A default is a value that the agreement accepts.
-    Agreement.of({**agreement(mechanism=known).model_dump(), **chosen.defaults})
-
-
-@pytest.mark.parametrize(
-    ("made", "missing"),
-    [
-        ("add", "epsilon"),
-        ("mult printed", "epsilon"),
-        ("mult printed", "b1"),
-        ("mult mean-one", "b2"),
-        ("mult one-sided", "variant"),
-        ("hybrid", "epsilon"),
-        ("hybrid", "subset_size"),
-        ("label-rr", "epsilon"),
-        ("label-rr", "over"),
-    ],
-)
-def test_a_missing_setting_is_named_with_its_option(made, missing):
-    with pytest.raises(ConfigError, match=f"needs {missing.replace('_', '-')}") as raised:
-        mechanism(agreement(**{**MADE[made], missing: None}))
-    assert raised.value.setting == missing
-    assert raised.value.message.startswith(MADE[made]["mechanism"])
-    # The value that the hint names is accepted.
-    (value,) = re.findall(f"^use {missing}=(.*), for example$", raised.value.hint)
-    assert mechanism(agreement(**{**MADE[made], missing: json.loads(value)}))
-
-
-@pytest.mark.parametrize("made", ["add", "mult printed", "label-rr"])
-def test_epsilon_has_no_default_where_it_is_the_protection(made):
-    chosen = mechanism_class(MADE[made]["mechanism"])
-    assert "epsilon" in chosen.takes
-    assert "epsilon" not in chosen.defaults
-
-
-@pytest.mark.parametrize(
-    ("made", "change", "setting"),
-    [
-        ("add", {"epsilon": 1e-12}, "epsilon"),
-        ("mult printed", {"b1": 1.5}, "b1"),
-        ("mult printed", {"b2": 1e14}, "b2"),
-        ("hybrid", {"epsilon": 50.0}, "epsilon"),
-        ("sealed", {"l1": 0.1}, "l1"),
-        ("sealed", {"patience": 2, "evaluate": "epoch"}, "patience"),
-    ],
-)
-def test_a_value_that_does_not_suit_it_is_refused_with_its_option(made, change, setting):
-    with pytest.raises(ConfigError) as raised:
-        mechanism(agreement(**{**MADE[made], **change}))
-    assert raised.value.setting == setting
-    assert raised.value.hint
-
-
-# --- the contract ------------------------------------------------------------------------------
-
-
-def test_what_it_releases_carries_its_own_event(releasing):
-    kind = releasing.conversation
-    released = releasing.release(secret(kind), coins(kind, 1))
-    assert isinstance(released, Released)
-    # Flipped labels were released before; their gradient is what follows from that.
-    assert released.event == getattr(releasing, "gradient_event", releasing.event)
-
-
-def test_the_value_has_the_form_of_what_came_in(releasing):
+def test_a_release_has_its_event_the_form_of_what_came_in_and_noise_by_its_coins(releasing):
     kind = releasing.conversation
     before = secret(kind)
-    released = releasing.release(secret(kind), coins(kind, 1)).value
-    assert np.shape(released) == np.shape(before)
-    assert np.asarray(released).dtype == np.int64
-    # What came in is not changed.
-    assert listed(before) == listed(secret(kind))
-
-
-def test_the_same_coins_give_the_same_release(releasing):
-    kind = releasing.conversation
-    first, second = (releasing.release(secret(kind), coins(kind, 2)) for _ in range(2))
-    assert listed(first.value) == listed(second.value)
-
-
-def test_other_coins_give_another_release_where_there_is_noise(releasing):
-    kind = releasing.conversation
-    first, second = (releasing.release(secret(kind), coins(kind, seed)) for seed in (2, 3))
-    assert (listed(first.value) != listed(second.value)) == (kind == "residues")
-
-
-def test_its_event_is_priced(name, method):
-    cost = price(method.event)
-    least = min(cost.claimed, cost.residue, cost.label)
-    assert least == 0 if name in ("sealed", "mutual") else least > 0
-    assert (cost.label == float("inf")) == (name in UNPROTECTED)
-
-
-def test_it_claims_the_epsilon_it_was_given(name, method):
-    assert price(method.event).claimed == MADE[name].get(
-        "epsilon", 0.0 if name in ("sealed", "mutual") else float("inf")
-    )
-
-
-def test_its_event_can_cross_the_wire(method):
-    assert EVENTS[method.event.name] is type(method.event)
-
-
-def test_it_says_what_it_rests_on_and_which_programs_use_it(name, method):
-    conversation = f"{method.conversation}-table" if method.shares_weights else method.conversation
-    assert conversation in ALICE
-    assert conversation in BOB
-    assert ("no protection" in method.assumption) == (name in UNPROTECTED)
-
-
-def test_only_a_conversation_with_ciphertexts_encrypts(method):
-    assert method.encrypts == (method.conversation != "residues")
-
-
-def test_what_it_released_has_a_probability_and_a_density(method):
-    """Only where residues are told; both are what an attack computes."""
-    if method.conversation != "residues":
-        return
-    residues = secret("residues")
-    on_grid = method.release(residues, draw(5, KeyedEntropy.from_seed(4))).value
-    assert np.isfinite(method.log_probability(on_grid, residues)).all()
-    assert (method.log_probability(on_grid, residues) <= 0).all()
-    reals = residues / 2.0**20
-    real = method.release_real(reals, KeyedEntropy.from_seed(4))
-    assert real.event == method.event
-    assert real.value.dtype == np.float64
-    assert np.isfinite(method.log_density(real.value, reals)).all()
+    first, again, other = (releasing.release(before, coins(kind, seed)) for seed in (2, 2, 3))
+    assert isinstance(first, Released)
+    # Flipped labels were released before; their gradient is what follows from that.
+    assert first.event == getattr(releasing, "gradient_event", releasing.event)
+    assert np.shape(first.value) == np.shape(before)
+    assert np.asarray(first.value).dtype == np.int64
+    assert np.array_equal(before, secret(kind))
+    assert np.array_equal(first.value, again.value)
+    assert np.array_equal(first.value, other.value) == (kind != "residues")
 
 
 def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
@@ -272,53 +249,118 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
 
 
 @pytest.mark.parametrize("weights", [None, (0.25, 1.0)])
-def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse_by_name(name, weights):
-    weighted = weights if mechanism_class(MADE[name]["mechanism"]).weighable else None
-    method = mechanism(agreement(**MADE[name], class_weight=weighted))
+def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse(name, weights):
+    method = made(name, class_weight=weights if "weighable" in CASES[name].facts else None)
     if not isinstance(method, EncryptedMechanism):
         assert not method.whole_table
         return
     scores, labels = np.linspace(-8, 8, 34), np.arange(34) % 2
     if not method.whole_table:
-        with pytest.raises(ConfigError, match=f"{method.name} trains by batches") as raised:
+        with refused(ConfigError, setting="solver", names=method.name):
             method.likelihood(scores, labels)
-        assert raised.value.setting == "solver"
         return
     slope = method.likelihood(scores, labels).slope
     np.testing.assert_array_equal(slope, method.residue(scores, labels))
 
 
-# What else is known of each, and asked of it elsewhere: the rows are what the papers and pages say.
-LOSSLESS = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
-SHARING = {"sealed", "sealed revealed", "label-rr over sealed", "mutual"}
-FLIPPING = {"label-rr", "label-rr over sealed"}
-WEIGHABLE = {"none", "hybrid", "sealed", "sealed revealed", "mutual"}
-WHOLE_TABLE = {"none", "sealed", "sealed revealed", "mutual", "label-rr", "label-rr over sealed"}
-
-
-def test_it_says_what_others_ask_of_it(name, method):
-    assert method.lossless == (name in LOSSLESS)
-    assert method.shares_weights == (name in SHARING)
-    assert (method.label_flips is not None) == (name in FLIPPING)
-    assert (method.hidden_batch is not None) == (name == "hybrid")
-    assert method.weighable == (name in WEIGHABLE)
-    assert method.sized_by_columns == (name == "hybrid")
-    assert method.whole_table == (name in WHOLE_TABLE)
-    assert method.claims_protection == (name not in ("none", "hybrid"))
-    assert getattr(method, "keeps_signs", False) == (name == "mult one-sided")
-    assert method.summary
-    assert method.receives().rstrip(".") == method.receives()
-    # Whoever must give a setting is shown it in a file to begin with.
-    needed = {*type(method).takes} - {*type(method).defaults} - {"subset_size", "l_rr"}
-    assert needed <= {*method.to_begin_with()}
-
-
-# --- none --------------------------------------------------------------------------------------
-
-
 def test_none_hands_the_value_out_as_it_is():
-    method: Mechanism = Unprotected()
-    value: MaskedProduct = (1, 2, 3)
-    released = Unprotected().release(value, KeyedEntropy.from_seed(1))
-    assert released.value == value
-    assert released.event == method.event == NonPrivate()
+    released = Unprotected().release((1, 2, 3), KeyedEntropy.from_seed(1))
+    assert (released.value, released.event) == ((1, 2, 3), NonPrivate())
+
+
+# --- the exact law of released residues ----------------------------------------------------------
+
+RESIDUES = [name for name in CASES if made(name).conversation == "residues"]
+BITS = 8
+ONE = 1 << BITS
+# Wide bounds; an output that is nearly always clipped; next to no noise.
+LAWS = [
+    {"epsilon": 4.0},
+    {"epsilon": 4.0, "b1": 0.05, "b2": 0.08},
+    {"epsilon": 30.0, "b1": 0.25, "b2": 0.5},
+]
+
+
+def noisy(name: str, bits: int = BITS, **changes: Any) -> Any:
+    known = CASES[name].settings
+    taken = {key: value for key, value in changes.items() if key in known}
+    return made(name, residue_bits=bits, **taken)
+
+
+def reach(method: Any, changes: dict[str, Any]) -> float:
+    """As far as outputs go, but for one in e^40."""
+    return float(getattr(method.event, "b2", 1 + 80 / changes["epsilon"])) * 1.01
+
+
+def log_law(law: Any, outputs: Any, residue: float) -> FloatArray:
+    logs: FloatArray = law(outputs, np.full_like(outputs, residue))
+    return logs
+
+
+@pytest.mark.parametrize("changes", LAWS, ids=str)
+@pytest.mark.parametrize("name", RESIDUES)
+def test_probabilities_sum_to_one_and_releases_fit_them_with_false_alarm_rate_1e_minus_6(
+    name, changes
+):
+    method, size = noisy(name, **changes), 20_000
+    far = math.ceil(reach(method, changes) * ONE)
+    outputs = np.arange(-far, far + 1)
+    for residue in (0, 1, -1, 12, -13, 100, -ONE, ONE):
+        masses = np.exp(log_law(method.log_probability, outputs, residue))
+        assert masses.sum() == pytest.approx(1.0, rel=1e-12)
+        drawn = method.draw(size, KeyedEntropy.from_seed(2024).fork(f"{name} {changes} {residue}"))
+        released = method.release(np.full(size, residue), drawn).value
+        counts = np.bincount(released + far, minlength=len(outputs))
+        assert fits(counts, masses / masses.sum())
+
+
+@pytest.mark.parametrize("changes", LAWS, ids=str)
+@pytest.mark.parametrize("name", RESIDUES)
+def test_continuous_releases_fit_their_density_with_false_alarm_rate_1e_minus_6(name, changes):
+    """Atoms by the binomial test, the rest by Kolmogorov and Smirnov's."""
+    from scipy.stats import kstest
+
+    method, size = noisy(name, **changes), 10_000
+    far = reach(method, changes)
+    at, step = np.linspace(-far, far, 80_001, retstep=True)
+    for residue in (0.0, 0.25, -0.6, 1.0):
+        entropy = KeyedEntropy.from_seed(2024).fork(f"{name} {residue}")
+        released = method.release_real(np.full(size, residue), entropy)
+        assert released.event == method.event
+        inside, atoms = np.full(size, True), 0.0
+        for atom in (-getattr(method.event, "b2", math.inf), getattr(method.event, "b2", math.inf)):
+            mass = float(np.exp(log_law(method.log_density, np.array([atom]), residue))[0])
+            assert happens(int((released.value == atom).sum()), size, mass)
+            inside &= released.value != atom
+            atoms += mass
+        density = np.exp(log_law(method.log_density, at, residue))
+        # Corners and jumps cost the sum about a step each.
+        assert density.sum() * step + atoms == pytest.approx(1.0, abs=2e-3)
+        if inside.sum() > 100:
+            cumulated = np.cumsum(density) / density.sum()
+            law = kstest(released.value[inside], lambda z, c=cumulated: np.interp(z, at, c))
+            assert law.pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("name", RESIDUES)
+def test_the_grid_approaches_the_reals(name):
+    """Masses over the step are densities, and atoms are atoms, as the grid gets finer."""
+    bits = 20
+    method = noisy(name, bits, epsilon=2.0, b1=0.25, b2=2.0)
+    outputs, residue = np.array([-1.5, -0.3, 0.01, 0.3, 1.9]), 0.6
+    on_grid = np.round(outputs * 2**bits).astype(np.int64)
+    masses = log_law(method.log_probability, on_grid, round(residue * 2**bits))
+    densities = log_law(method.log_density, on_grid / 2**bits, residue)
+    np.testing.assert_allclose(masses + bits * math.log(2), densities, atol=1e-4)
+    if hasattr(method.event, "b2"):
+        atoms = np.array([-2.0, 2.0])
+        on_grid = (atoms * 2**bits).astype(np.int64)
+        masses = log_law(method.log_probability, on_grid, round(residue * 2**bits))
+        np.testing.assert_allclose(masses, log_law(method.log_density, atoms, residue), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", RESIDUES)
+def test_an_epsilon_that_is_no_protection_is_no_crash(name):
+    method, residues = noisy(name, epsilon=1e12, b1=0.125, b2=0.5), np.array([5, -70, 200])
+    outputs = method.release(residues, draw(3, KeyedEntropy.from_seed(7))).value
+    assert method.log_probability(outputs, residues).tolist() == pytest.approx([0.0] * 3)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto import ClearScheme, KeyIdentity, Scheme, fingerprint
 from taciturn.data import FeatureTable
 from taciturn.engine import Recorder, StarTap, Transcript, run_star, unheard
@@ -17,6 +17,8 @@ from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import (
     ONLY,
     BobTrained,
+    Boundary,
+    Emit,
     Event,
     HeldOut,
     Keep,
@@ -27,16 +29,21 @@ from taciturn.protocol import (
     Role,
     Terms,
     Trained,
+    TrainingState,
+    WeightShare,
     decode,
 )
 from taciturn.protocol.alice import TRAININGS as ALICES
 from taciturn.protocol.alice import AliceInputs, alice_program
 from taciturn.protocol.bob import TRAININGS as BOBS
-from taciturn.protocol.bob import BobInputs, bob_program
+from taciturn.protocol.bob import BobInputs, bob_program, released_labels
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
+from tests.protocol.hostile import stepped
 from tests.protocol.parties import BOB, Tables
 
+R = TypeVar("R")
+E = TypeVar("E", bound=Event)
 CLEAR = ClearScheme()
 
 
@@ -100,12 +107,13 @@ class Star:
         )
         return replace(inputs, **changes)
 
-    def bob_inputs(self, **changes: Any) -> BobInputs[Any]:
+    def bob_inputs(self, *, budget: float | None = None, **changes: Any) -> BobInputs[Any]:
+        """What Bob trains with: labels that the mechanism has flipped, where it does."""
         method = mechanism_of(self.terms.agreement)
-        ledger = Ledger(self.tables.labels.rows, method.assumption)
+        ledger = changes.get("ledger") or Ledger(self.rows, method.assumption, budget)
         inputs = BobInputs(
             self.tables.bob,
-            self.tables.labels,
+            released_labels(self.tables.labels, method, ledger, BOB),
             self.terms,
             method,
             ledger,
@@ -114,12 +122,22 @@ class Star:
         )
         return replace(inputs, **changes)
 
-    def alice_programs(self) -> dict[str, Program[Trained]]:
-        train = ALICES[self.terms.conversation]
-        return {name: train(self.alice_inputs(name)) for name in self.parties}
+    @property
+    def rows(self) -> int:
+        return self.tables.labels.rows
 
-    def bob_program(self) -> Program[BobTrained]:
-        return BOBS[self.terms.conversation](self.bob_inputs())
+    def alice_program(self, name: str = ONLY, **changes: Any) -> Program[Trained]:
+        return ALICES[self.terms.conversation](self.alice_inputs(name, **changes))
+
+    def alice_programs(self) -> dict[str, Program[Trained]]:
+        return {name: self.alice_program(name) for name in self.parties}
+
+    def bob_program(self, **changes: Any) -> Program[BobTrained]:
+        return BOBS[self.terms.conversation](self.bob_inputs(**changes))
+
+
+States = Mapping[str, TrainingState]
+"""What each side kept at a boundary, by its name; Bob's under ``bob``."""
 
 
 @dataclass(frozen=True)
@@ -131,23 +149,51 @@ class StarTalk:
     frames: tuple[tuple[str, Role, bytes], ...]
     events: tuple[Event, ...]
     kept: tuple[bytes, ...] = ()
+    boundaries: tuple[States, ...] = ()
+    inputs: BobInputs[Any] | None = None
+
+    @property
+    def alice(self) -> Trained:
+        """The only one."""
+        (trained,) = self.alices.values()
+        return trained
+
+    @property
+    def ledger(self) -> Ledger:
+        assert self.inputs is not None
+        return self.inputs.ledger
 
     @property
     def alice_weights(self) -> FloatArray:
         """Those of all Alices, from both shares where they are shared."""
         if self.bob.share is None:
             return np.concatenate([trained.weights for trained in self.alices.values()])
-        stops = np.cumsum([len(_share(trained)) for trained in self.alices.values()])
+        stops = np.cumsum([len(shared(trained).values) for trained in self.alices.values()])
         parts = np.split(self.bob.share.values, stops[:-1])
         pairs = zip(self.alices.values(), parts, strict=True)
-        return np.concatenate([_joined(trained, part) for trained, part in pairs])
+        return np.concatenate([_joined(shared(trained), part) for trained, part in pairs])
 
     @property
     def weights(self) -> FloatArray:
-        return np.concatenate([self.alice_weights, self.bob.weights])
+        """Of all columns, in their own coordinates, whoever has them."""
+        if self.bob.bob_share is None or not len(self.bob.bob_share.values):
+            return np.concatenate([self.alice_weights, self.bob.weights])
+        hers = self.alice.bob_share
+        assert hers is not None
+        return np.concatenate([self.alice_weights, _joined(self.bob.bob_share, hers.values)])
+
+    def sent(self, role: Role, link: str = ONLY) -> list[bytes]:
+        return [frame for name, who, frame in self.frames if (name, who) == (link, role)]
 
     def said(self, link: str, role: Role) -> list[Message]:
-        return [decode(frame) for name, who, frame in self.frames if (name, who) == (link, role)]
+        return [decode(frame) for frame in self.sent(role, link)]
+
+    def said_by(self, role: Role) -> list[Message]:
+        """To or by the only Alice."""
+        return self.said(ONLY, role)
+
+    def seen(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
 
     @property
     def transcript(self) -> Transcript:
@@ -160,55 +206,89 @@ class StarTalk:
 
     @property
     def batches(self) -> list[Any]:
-        return [event.rows for event in self.events if isinstance(event, Progress)]
+        """The true batch of each iteration, as Bob reports it."""
+        return [event.rows for event in self.seen(Progress)]
 
 
-def _share(trained: Trained) -> Any:
+def shared(trained: Trained) -> WeightShare:
+    """The side's share of Alice's weights."""
     assert trained.share is not None
-    return trained.share.values
+    return trained.share
 
 
-def _joined(trained: Trained, part: Any) -> FloatArray:
-    assert trained.share is not None
-    weights = trained.share.scales.weights(trained.share.values + part)
-    whitening = trained.share.whitening
-    return weights if whitening is None else whitening.weights(weights)
+def _joined(own: WeightShare, other: IntArray) -> FloatArray:
+    """The weights of two shares, in the coordinates of the columns' owner."""
+    weights = own.scales.weights(own.values + other)
+    return weights if own.whitening is None else own.whitening.weights(weights)
 
 
-def converse(star: Star) -> StarTalk:
-    """Runs all programs against each other and keeps everything."""
+def _dealt(held_out: Tables, parties: tuple[str, ...]) -> Mapping[str, FeatureTable]:
+    return {ONLY: held_out.alice} if parties == (ONLY,) else split(held_out.alice, parties)
+
+
+def converse(
+    star: Star,
+    *,
+    held_out: Tables | None = None,
+    states: States | None = None,
+    tap: StarTap = unheard,
+    **changes: Any,
+) -> StarTalk:
+    """Runs all programs against each other, from a boundary where there is one; keeps everything.
+
+    Args:
+        star: Who trains.
+        held_out: Rows that Bob looks at on the way.
+        states: Where all sides resume.
+        tap: Called with each frame.
+        changes: Of Bob's inputs.
+    """
     frames: list[tuple[str, Role, bytes]] = []
-    events: list[Event] = []
     kept: list[bytes] = []
-    alices, bob = run_star(
-        star.alice_programs(),
-        _noting(star.bob_program(), kept),
-        tap=lambda link, sender, frame: frames.append((link, sender, frame)),
+    events: list[Event] = []
+    boundaries: dict[str, list[TrainingState]] = {name: [] for name in (*star.parties, "bob")}
+    at = states or {}
+
+    def noting(name: str, program: Program[R]) -> Program[R]:
+        def note(step: Any) -> Any:
+            if isinstance(step, Keep) and name == "bob":
+                kept.append(step.data)
+            if isinstance(step, Emit) and isinstance(step.event, Boundary):
+                boundaries[name].append(step.event.state)
+            return step
+
+        return stepped(program, note)
+
+    def listen(link: str, sender: Role, frame: bytes) -> None:
+        frames.append((link, sender, frame))
+        tap(link, sender, frame)
+
+    theirs = None if held_out is None else _dealt(held_out, star.parties)
+    ours = None if held_out is None else HeldOut(held_out.bob, held_out.labels)
+    inputs = star.bob_inputs(resume=at.get("bob"), held_out=ours, **changes)
+    alices = {
+        name: star.alice_program(
+            name, resume=at.get(name), held_out=None if theirs is None else theirs[name]
+        )
+        for name in star.parties
+    }
+    trained, bob = run_star(
+        {name: noting(name, program) for name, program in alices.items()},
+        noting("bob", BOBS[star.terms.conversation](inputs)),
+        tap=listen,
         observe=events.append,
     )
-    return StarTalk(alices, bob, tuple(frames), tuple(events), tuple(kept))
-
-
-def _noting(program: Program[BobTrained], kept: list[bytes]) -> Program[BobTrained]:
-    """The same program; what it wants remembered is noted."""
-    answer: Any = None
-    try:
-        while True:
-            step = program.send(answer)
-            if isinstance(step, Keep):
-                kept.append(step.data)
-            answer = yield step
-    except StopIteration as end:
-        return cast(BobTrained, end.value)
+    rounds = [
+        dict(zip(boundaries, at, strict=True)) for at in zip(*boundaries.values(), strict=True)
+    ]
+    return StarTalk(trained, bob, tuple(frames), tuple(events), tuple(kept), tuple(rounds), inputs)
 
 
 def whole_session(
     star: Star, held_out: Tables, tap: StarTap = unheard
 ) -> tuple[dict[str, PartyResult], PartyResult]:
-    """From the first word to the last, held-out rows included."""
-    tables = (
-        split(held_out.alice, star.parties) if star.parties != (ONLY,) else {ONLY: held_out.alice}
-    )
+    """From the first message to the last, held-out rows included."""
+    tables = _dealt(held_out, star.parties)
     alices = {
         name: alice_program(star.alice_inputs(name, held_out=tables[name])) for name in star.parties
     }

@@ -20,6 +20,7 @@ from taciturn.settings import (
     Settings,
 )
 from taciturn.simulation import load_raw, simulate
+from tests.expected import refused
 
 COLUMNS, ROWS = 30, 455
 EPSILONS: dict[str, dict[str, Any]] = {
@@ -54,31 +55,30 @@ def test_every_mechanism_is_tried_here():
     assert set(EPSILONS) == set(MECHANISMS)
 
 
-def test_none_settles_nothing():
-    assert protection(mechanism="none") == {}
+SETTLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "none": ({}, {}),
+    "add": ({"epsilon": 0.5}, {"epsilon": 0.5, "noise": "discrete", "bob_update": "released"}),
+    "mult": (
+        {"epsilon": 0.5},
+        {
+            "epsilon": 0.5,
+            "noise": "discrete",
+            "variant": "printed",
+            "b1": 0.1,
+            "b2": 10.0,
+            "bob_update": "released",
+        },
+    ),
+    # The paper's L_RR.
+    "hybrid": ({}, {"epsilon": 1.0, "subset_size": 111}),
+    "label-rr": ({"epsilon": 0.5}, {"epsilon": 0.5, "over": "none"}),
+}
 
 
-def test_add_has_discrete_noise_and_released_updates():
-    assert protection(mechanism="add", epsilon=0.5) == {
-        "epsilon": 0.5,
-        "noise": "discrete",
-        "bob_update": "released",
-    }
-
-
-def test_mult_is_the_printed_one_with_its_bounds():
-    assert protection(mechanism="mult", epsilon=0.5) == {
-        "epsilon": 0.5,
-        "noise": "discrete",
-        "variant": "printed",
-        "b1": 0.1,
-        "b2": 10.0,
-        "bob_update": "released",
-    }
-
-
-def test_hybrid_has_epsilon_one_and_the_papers_l_rr():
-    assert protection(mechanism="hybrid") == {"epsilon": 1.0, "subset_size": 111}
+@pytest.mark.parametrize("name", SETTLED)
+def test_what_is_not_given_has_the_mechanisms_default(name):
+    given, expected = SETTLED[name]
+    assert protection(mechanism=name, **given) == expected
 
 
 @pytest.mark.parametrize(
@@ -97,24 +97,11 @@ def test_what_is_given_stands(given):
     assert protection(mechanism="mult", epsilon=2.0, **given) == {**usual, **given}
 
 
-def test_label_rr_runs_over_none_and_over_no_mechanism_that_is_not_there():
-    assert protection(mechanism="label-rr", epsilon=0.5) == {"epsilon": 0.5, "over": "none"}
-    if "sealed" not in MECHANISMS:
-        with pytest.raises(ConfigError, match="cannot run over sealed") as raised:
-            agreed(mechanism="label-rr", epsilon=0.5, over="sealed")
-        assert raised.value.setting == "over"
-    assert unused(settings(mechanism="add", epsilon=1.0, over="none")) == ("add does not use over",)
-    assert unused(settings(mechanism="label-rr", epsilon=1.0, noise="discrete")) == (
-        "label-rr does not use noise",
-    )
-
-
 @pytest.mark.parametrize("name", ["add", "mult", "label-rr"])
 def test_an_epsilon_is_needed_where_there_is_no_default(name):
-    with pytest.raises(ConfigError, match=f"{name} needs epsilon") as raised:
+    with refused(ConfigError, setting="epsilon", names=name) as raised:
         agreed(mechanism=name)
-    assert raised.value.setting == "epsilon"
-    assert raised.value.hint == "use epsilon=1, for example"
+    assert raised.value.hint
 
 
 # --- the subset of hybrid ------------------------------------------------------------------------
@@ -159,34 +146,30 @@ def test_the_subset_may_be_given_either_way():
     assert agreed(mechanism="hybrid", l_rr=60)["subset_size"] == expected
 
 
-def test_but_not_both_ways():
-    with pytest.raises(ConfigError, match="subset-size and l-rr determine each other") as raised:
-        agreed(mechanism="hybrid", l_rr=60, subset_size=150)
-    assert raised.value.hint == "give one"
-
-
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "setting"),
     [
-        ({"l_rr": 20}, "hybrid needs d_A < L_RR"),
-        ({"subset_size": 40}, "hybrid needs d_A < L_RR"),
-        ({"batch_size": 200, "l_rr": 210}, "hybrid needs q < 1/2"),
-        ({"l_rr": 400}, "hybrid needs a subset of"),
-        ({"epsilon": 8.0}, "hybrid needs a subset of"),
-        ({"epsilon": 50.0}, "hybrid needs 1/2 < p < 1"),
+        ({"l_rr": 60, "subset_size": 150}, None),
+        ({"l_rr": 20}, "l_rr"),
+        ({"subset_size": 40}, "l_rr"),
+        ({"batch_size": 200, "l_rr": 210}, "l_rr"),
+        ({"l_rr": 400}, "subset_size"),
+        ({"epsilon": 8.0}, "subset_size"),
+        ({"epsilon": 50.0}, "epsilon"),
     ],
     ids=str,
 )
-def test_the_papers_requirement_is_named_where_it_is_broken(given, said):
-    with pytest.raises(ConfigError, match=said):
+def test_the_papers_requirement_is_named_where_it_is_broken(given, setting):
+    with refused(ConfigError, setting=setting) as raised:
         agreed(mechanism="hybrid", **given)
+    assert raised.value.hint
 
 
 @pytest.mark.parametrize("given", [{"l_rr": 20}, {"subset_size": 40}, {"epsilon": 8.0}], ids=str)
 def test_the_simulation_says_so_before_it_starts(given):
     events: list[object] = []
     asked = settings(mechanism="hybrid", scheme="clear", seed=1, **given)
-    with pytest.raises(ConfigError, match="hybrid needs"):
+    with refused(ConfigError):
         simulate(asked, load_raw(asked), observe=events.append)
     assert events == []
 
@@ -220,7 +203,7 @@ def test_gradients_have_the_one_that_was_asked_for(name):
     assert (terms.agreement.scheme, terms.agreement.key_bits) == ("bfv", 128)
     terms = agree(settings(mechanism=name, scheme="paillier", key_bits=2048), COLUMNS, ROWS)
     assert (terms.scheme.name, terms.agreement.key_bits) == ("paillier", 2048)
-    with pytest.raises(ConfigError, match="no keys of 1024 bits"):
+    with refused(ConfigError):
         agree(settings(mechanism=name, scheme="paillier", key_bits=1024), COLUMNS, ROWS)
 
 
@@ -238,9 +221,8 @@ def test_the_terms_survive_the_handshake(name):
 
 
 def test_an_unknown_mechanism_is_named_with_the_nearest():
-    with pytest.raises(ConfigError, match="unknown mechanism hybird") as raised:
+    with refused(ConfigError, names=("hybird", "hybrid")):
         agreed(mechanism="hybird")
-    assert "did you mean hybrid?" in raised.value.hint
 
 
 # --- what is not used ----------------------------------------------------------------------------
@@ -272,10 +254,8 @@ USED: dict[str, set[str]] = {
 @pytest.mark.parametrize("setting", GIVEN)
 def test_a_setting_is_used_or_noted(name, setting):
     notes = unused(settings(mechanism=name, **{setting: GIVEN[setting]}))
-    expected = (
-        () if setting in USED[name] else (f"{name} does not use {setting.replace('_', '-')}",)
-    )
-    assert notes == expected
+    assert len(notes) == (setting not in USED[name])
+    assert all(setting.replace("_", "-") in note for note in notes)
 
 
 def test_what_is_not_used_is_not_agreed_on_either():
@@ -289,7 +269,7 @@ def test_the_notes_stand_in_the_record():
     record = taciturn.train(
         dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, epsilon=1.0
     ).to_dict()
-    assert "none does not use epsilon" in record["notes"]
+    assert any("epsilon" in note for note in record["notes"])
     assert record["epsilon"] is None
 
 
@@ -312,27 +292,22 @@ def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
 
 
 @pytest.mark.parametrize(
-    ("changes", "setting", "words"),
+    ("changes", "setting"),
     [
-        ({"reveal": None}, "reveal_epsilon", "the model is not told"),
-        ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta", "is not given"),
-        (
-            {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
-            "reveal_epsilon",
-            "label-rr has no reveal-epsilon",
-        ),
+        ({"reveal": None}, "reveal_epsilon"),
+        ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta"),
+        ({"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"}, "reveal_epsilon"),
     ],
     ids=str,
 )
-def test_what_a_told_model_cannot_have_is_refused_by_name(changes, setting, words):
-    with pytest.raises(ConfigError, match=words) as raised:
+def test_what_a_told_model_cannot_have_is_refused_by_name(changes, setting):
+    with refused(ConfigError, setting=setting):
         agreed(**{**TOLD, **changes})
-    assert raised.value.setting == setting
 
 
 def test_a_budget_pays_for_a_told_model():
     agreed(**TOLD, budget=1.0)
-    with pytest.raises(BudgetExceeded, match="costs a label epsilon of 1, "):
+    with refused(BudgetExceeded):
         agreed(**TOLD, budget=0.5)
 
 
@@ -340,25 +315,21 @@ def test_a_budget_pays_for_a_told_model():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "price"),
     [
-        ({"mechanism": "none"}, "release of none has no finite price: no budget is possible"),
-        ({"mechanism": "hybrid"}, "release of hybrid has no finite price"),
-        (
-            {"mechanism": "mult", "epsilon": 1.0, "variant": "one-sided"},
-            "release of mult one-sided has no finite price",
-        ),
-        ({"mechanism": "mult", "epsilon": 0.01}, r"costs a label epsilon of 2\.3025\d, "),
-        ({"mechanism": "add", "epsilon": 10.0}, "costs a label epsilon of 5, "),
+        ({"mechanism": "none"}, "none"),
+        ({"mechanism": "hybrid"}, "hybrid"),
+        ({"mechanism": "mult", "epsilon": 1.0, "variant": "one-sided"}, "one-sided"),
+        ({"mechanism": "mult", "epsilon": 0.01}, "2.3025"),
+        ({"mechanism": "add", "epsilon": 10.0}, "5"),
     ],
     ids=str,
 )
-def test_a_budget_below_one_release_is_refused_before_anything_is_sent(given, words):
+def test_a_budget_below_one_release_is_refused_before_anything_is_sent(given, price):
     asked = settings(**given, budget=1.0, scheme="clear", seed=1)
     events: list[object] = []
-    with pytest.raises(BudgetExceeded, match=words) as raised:
+    with refused(BudgetExceeded, setting="budget", names=price):
         simulate(asked, load_raw(asked), observe=events.append)
-    assert raised.value.setting == "budget"
     assert events == []
 
 
@@ -389,18 +360,17 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
 
 
 @pytest.mark.parametrize(
-    ("given", "setting", "said"),
+    ("given", "setting", "named"),
     [
-        ({"mechanism": "add", "epsilon": 1.0}, "solver", "add has no newton"),
-        ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult has no newton"),
-        ({"mechanism": "hybrid"}, "solver", "hybrid has no newton"),
-        ({"scheme": "paillier"}, "scheme", "has no paillier"),
+        ({"mechanism": "add", "epsilon": 1.0}, "solver", "add"),
+        ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult"),
+        ({"mechanism": "hybrid"}, "solver", "hybrid"),
+        ({"scheme": "paillier"}, "scheme", "paillier"),
     ],
 )
-def test_what_has_no_newton_says_so_by_name(given, setting, said):
-    with pytest.raises(ConfigError, match=said) as raised:
+def test_what_has_no_newton_says_so_by_name(given, setting, named):
+    with refused(ConfigError, setting=setting, names=(named, "newton")) as raised:
         newton(**given)
-    assert raised.value.setting == setting
     assert raised.value.hint
 
 
@@ -416,9 +386,9 @@ def test_what_has_no_newton_says_so_by_name(given, setting, said):
 def test_where_weights_are_shared_there_is_no_sgd(given):
     """Whether defaults were filled in or not; the way out names what to use instead."""
     asked = Settings.of({**given, "solver": "sgd"})
-    for refused in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
+    for ask in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
         with pytest.raises(ConfigError) as raised:
-            refused()
+            ask()
         assert raised.value.setting == "solver"
         assert all(way in raised.value.hint for way in ("newton", "none"))
 

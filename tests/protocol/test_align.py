@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -38,10 +39,8 @@ from taciturn.protocol import (
     Event,
     GroupElements,
     Message,
-    Program,
     PublicBytes,
     Role,
-    Send,
     TwiceBlinded,
     decode,
     encode,
@@ -52,7 +51,9 @@ from taciturn.protocol import (
 from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import align_ids, align_tables
+from tests.expected import refused
 from tests.modules import module_of
+from tests.protocol.hostile import Change, altered, only
 from tests.system import NOT_TESTED
 
 TERMS = Normalisation().canonical()
@@ -398,26 +399,22 @@ def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
 
 
 @pytest.mark.parametrize(
-    ("changes", "error", "words"),
+    ("changes", "error", "named"),
     [
-        ({"version": 2}, AgreementError, "the peer aligns by version 2, this side by 1"),
-        ({"role": "alice"}, AgreementError, "both sides are alice"),
-        ({"role": "carol"}, AgreementError, "neither alice nor bob"),
-        (
-            {"terms": Normalisation.of("trim").canonical()},
-            AgreementError,
-            "normalise ids differently: trim: false here, true there",
-        ),
-        ({"terms": "rubbish"}, AgreementError, "not JSON"),
-        ({"rows": 0}, RemoteProtocolError, "says it has 0 ids"),
-        ({"rows": -5}, RemoteProtocolError, "says it has -5 ids"),
-        ({"rows": MAX_IDS + 1}, RemoteProtocolError, f"says it has {MAX_IDS + 1} ids"),
-        ({"rows": 2**63 - 1}, RemoteProtocolError, "ids"),
-        ({"share": PublicBytes(b"short")}, RemoteProtocolError, "share of the salt has 5 bytes"),
+        ({"version": 2}, AgreementError, 2),
+        ({"role": "alice"}, AgreementError, "alice"),
+        ({"role": "carol"}, AgreementError, ()),
+        ({"terms": Normalisation.of("trim").canonical()}, AgreementError, "trim"),
+        ({"terms": "rubbish"}, AgreementError, ()),
+        ({"rows": 0}, RemoteProtocolError, 0),
+        ({"rows": -5}, RemoteProtocolError, -5),
+        ({"rows": MAX_IDS + 1}, RemoteProtocolError, MAX_IDS + 1),
+        ({"rows": 2**63 - 1}, RemoteProtocolError, ()),
+        ({"share": PublicBytes(b"short")}, RemoteProtocolError, 5),
     ],
 )
-def test_a_greeting_that_does_not_fit_is_named(changes, error, words):
-    with pytest.raises(error, match=words):
+def test_a_greeting_that_does_not_fit_is_named(changes, error, named):
+    with refused(error, names=named):
         Peer().greet(**changes)
 
 
@@ -425,66 +422,54 @@ IDENTITY, RUBBISH = bytes(32), b"\xff" * 32
 NOT_CANONICAL = (2**255 - 19 + 2).to_bytes(32, "little")
 
 
+def aligned_up_to(answer: bool) -> tuple[Peer, bytes, Callable[[bytes], Message]]:
+    """Alice before Bob's set, or before his answer; its elements, and the message of some."""
+    peer = Peer().greet()
+    if not answer:
+        return peer, peer.his(), blinded
+    peer.say(blinded(peer.his()))
+    return peer, peer.answer(), twice
+
+
 @pytest.mark.parametrize("element", [IDENTITY, RUBBISH, NOT_CANONICAL, (1).to_bytes(32, "little")])
 @pytest.mark.parametrize("at", [0, 2])
-def test_what_is_no_element_is_refused_in_a_set_and_in_an_answer(element, at):
-    words = "among the peer's elements, element"
-    peer = Peer().greet()
-    spoilt = bytearray(peer.his())
-    spoilt[32 * at : 32 * at + 32] = element
-    with pytest.raises(RemoteProtocolError, match=words):
-        peer.say(blinded(bytes(spoilt)))
-    peer = Peer().greet()
-    peer.say(blinded(peer.his()))
-    spoilt = bytearray(peer.answer())
-    spoilt[32 * at : 32 * at + 32] = element
-    with pytest.raises(RemoteProtocolError, match=words):
-        peer.say(twice(bytes(spoilt)))
+@pytest.mark.parametrize("answer", [False, True])
+def test_what_is_no_element_is_refused_in_a_set_and_in_an_answer(element, at, answer):
+    peer, data, message = aligned_up_to(answer)
+    spoilt = data[: 32 * at] + element + data[32 * at + 32 :]
+    with refused(RemoteProtocolError):
+        peer.say(message(spoilt))
 
 
-@pytest.mark.parametrize("count", [0, 1, 3, 5, 1000])
-def test_a_set_of_another_size_than_announced_is_refused(count):
-    peer = Peer().greet()
-    element = peer.his()[:32]
-    with pytest.raises(RemoteProtocolError, match=f"BlindedIds has {count} elements where 4 were"):
-        peer.say(blinded(element * count))
-
-
-@pytest.mark.parametrize("count", [0, 2, 4])
-def test_an_answer_of_another_size_is_refused(count):
-    peer = Peer().greet()
-    peer.say(blinded(peer.his()))
-    with pytest.raises(RemoteProtocolError, match=f"TwiceBlinded has {count} elements where 3"):
-        peer.say(twice(peer.his()[:32] * count))
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 1000])
+@pytest.mark.parametrize("answer", [False, True])
+def test_another_number_of_elements_than_announced_is_refused(count, answer):
+    peer, data, message = aligned_up_to(answer)
+    with refused(RemoteProtocolError, names=(count, len(data) // 32)):
+        peer.say(message(data[:32] * count))
 
 
 def test_a_repeated_element_is_refused():
     peer = Peer().greet()
     data = peer.his()
     peer.say(blinded(data[:96] + data[:32]))
-    with pytest.raises(RemoteProtocolError, match="the peer has the same id more than once"):
+    with refused(RemoteProtocolError):
         peer.say(twice(peer.answer()))
 
 
 def test_a_repeated_answer_is_refused():
-    peer = Peer().greet()
-    peer.say(blinded(peer.his()))
-    data = peer.answer()
-    with pytest.raises(RemoteProtocolError, match="two ids of this side the same answer"):
-        peer.say(twice(data[:64] + data[:32]))
+    peer, data, message = aligned_up_to(answer=True)
+    with refused(RemoteProtocolError):
+        peer.say(message(data[:64] + data[:32]))
 
 
 def test_messages_out_of_turn_are_refused():
     peer = Peer().greet()
-    with pytest.raises(RemoteProtocolError, match="BlindedIds is of turn 1, not 0"):
+    with refused(RemoteProtocolError, names="BlindedIds"):
         peer.say(blinded(peer.his(), turn=1))
-    with pytest.raises(
-        RemoteProtocolError, match="sent TwiceBlinded where BlindedIds was expected"
-    ):
+    with refused(RemoteProtocolError, names=("TwiceBlinded", "BlindedIds")):
         Peer().greet().say(twice(bytes(32)))
-    with pytest.raises(
-        RemoteProtocolError, match="sent AlignmentHello where BlindedIds was expected"
-    ):
+    with refused(RemoteProtocolError, names=("AlignmentHello", "BlindedIds")):
         Peer().greet().greet()
 
 
@@ -495,24 +480,19 @@ def test_another_list_at_the_end_is_named(end):
     ours = peer.sent[-1]
     assert isinstance(ours, AlignmentEnd)
     digest = ours.digest if end[1] is None else PublicBytes(end[1])
-    with pytest.raises(AgreementError, match="have different lists of common ids"):
+    with refused(AgreementError):
         peer.say(AlignmentEnd(end[0], digest))
 
 
-def shuffling(program: Program[Alignment], seed: int) -> Program[Alignment]:
-    """The same program; its answers leave in another order."""
-    answer: Message | bytes | None = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as done:
-            outcome: Alignment = done.value
-            return outcome
-        if isinstance(step, Send) and isinstance(step.message, TwiceBlinded):
-            data = np.frombuffer(step.message.elements, "V32")
-            mixed = data[KeyedEntropy.from_seed(seed).permutation(len(data))].tobytes()
-            step = Send(replace(step.message, elements=GroupElements(mixed)))
-        answer = yield step
+def shuffling(seed: int) -> Change:
+    """Answers leave in another order."""
+
+    def mixed(message: TwiceBlinded) -> Message:
+        data = np.frombuffer(message.elements, "V32")
+        turned = data[KeyedEntropy.from_seed(seed).permutation(len(data))].tobytes()
+        return replace(message, elements=GroupElements(turned))
+
+    return only(TwiceBlinded, mixed)
 
 
 def test_a_peer_that_lies_passes_here_and_is_refused_by_the_trainings_greeting():
@@ -521,14 +501,14 @@ def test_a_peer_that_lies_passes_here_and_is_refused_by_the_trainings_greeting()
     names, others = numbered(0, 20), numbered(10, 30)
     hers = align("alice", names, TERMS, coins.fork("alice"))
     his = align("bob", others, TERMS, coins.fork("bob"))
-    here, there = run_pair(hers, shuffling(his, 2))
+    here, there = run_pair(hers, altered(his, shuffling(2)))
     assert (here.digest, len(here.rows)) == (there.digest, len(there.rows))
     own, theirs = (
         FeatureTable.of(np.ones((10, 1)), ids=ids.take(aligned.rows))
         for ids, aligned in ((names, here), (others, there))
     )
     assert own.ids.digest() != theirs.ids.digest()
-    with pytest.raises(AgreementError, match="row ids"):
+    with refused(AgreementError):
         run_pair(
             shake_hands(greeting("alice", "{}", own)), shake_hands(greeting("bob", "{}", theirs))
         )
@@ -549,13 +529,13 @@ def test_the_last_digest_does_not_tell_where_an_id_stands():
 
 
 def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():
-    with pytest.raises(LocalProtocolError, match="no list of group elements"):
+    with refused(LocalProtocolError):
         encode(blinded(bytes(32 * (MAX_ELEMENTS + 1))))
-    with pytest.raises(LocalProtocolError, match="no list of group elements"):
+    with refused(LocalProtocolError):
         encode(blinded(bytes(33)))
     start = encode(blinded(b""))[:-4]
     long = start + (MAX_ELEMENTS + 1).to_bytes(4, "little") + bytes(32 * (MAX_ELEMENTS + 1))
-    with pytest.raises(MalformedFrame, match="exceeds"):
+    with refused(MalformedFrame):
         decode(long)
     for cut in (31, 33):
         with pytest.raises(MalformedFrame):
@@ -565,8 +545,8 @@ def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():
 def test_mutated_frames_raise_the_named_errors_only():
     """Every byte of a real answer, changed: Alice refuses it, or goes on to a list that differs."""
     coins = KeyedEntropy.from_seed(9)
-    refused = 0
-    for number in range(150):
+    refusals = 0
+    for number in range(60):
         peer = Peer().greet()
         frames = [encode(blinded(peer.his()))]
         peer.say(blinded(peer.his()))
@@ -579,16 +559,16 @@ def test_mutated_frames_raise_the_named_errors_only():
                 peer.say(blinded(peer.his()))
             peer._alice.feed(bytes(target))
         except RemoteProtocolError:
-            refused += 1
+            refusals += 1
     # A changed byte leaves a valid element in about one of sixteen cases.
-    assert refused > 100
+    assert refusals > 30
 
 
 def test_a_table_without_ids_cannot_be_aligned():
     program = align(
         "alice", RowIds.of(np.empty(0, dtype=np.int64)), TERMS, KeyedEntropy.from_seed(1)
     )
-    with pytest.raises(ShapeError, match="0 ids cannot be aligned"):
+    with refused(ShapeError):
         next(program)
 
 

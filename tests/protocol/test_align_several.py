@@ -28,6 +28,7 @@ from taciturn.protocol import (
     AlignmentEnd,
     BlindedIds,
     CommonToAll,
+    Emit,
     Event,
     GroupElements,
     Match,
@@ -36,7 +37,6 @@ from taciturn.protocol import (
     Program,
     PublicBytes,
     Role,
-    Send,
     TwiceBlinded,
     decode,
     encode,
@@ -49,11 +49,11 @@ from taciturn.protocol import (
 from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import AlignedStar, align_lists
+from tests.expected import refused
 from tests.modules import module_of
+from tests.protocol.hostile import Change, altered, only, stepped
 from tests.protocol.stars import names
 from tests.protocol.test_align import ids, numbered, shuffled
-
-Altered = Callable[[Message], Message]
 
 
 def terms(count: int) -> str:
@@ -76,19 +76,7 @@ def his(
     return (yield from tell_common(own, matches))
 
 
-def altered(program: Program[Alignment], change: Altered) -> Program[Alignment]:
-    """The same program; what it sends is changed on the way."""
-    answer: Message | bytes | None = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as done:
-            outcome: Alignment = done.value
-            return outcome
-        answer = yield Send(change(step.message)) if isinstance(step, Send) else step
-
-
-def star_of(lists: Mapping[str, RowIds], bob: RowIds, **changes: Altered) -> None:
+def star_of(lists: Mapping[str, RowIds], bob: RowIds, **changes: Change) -> None:
     """All programs; of ``alice_2=...`` what she sends is changed."""
     agreed = terms(len(lists))
     programs = {name: hers(name, own, agreed) for name, own in lists.items()}
@@ -154,13 +142,13 @@ def test_many_small_turns_with_lists_of_unequal_length(monkeypatch, count):
     assert len(common) == 60 - max(3, count - 1)
 
 
-def test_an_alice_with_no_common_id_leaves_nobody_any():
-    alices = [numbered(0, 10), numbered(90, 95), numbered(5, 20)]
+@pytest.mark.parametrize(
+    "alices",
+    [[numbered(0, 10), numbered(90, 95), numbered(5, 20)], [numbered(0, 6), numbered(6, 12)]],
+    ids=["one shares none", "every pair shares some"],
+)
+def test_where_not_all_share_an_id_nobody_has_any(alices):
     assert require_right(alices, numbered(0, 20)) == []
-
-
-def test_every_pair_shares_ids_and_all_share_none():
-    assert require_right([numbered(0, 6), numbered(6, 12)], numbered(0, 12)) == []
 
 
 def test_tables_of_several_alices(tmp_path):
@@ -174,7 +162,7 @@ def test_tables_of_several_alices(tmp_path):
     assert bob.rows() == [("007", 0), ("010", 1)]
     (only,), other = align_tables(paths[:1], tmp_path / "bob.csv", bob_id="who")
     assert (len(only), len(other)) == (2, 2)
-    with pytest.raises(ConfigError, match="no table of an Alice"):
+    with refused(ConfigError):
         align_tables([], tmp_path / "bob.csv")
 
 
@@ -184,26 +172,19 @@ def test_progress_of_all_pairs_is_one_account(monkeypatch):
     lists = {"alice-1": numbered(0, 9), "alice-2": numbered(0, 30)}
     agreed = terms(2)
     ends = {name: hers(name, own, agreed) for name, own in lists.items()}
-    bob = watched(his(names(2), numbered(0, 20), agreed), seen)
+
+    def note(step: Any) -> Any:
+        if isinstance(step, Emit):
+            seen.append(step.event)
+        return step
+
+    bob = stepped(his(names(2), numbered(0, 20), agreed), note)
     run_star(ends, bob)
     steps = [event for event in seen if isinstance(event, Aligning)]
     assert {event.total for event in steps} == {9 + 20 + 30 + 20}
     done = [event.done for event in steps]
     assert done == sorted(done)
     assert done[-1] == 79
-
-
-def watched(program: Program[Any], seen: list[Event]) -> Program[Any]:
-    """The same program; Bob's events alone are noted."""
-    answer: Message | bytes | None = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as done:
-            return done.value
-        if hasattr(step, "event"):
-            seen.append(step.event)
-        answer = yield step
 
 
 # --- what crosses --------------------------------------------------------------------------------
@@ -255,15 +236,6 @@ def test_the_last_messages_are_a_bit_for_each_shared_id_and_two_ends():
     assert ends[0].digest != ends[2].digest
 
 
-def test_frames_hold_neither_ids_nor_their_plain_hashes():
-    alices = [HERS, numbered(12, 38)]
-    heard, _ = listened(alices, HIS)
-    wire = b"".join(frame for frames in heard.values() for _, frame in frames)
-    for text in (*HERS.series, *alices[1].series, *HIS.series):
-        assert text.encode() not in wire
-        assert hashlib.sha256(text.encode()).digest() not in wire
-
-
 def elements(frames: list[tuple[Role, bytes]]) -> set[bytes]:
     sent = b"".join(
         message.elements
@@ -275,17 +247,13 @@ def elements(frames: list[tuple[Role, bytes]]) -> set[bytes]:
 
 def test_no_element_of_one_pair_occurs_in_another():
     """Two Alices who pool what they have cannot tell which elements of Bob's are of one id."""
-    heard, _ = listened([HERS, HERS], HIS)
+    heard, aligned = listened([HERS, HERS], HIS)
+    assert "array" not in repr(aligned)
+    assert "person" not in repr(aligned)
     one, two = (elements(heard[name]) for name in names(2))
     # Twenty of hers and thirty of his, once and twice blinded, of which ten are common.
     assert len(one) == len(two) == 2 * (20 + 30) - 10
     assert not one & two
-
-
-def test_a_result_shows_no_rows():
-    _, aligned = listened([HERS, HERS], HIS)
-    assert "array" not in repr(aligned)
-    assert "person" not in repr(aligned)
 
 
 # --- a party that misbehaves ---------------------------------------------------------------------
@@ -293,7 +261,7 @@ def test_a_result_shows_no_rows():
 LISTS = {"alice-1": numbered(0, 9), "alice-2": numbered(2, 12), "alice-3": numbered(1, 8)}
 
 
-def lying(number: int) -> Altered:
+def lying(number: int) -> Change:
     """Of her two ends, this one says another digest."""
     ends = iter(range(2))
 
@@ -307,18 +275,16 @@ def lying(number: int) -> Altered:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_an_alice_who_lies_about_the_digest_is_named(number):
-    with pytest.raises(AgreementError, match=r"alice-2: .* different lists of common ids"):
+    with refused(AgreementError, names="alice-2"):
         star_of(LISTS, numbered(0, 9), alice_2=lying(number))
 
 
 def test_an_alice_who_sends_no_elements_is_named():
-    def change(message: Message) -> Message:
-        if isinstance(message, BlindedIds):
-            return replace(message, elements=GroupElements(b"\xff" * len(message.elements)))
-        return message
+    def change(message: BlindedIds) -> Message:
+        return replace(message, elements=GroupElements(b"\xff" * len(message.elements)))
 
-    with pytest.raises(RemoteProtocolError, match="among alice-3's elements, element 1 is not"):
-        star_of(LISTS, numbered(0, 9), alice_3=change)
+    with refused(RemoteProtocolError, names="alice-3"):
+        star_of(LISTS, numbered(0, 9), alice_3=only(BlindedIds, change))
 
 
 @pytest.mark.parametrize(
@@ -337,7 +303,7 @@ def test_an_alice_who_names_other_parties_is_named(other):
         "alice-2": hers("alice-2", numbered(0, 5), other),
     }
     # Who is fed first says it first, here as there.
-    with pytest.raises(AgreementError, match="names other parties"):
+    with refused(AgreementError):
         run_star(programs, his(names(2), numbered(0, 5), terms(2)))
 
 
@@ -352,7 +318,7 @@ def test_bob_names_the_alice_whose_terms_differ():
         sent.append,
     )
     alice.start()
-    with pytest.raises(AgreementError, match=r"^alice-1 names other parties: "):
+    with refused(AgreementError, names="alice-1"):
         bob.feed(sent[0])
 
 
@@ -394,15 +360,19 @@ def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
     assert len(alice.result.rows) == 9
 
 
-@pytest.mark.parametrize("bits", [b"", b"\xff", b"\xff\x40\x00", b"\xff\x60", b"\xff\xc1"])
-def test_bits_that_do_not_fit_the_shared_ids_are_refused(bits):
-    with pytest.raises(RemoteProtocolError, match="CommonToAll is not about the 10 ids that both"):
-        Hearing().say(CommonToAll(PublicBytes(bits)))
-
-
-def test_another_message_in_their_place_is_refused():
-    with pytest.raises(RemoteProtocolError, match="sent AlignmentEnd where CommonToAll was"):
-        Hearing().say(AlignmentEnd(10, PublicBytes(bytes(32))))
+@pytest.mark.parametrize(
+    "message",
+    [
+        *(
+            CommonToAll(PublicBytes(bits))
+            for bits in (b"", b"\xff", b"\xff\x40\x00", b"\xff\x60", b"\xff\xc1")
+        ),
+        AlignmentEnd(10, PublicBytes(bytes(32))),
+    ],
+)
+def test_bits_that_do_not_fit_the_shared_ids_are_refused(message):
+    with refused(RemoteProtocolError, names="CommonToAll"):
+        Hearing().say(message)
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -506,7 +476,7 @@ def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
         "alice-1": hers("alice-1", numbered(0, 90), agreed),
         "alice-2": hers("alice-2", numbered(90, 92), agreed),
     }
-    with pytest.raises(RowOrderError, match="alice-2 has no id in common"):
+    with refused(RowOrderError, names="alice-2"):
         run_star(
             alices,
             match_each(names(2), own, agreed, coins("bob"), accept=accept),

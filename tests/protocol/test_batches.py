@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
 from taciturn.protocol import BatchPlan
+from tests.expected import refused
 
 seeds = st.binary(min_size=32, max_size=32)
 plans = st.builds(BatchPlan, seeds, st.integers(1, 40), st.integers(1, 50), st.integers(1, 4))
@@ -70,13 +71,13 @@ def test_the_batches_of_a_seed_never_change():
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_batch_of_no_rows_is_refused(size):
-    with pytest.raises(ConfigError, match="batch size"):
+    with refused(ConfigError):
         list(BatchPlan(bytes(32), 5, size, 1))
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_seed_of_another_length_is_refused(length):
-    with pytest.raises(ConfigError, match="32 bytes"):
+    with refused(ConfigError):
         list(BatchPlan(bytes(length), 5, 2, 1))
 
 

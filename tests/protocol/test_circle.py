@@ -26,7 +26,6 @@ from taciturn.protocol import (
     Program,
     PublicBytes,
     Roster,
-    Send,
     ZeroSum,
     decode,
     encode,
@@ -34,6 +33,8 @@ from taciturn.protocol import (
 from taciturn.protocol.alice import join_circle
 from taciturn.protocol.bob import gather_circle
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
+from tests.protocol.hostile import altered, only
 from tests.protocol.parties import BOB
 from tests.protocol.stars import coins_of, identity_of, names, pins
 
@@ -170,7 +171,7 @@ def swapped_key(receiver: str) -> Change:
 
 @pytest.mark.parametrize("receiver", ["alice-1", "alice-2", "alice-3"])
 def test_a_bob_who_puts_his_own_key_between_two_alices_is_noticed(receiver):
-    with pytest.raises((AgreementError, RemoteProtocolError), match="has not signed this list"):
+    with pytest.raises((AgreementError, RemoteProtocolError)):
         Relay(swapped_key(receiver)).run()
 
 
@@ -185,27 +186,6 @@ def in_roster(**changes: Any) -> Change:
     return change
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (in_roster(at=1, values={"columns": 9}), "does not say of this side what it said"),
-        (in_roster(at=0, values={"name": "mallory"}), "the parties are alice-1"),
-        (in_roster(at=0, values={"columns": "3"}), "alice-1 says of herself is not possible"),
-        (in_roster(at=0, values={"columns": 0}), "alice-1 says of herself is not possible"),
-        (in_roster(at=0, values={"columns": 1 << 30}), "alice-1 says of herself is not possible"),
-        (in_roster(at=0, values={"magnitude_bits": 99}), "alice-1 says of herself is not possible"),
-        (in_roster(at=0, values={"exchange_key": "zz"}), "alice-1 says of herself is not possible"),
-        (in_roster(at=0, values={"more": 1}), "cannot be read"),
-        (in_roster(at=2, values={"public_key": identity_of("alice-1").public_key.hex()}), "agreed"),
-        (lambda name, m: Roster("[]") if isinstance(m, Roster) else m, "cannot be read"),
-        (lambda name, m: Roster("{") if isinstance(m, Roster) else m, "cannot be read"),
-    ],
-)
-def test_an_altered_roster_is_refused(change, words):
-    with pytest.raises(RemoteProtocolError, match=words):
-        Relay(change).run()
-
-
 def in_endorsements(key: str, at: int, value: str) -> Change:
     def change(name: str, message: Message) -> Message:
         if not isinstance(message, Endorsements):
@@ -217,25 +197,35 @@ def in_endorsements(key: str, at: int, value: str) -> Change:
     return change
 
 
+def whole_roster(text: str) -> Change:
+    return lambda name, message: Roster(text) if isinstance(message, Roster) else message
+
+
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "named"),
     [
-        (in_endorsements("signatures", 1, "00" * 64), "alice-2 has not signed"),
-        (in_endorsements("nonces", 0, "11" * 32), "nonce of alice-1 does not match"),
-        (in_endorsements("nonces", 3, "11" * 32), "nonce of bob does not match"),
-        (in_endorsements("nonces", 3, "1"), "cannot be read"),
+        (in_roster(at=1, values={"columns": 9}), ()),
+        (in_roster(at=0, values={"name": "mallory"}), "alice-1"),
+        (in_roster(at=0, values={"columns": "3"}), "alice-1"),
+        (in_roster(at=0, values={"columns": 0}), "alice-1"),
+        (in_roster(at=0, values={"columns": 1 << 30}), "alice-1"),
+        (in_roster(at=0, values={"magnitude_bits": 99}), "alice-1"),
+        (in_roster(at=0, values={"exchange_key": "zz"}), "alice-1"),
+        (in_roster(at=0, values={"more": 1}), ()),
+        (in_roster(at=2, values={"public_key": identity_of("alice-1").public_key.hex()}), ()),
+        (whole_roster("[]"), ()),
+        (whole_roster("{"), ()),
+        (in_endorsements("signatures", 1, "00" * 64), "alice-2"),
+        (in_endorsements("nonces", 0, "11" * 32), "alice-1"),
+        (in_endorsements("nonces", 3, "11" * 32), "bob"),
+        (in_endorsements("nonces", 3, "1"), ()),
     ],
 )
-def test_altered_endorsements_are_refused(change, words):
-    with pytest.raises(RemoteProtocolError, match=words):
+def test_what_bob_alters_on_its_way_is_refused(change, named):
+    with pytest.raises(RemoteProtocolError) as raised:
         Relay(change).run()
-
-
-def test_an_alice_with_another_key_is_named_by_bob():
-    forged = KeyIdentity.simulated("alice-2", KeyedEntropy.from_seed(999))
-    alices = {name: alice(name) for name in HELLOS} | {"alice-2": alice("alice-2", identity=forged)}
-    with pytest.raises(AgreementError, match="the key of alice-2 has the fingerprint"):
-        circles(alices)
+    for name in (named,) if isinstance(named, str) else named:
+        assert name in str(raised.value)
 
 
 class _Forger:
@@ -247,55 +237,42 @@ class _Forger:
         return identity_of("alice-1").sign(data)
 
 
-def test_a_forged_signature_is_named_by_bob():
-    alices = {name: alice(name) for name in HELLOS}
-    alices["alice-2"] = alice("alice-2", identity=_Forger())
-    with pytest.raises(AgreementError, match="alice-2 has not signed this list of parties"):
-        circles(alices)
-
-
-def test_an_alice_under_other_terms_has_signed_something_else():
-    alices = {name: alice(name) for name in HELLOS} | {
-        "alice-3": alice("alice-3", terms='{"agreed":2}')
-    }
-    with pytest.raises(AgreementError, match="alice-3 has not signed"):
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"identity": KeyIdentity.simulated("alice-2", KeyedEntropy.from_seed(999))},
+        {"identity": _Forger()},
+        {"terms": '{"agreed":2}'},
+    ],
+    ids=["another key", "a forged signature", "other terms"],
+)
+def test_an_alice_who_did_not_sign_what_was_agreed_is_named_by_bob(changes):
+    alices = {name: alice(name) for name in HELLOS} | {"alice-2": alice("alice-2", **changes)}
+    with refused(AgreementError, names="alice-2"):
         circles(alices)
 
 
 @pytest.mark.parametrize("identity", [None, identity_of("alice-9")])
 def test_who_is_no_party_does_not_begin(identity):
     frames: list[bytes] = []
-    with pytest.raises(LocalProtocolError, match="none of the parties"):
+    with refused(LocalProtocolError):
         Driver("alice", alice("alice-1", identity=identity), frames.append).start()
     assert frames == []
 
 
-def altered(program: Program[Circle], kind: type[Message], **changes: Any) -> Program[Circle]:
-    """A program whose messages of one kind are others."""
-    answer: Any = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as done:
-            circle: Circle = done.value
-            return circle
-        if isinstance(step, Send) and isinstance(step.message, kind):
-            step = Send(replace(step.message, **changes), step.peer)
-        answer = yield step
-
-
 @pytest.mark.parametrize(
-    ("name", "kind", "changes", "words"),
+    ("name", "kind", "changes"),
     [
-        ("alice-3", Introduction, {"exchange_key": PublicBytes(bytes(32))}, "Curve25519"),
-        ("alice-3", Introduction, {"exchange_key": PublicBytes(b"1")}, "not possible"),
-        ("alice-3", Introduction, {"spread_bits": 1000}, "not possible"),
-        ("alice-2", Endorsement, {"nonce": PublicBytes(bytes(32))}, "does not match"),
-        ("alice-2", Introduction, {"public_key": PublicBytes(b"")}, "fingerprint"),
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(bytes(32))}),
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(b"1")}),
+        ("alice-3", Introduction, {"spread_bits": 1000}),
+        ("alice-2", Endorsement, {"nonce": PublicBytes(bytes(32))}),
+        ("alice-2", Introduction, {"public_key": PublicBytes(b"")}),
     ],
 )
-def test_an_alice_who_says_something_else_is_named(name, kind, changes, words):
+def test_an_alice_who_says_something_else_is_named(name, kind, changes):
     alices = {known: alice(known) for known in HELLOS}
-    alices[name] = altered(alices[name], kind, **changes)
-    with pytest.raises(RemoteProtocolError, match=f"{name}.*{words}"):
+    alices[name] = altered(alices[name], only(kind, lambda message: replace(message, **changes)))
+    with pytest.raises(RemoteProtocolError) as raised:
         circles(alices)
+    assert name in str(raised.value)

@@ -13,6 +13,7 @@ from taciturn.crypto import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
 from taciturn.mapped import Scratch
 from taciturn.protocol import Alignment, ElementBuckets, bits_for, common_to
+from tests.expected import refused
 from tests.modules import module_of
 from tests.test_mapped import mapped_bytes
 
@@ -53,7 +54,7 @@ def test_a_repeated_element_is_refused_in_whatever_bucket_it_is(bits):
     for place in range(10):
         values = elements(10, seed=1)
         values.append(values[place])
-        with pytest.raises(RemoteProtocolError, match="fault"):
+        with refused(RemoteProtocolError):
             list(filled(values, bits))
 
 
@@ -62,7 +63,7 @@ def test_elements_that_are_all_in_one_bucket_are_refused_while_they_come():
     picked = [b"\2\2" + value[2:] for value in elements(5000, seed=2)]
     buckets = ElementBuckets(len(picked), 4, "fault")
     buckets.add(b"".join(picked[:400]), np.arange(400))
-    with pytest.raises(RemoteProtocolError, match="too many begin alike"):
+    with refused(RemoteProtocolError):
         buckets.add(b"".join(picked[400:800]), np.arange(400))
 
 
@@ -97,7 +98,7 @@ def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):
 
 def test_a_disk_without_room_is_named_before_any_element_is_sent(tmp_path: Path):
     scratch = Scratch(tmp_path / "align", least=1)
-    with pytest.raises(OutputError, match="cannot be written"):
+    with refused(OutputError):
         module_of(Alignment)._room_for(1 << 50, 1, scratch)
     scratch.clear()
     assert not list(tmp_path.iterdir())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -11,45 +9,12 @@ from taciturn.deploy import Link, Meta, Past
 from taciturn.engine import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
 from taciturn.protocol import PROTOCOL_VERSION, Hello, decode, encode, wire_form
-from taciturn.rng import KeyedEntropy
 from tests.deploy.wires import Wire
+from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
 from tests.protocol.test_codec import EXAMPLES
 
 FRAMES = [encode(message) for message in EXAMPLES.values()]
-
-
-class Mutator:
-    """Changes bytes of frames: set, flip, cut, repeat, splice; repeatable."""
-
-    def __init__(self, seed: int) -> None:
-        self._coins = KeyedEntropy.from_seed(seed)
-        self._draws: Iterator[int] = iter(())
-
-    def _below(self, bound: int) -> int:
-        try:
-            return next(self._draws) % bound
-        except StopIteration:
-            self._draws = iter(self._coins.words(1 << 16).tolist())
-            return next(self._draws) % bound
-
-    def __call__(self, frames: list[bytes]) -> bytes:
-        data = bytearray(frames[self._below(len(frames))])
-        for _ in range(1 + self._below(3)):
-            kind, at = self._below(6), self._below(len(data) + 1)
-            if kind == 0 and at < len(data):
-                data[at] = self._below(256)
-            elif kind == 1 and at < len(data):
-                data[at] ^= 1 << self._below(8)
-            elif kind == 2:
-                del data[at:]
-            elif kind == 3:
-                data[at:at] = data[: self._below(9)]
-            elif kind == 4:
-                data[at : at + 4] = (2**32 - 1 - self._below(3)).to_bytes(4, "little")
-            else:
-                data[at:] = frames[self._below(len(frames))][at:]
-        return bytes(data)
 
 
 def decodes(count: int, seed: int) -> int:
@@ -109,9 +74,9 @@ def sessions(count: int, seed: int) -> int:
 
 def test_some_thousands_of_mutated_frames():
     """Of mutated frames some are still messages: the test would notice if none were."""
-    assert 0 < decodes(20_000, 1) < 20_000
-    assert handshakes(300, 2) > 0
-    assert sessions(2_000, 3) > 0
+    assert 0 < decodes(10_000, 1) < 10_000
+    assert handshakes(200, 2) > 0
+    assert sessions(1_000, 3) > 0
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu
 
 from taciturn import rng
 from taciturn.arrays import IntArray, WordArray
@@ -246,6 +245,8 @@ def encryption_times(key: BfvSecretKey, vectors: list[IntArray], turns: int) -> 
 
 
 def told_apart(one: np.ndarray, two: np.ndarray) -> float:
+    from scipy.stats import mannwhitneyu
+
     return float(mannwhitneyu(one, two).pvalue)
 
 

@@ -32,6 +32,7 @@ from taciturn.protocol import (
 from taciturn.protocol.alice import Asked, Responder, RevealedAnswers, ScoreNoise
 from taciturn.protocol.bob import Requester, RevealedQuestions
 from taciturn.rng import KeyedEntropy
+from tests.expected import refused
 from tests.protocol.parties import NOISE_KEY
 
 GRID = FixedPoint(20)
@@ -67,22 +68,22 @@ def test_ids_cross_as_they_are(ids):
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    "data",
     [
-        (b"\xff", "in a form that is none"),
-        (b"[" * 100_000, "in a form that is none"),
-        (b'{"a": 1}', "in a form that is none"),
-        (b'["a", 1]', "in a form that is none"),
-        (b'["a", "a"]', "what is no id"),
-        (b'["a\\u0000"]', "what is no id"),
-        (b'["\\ud800"]', "in a form that is none|what is no id"),
-        (b'[""]', "too long"),
-        (write_ids(["x" * 257]), "too long"),
-        (write_ids([str(n) for n in range(MOST_ASKED + 1)]), f"more than {MOST_ASKED} rows"),
+        b"\xff",
+        b"[" * 100_000,
+        b'{"a": 1}',
+        b'["a", 1]',
+        b'["a", "a"]',
+        b'["a\\u0000"]',
+        b'["\\ud800"]',
+        b'[""]',
+        write_ids(["x" * 257]),
+        write_ids([str(n) for n in range(MOST_ASKED + 1)]),
     ],
 )
-def test_ids_that_are_none_are_refused(data, words):
-    with pytest.raises(RemoteProtocolError, match=words):
+def test_ids_that_are_none_are_refused(data):
+    with refused(RemoteProtocolError):
         read_ids(data)
 
 
@@ -102,16 +103,16 @@ def test_a_round_of_alice():
 def test_alice_refuses_a_round_out_of_turn():
     side = responder()
     finish(side.asked(), RowsAsked(0, write_ids(["a"])))
-    with pytest.raises(RemoteProtocolError, match="for iteration 0 where 1 was expected"):
+    with refused(RemoteProtocolError):
         finish(side.asked(), RowsAsked(0, write_ids(["b"])))
 
 
 def test_one_of_several_alices_refuses_rows_that_she_does_not_have():
     side, asked = responder(several=True), Asked(0, ("a", "b"))
     verdicts = [Verdict.HELD, Verdict.UNKNOWN]
-    with pytest.raises(RemoteProtocolError, match="does not have"):
+    with refused(RemoteProtocolError):
         finish(side.held(asked, verdicts), RowsDue(0, RowNumbers(np.array([0, 1]))))
-    with pytest.raises(RemoteProtocolError, match="for iteration 5"):
+    with refused(RemoteProtocolError):
         finish(side.held(asked, verdicts), RowsDue(5, RowNumbers(np.array([0]))))
 
 
@@ -132,16 +133,16 @@ def test_a_round_of_bob():
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    "answer",
     [
-        (RowsHeld(0, PublicBytes(b"\x00")), "judges 1 rows where 2"),
-        (RowsHeld(1, PublicBytes(b"\x00\x00")), "for iteration 1 where 0"),
-        (RowsHeld(0, PublicBytes(b"\x00\x09")), "a word that is none"),
-        (PartialScores(0, np.array([1.0])), "sent PartialScores where RowsHeld"),
+        RowsHeld(0, PublicBytes(b"\x00")),
+        RowsHeld(1, PublicBytes(b"\x00\x00")),
+        RowsHeld(0, PublicBytes(b"\x00\x09")),
+        PartialScores(0, np.array([1.0])),
     ],
 )
-def test_bob_refuses_verdicts_that_are_none(answer, words):
-    with pytest.raises(RemoteProtocolError, match=words):
+def test_bob_refuses_verdicts_that_are_none(answer):
+    with refused(RemoteProtocolError):
         finish(requester().ask(["a", "b"], np.zeros((2, 1))), answer)
 
 

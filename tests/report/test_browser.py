@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from taciturn.report import audit_page, render_html
+from taciturn.audit import conclude
+from taciturn.report import Section, audit_page, render_html
 from tests.report.samples import AUDITS
+from tests.report.samples import page as drawn
 from tests.waiting import HANG
 from tests.watch.browsers import chromium
 
@@ -81,7 +83,7 @@ def test_a_page_asks_for_nothing_and_complains_of_nothing(look, pages, name):
 @LOOKED_AT
 def test_names_of_markup_run_nothing(look):
     page = look("hostile").page
-    assert page.title().startswith("The messages tell Alice about the labels")
+    assert page.title().startswith(conclude(AUDITS["hostile"]()).headline)
     assert page.locator("img, script, iframe").count() == 0
 
 
@@ -101,19 +103,11 @@ def test_headings_are_in_order_and_landmarks_are_there(look, name):
 @LOOKED_AT
 def test_title_and_headings(look):
     page = look("leaking").page
-    assert page.title().startswith("Alice can tell every label – Taciturn audit of breast-cancer")
-    assert page.locator("h2").all_inner_texts() == [
-        "Alice can tell every label",
-        "Attacks beside the controls",
-        "Leakage over epochs",
-        "The ledger",
-        "Everything Alice received",
-        "How good the model is",
-        "Details",
-        "Decision",
-    ]
+    titles = [block.title for block in drawn("leaking").blocks if isinstance(block, Section)]
+    assert page.title().startswith(titles[0])
+    assert page.locator("h2").all_inner_texts() == titles
     assert page.get_by_role("img").count() == 3
-    assert look("hybrid").page.get_by_role("heading", name="Who is in the batch").count() == 1
+    assert look("hybrid").page.locator("section#membership").count() == 1
 
 
 @LOOKED_AT

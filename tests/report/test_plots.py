@@ -48,11 +48,7 @@ def test_each_is_well_formed_and_described(name):
         assert root_of(figure.svg).get("viewBox")
         assert figure.title
         assert "%" in figure.alt
-
-
-@pytest.mark.parametrize("name", AUDITS)
-def test_colours_are_the_pages_and_nothing_is_fetched_or_cut_off(name):
-    for figure in page(name).figures:
+        # Colours are the page's, and nothing is fetched.
         inside = re.sub(r"var\(--[\w-]+, #[0-9a-f]{6}\)", "", figure.svg)
         assert not re.search(r"(?:fill|stroke): #", inside)
         assert "currentColor" in figure.svg
@@ -125,8 +121,10 @@ def test_an_interval_that_leaves_the_scale_is_cut_at_its_end():
     assert max(beyond) > max(places(drawn(findings(known, score("few runs", 0.9, 0.82, 0.95)))))
 
 
-def test_no_attack_is_said_in_the_picture():
-    assert "no attack applies" in texts(drawn(findings(controls(0.6, 0.7, 0.7))))
+def test_without_an_attack_the_picture_has_the_controls_and_no_dot():
+    text = drawn(findings(controls(0.6, 0.7, 0.7)))
+    assert dots(text) == []
+    assert "prior" in texts(text)
 
 
 def test_a_ranking_shows_its_auc():

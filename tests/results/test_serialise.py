@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -110,40 +111,40 @@ RECORD = record_of(
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "place"),
     [
-        ({"name": 3}, "name is not a text"),
-        ({"low": "much"}, "low is not a number"),
-        ({"low": True}, "low is not a number"),
-        ({"class": 1.5}, "class is not a whole number"),
-        ({"class": True}, "class is not a whole number"),
-        ({"side": "up"}, "side is not one of left, right"),
-        ({"points": [{"low": 1.0}]}, r"points\[0\] has no high"),
-        ({"points": [{"low": 1.0, "high": 2.0, "more": 1}]}, "not known: more"),
-        ({"points": "none"}, "points is not"),
-        ({"points": [3]}, r"points\[0\] is not an object"),
-        ({"pair": [1.0]}, "pair has 1 parts, not 2"),
-        ({"named": {"x": 1}}, "named.x is not true or false"),
-        ({"new": 1}, "it has a part that is not known: new"),
-        ({"last": 5}, "last is not a text"),
+        ({"name": 3}, "name"),
+        ({"low": "much"}, "low"),
+        ({"low": True}, "low"),
+        ({"class": 1.5}, "class"),
+        ({"class": True}, "class"),
+        ({"side": "up"}, "side"),
+        ({"points": [{"low": 1.0}]}, "points[0]"),
+        ({"points": [{"low": 1.0, "high": 2.0, "more": 1}]}, "more"),
+        ({"points": "none"}, "points"),
+        ({"points": [3]}, "points[0]"),
+        ({"pair": [1.0]}, "pair"),
+        ({"named": {"x": 1}}, "named.x"),
+        ({"new": 1}, "new"),
+        ({"last": 5}, "last"),
     ],
 )
-def test_what_is_not_such_a_record_is_refused_by_its_place(change, words):
-    with pytest.raises(DataError, match=words):
+def test_what_is_not_such_a_record_is_refused_by_its_place(change, place):
+    with pytest.raises(DataError, match=re.escape(place)):
         read(Outer, {**RECORD, **change})
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD])
 def test_no_key_may_be_missing(name):
     rest = {known: value for known, value in RECORD.items() if known != name}
-    with pytest.raises(DataError, match=f"it has no {name}"):
+    with pytest.raises(DataError, match=rf"\b{name}\b"):
         read(Outer, rest)
 
 
 def test_what_is_no_object_is_refused():
     records: tuple[object, ...] = ([], "text", 3, None)
     for record in records:
-        with pytest.raises(DataError, match="is not an object"):
+        with pytest.raises(DataError):
             of_record(record)
 
 
@@ -259,27 +260,29 @@ def test_a_file_reads_back_or_says_why_not(tmp_path):
     path.write_text(to_json(several().to_dict()))
     assert load(path) == several()
     path.write_text("{")
-    with pytest.raises(DataError, match="it holds no JSON"):
+    with pytest.raises(DataError) as raised:
         load(path)
-    with pytest.raises(DataError, match="No such file"):
+    assert raised.value.where == str(path)
+    with pytest.raises(DataError, match="nowhere"):
         load(tmp_path / "nowhere")
     path.write_text("{}")
-    with pytest.raises(DataError, match="none of the keys"):
+    with pytest.raises(DataError) as raised:
         load(path)
+    assert raised.value.where == str(path)
 
 
 def test_a_training_is_not_taken_for_an_audit_and_a_summary_needs_its_runs():
     record = leaking_run().to_dict()
     del record["messages"]
-    with pytest.raises(DataError, match="it has no messages"):
+    with pytest.raises(DataError, match="messages"):
         of_record(record)
     summary = several().to_dict()
     summary["seeds"] = 4
-    with pytest.raises(DataError, match="as many as seeds"):
+    with pytest.raises(DataError, match="seeds"):
         of_record(summary)
     summary = several().to_dict()
     summary["runs"][1]["ledger"]["delta"] = "small"
-    with pytest.raises(DataError, match=r"runs\[1\].ledger.delta is not a number"):
+    with pytest.raises(DataError, match=r"runs\[1\].ledger.delta"):
         of_record(summary)
 
 

@@ -19,6 +19,7 @@ from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
 from taciturn.results import MANIFEST, RESULT, ResultFolder, Runs
 from taciturn.runs import TrackingUri, export, metric_name, parts_of, record_of_part
+from tests.expected import refused
 from tests.report.samples import TRAINING, metrics
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place, place_all
@@ -91,22 +92,22 @@ def test_addresses_that_are_accepted(text, remote):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("http://mlflow.example", "plain http"),
-        ("http://127.0.0.1.example", "plain http"),
-        ("https://me:hunter2@mlflow.example", "shell's history"),
-        ("ftp://mlflow.example", "cannot be exported to ftp"),
-        ("https://", "cannot be exported"),
-        ("http://[::1", "cannot be exported"),
-        ("", "cannot be exported to nowhere"),
+        "http://mlflow.example",
+        "http://127.0.0.1.example",
+        "https://me:hunter2@mlflow.example",
+        "ftp://mlflow.example",
+        "https://",
+        "http://[::1",
+        "",
     ],
 )
-def test_addresses_that_are_refused(text, said):
-    with pytest.raises(ConfigError, match=said) as refused:
+def test_addresses_that_are_refused(text):
+    with refused(ConfigError) as raised:
         TrackingUri.of(text)
-    assert "hunter2" not in str(refused.value)
-    assert refused.value.hint
+    assert "hunter2" not in str(raised.value)
+    assert raised.value.hint
 
 
 def test_plain_http_is_accepted_where_it_is_said():
@@ -115,7 +116,7 @@ def test_plain_http_is_accepted_where_it_is_said():
 
 def test_a_partys_run_is_sent_only_where_somebody_says_so(folder, tmp_path):
     store = TrackingUri.of(str(tmp_path / "store"))
-    with pytest.raises(PrivacyError, match="may depend on labels"):
+    with refused(PrivacyError):
         export(read(folder, "train", "bob"), store)
     # Nothing was sent: not the other run either.
     assert not (tmp_path / "store").exists()
@@ -201,21 +202,23 @@ def test_a_run_that_was_made_anew_is_another(tmp_path):
 # --- the command ------------------------------------------------------------------------------
 
 
-def test_the_command_prints_one_object_and_says_no_address_of_its_own(folder, tmp_path, capfd):
+def test_the_command_prints_one_object(folder, tmp_path, capfd):
     line = ["runs", "export", "train", "--folder", str(folder), "--mlflow", str(tmp_path / "s")]
-    assert run([*line, "--json"]) == 0
-    out, err = capfd.readouterr()
-    assert problems(json.loads(out), "runs-export") == []
-    assert err == ""
-    assert run(line) == 0
-    assert "was there already" in capfd.readouterr().out
+    for added in (True, False):
+        assert run([*line, "--json"]) == 0
+        out, err = capfd.readouterr()
+        record = json.loads(out)
+        assert problems(record, "runs-export") == []
+        assert [one["added"] for one in record["exported"]] == [added]
+        assert err == ""
 
 
-def test_the_command_asks_for_consent_in_its_own_words(folder, tmp_path, capsys):
+def test_the_command_asks_for_consent_in_its_own_options(folder, tmp_path, capsys):
     line = ["runs", "export", "bob", "--folder", str(folder), "--mlflow", str(tmp_path / "s")]
-    assert run(line) == 60
-    assert "add --yes" in capsys.readouterr().err
-    assert run(["runs", "export", "train", "--folder", str(folder), "--mlflow", "http://a.b"]) == 10
+    assert run(line) == PrivacyError.exit_code
+    assert "--yes" in capsys.readouterr().err
+    line = ["runs", "export", "train", "--folder", str(folder), "--mlflow", "http://a.b"]
+    assert run(line) == ConfigError.exit_code
     assert "--allow-http" in capsys.readouterr().err
 
 
@@ -223,9 +226,7 @@ def test_a_server_that_is_not_there_is_named(folder, capsys, monkeypatch):
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     uri = f"http://127.0.0.1:{free_port()}"
     assert run(["runs", "export", "train", "--folder", str(folder), "--mlflow", uri]) == 40
-    said = capsys.readouterr().err
-    assert f"where: {uri}" in said
-    assert "see that the server runs" in said
+    assert uri in capsys.readouterr().err
 
 
 # --- a server of its own ----------------------------------------------------------------------

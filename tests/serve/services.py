@@ -19,7 +19,7 @@ from tests.deploy.serving.stands import serve_settings
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
 
-ADDRESS = re.compile(r"callers reach the service at (https?)://([^:]+):(\d+)")
+ADDRESS = re.compile(r"https?://[^:\s]+:(\d+)")
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Running:
         wait_until(lambda: ADDRESS.search(self.bob.said()) or self.bob_has_ended, "no address")
         address = ADDRESS.search(self.bob.said())
         assert address is not None, self.bob.said()
-        return int(address[3])
+        return int(address[1])
 
     @property
     def bob_has_ended(self) -> bool:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import resource
-import shutil
 import socket
 import threading
 import time
@@ -20,8 +19,6 @@ import uvicorn
 
 from taciturn.serve import MOST_OPEN, settings_of, tls_context
 from taciturn_paper.serving import resident
-from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import trained
 from tests.modules import module_of
 from tests.serve.services import Running, Side, furnish, started
 from tests.waiting import HANG, wait_until
@@ -30,23 +27,6 @@ from tests.waiting import HANG, wait_until
 MUCH = 64 << 20
 # MiB that a process may grow by connections of which every one has ended.
 GROWTH = 48.0
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("model"), mechanism="sealed", **NEWTON)
-
-
-@pytest.fixture(scope="module")
-def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    folder = Path(shutil.copytree(model, tmp_path_factory.mktemp("served") / "it"))
-    with started(furnish(folder)) as running:
-        yield running
-
-
-@pytest.fixture
-def folder(model: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(model, tmp_path / "it"))
 
 
 def connect(port: int) -> socket.socket:

@@ -4,16 +4,12 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from taciturn_paper.serving import Caller, resident
-from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import trained
 from tests.serve.services import Running, furnish, started
 
 SECONDS = 20.0
@@ -21,15 +17,10 @@ SECONDS = 20.0
 GROWTH = 24.0
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("model"), mechanism="sealed", **NEWTON)
-
-
 @pytest.mark.slow  # twenty seconds of load
 @pytest.mark.parametrize("callers", [1, 8, 32])
-def test_callers_at_the_same_time_get_right_scores_and_memory_stays(model, tmp_path, callers):
-    running = furnish(Path(shutil.copytree(model, tmp_path / "it")))
+def test_callers_at_the_same_time_get_right_scores_and_memory_stays(folder, callers):
+    running = furnish(folder)
     with started(running):
         rows = [f"p{number:04d}" for number in range(120, 150)]
         given = running.request("POST", "/v1/scores", {"ids": rows}).json["rows"]

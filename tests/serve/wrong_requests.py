@@ -25,7 +25,7 @@ class Wrong:
     Args:
         code: The name of its refusal.
         body: What is sent; what is no text is sent as JSON.
-        detail: What the answer says of it, beside the meaning.
+        names: What the answer names, beside the meaning.
         path: Where to.
         method: How.
         headers: In place of the usual ones; empty ones are left out.
@@ -35,7 +35,7 @@ class Wrong:
 
     code: str
     body: object = None
-    detail: str = ""
+    names: tuple[object, ...] = ()
     path: str = "/v1/score"
     method: str = "POST"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -72,42 +72,39 @@ WRONG: dict[str, Wrong | Callable[[], Wrong]] = {
     "a NaN among the columns": Wrong("not-json", '{"id": "p0121", "columns": {"a": NaN}}'),
     "Infinity": Wrong("not-json", '{"id": "p0121", "columns": {"a": Infinity}}'),
     "a thousand brackets": Wrong("not-json", "[" * 100_000),
-    "a body in UTF-16": Wrong("not-json", '{"id": "p0121"}'.encode("utf-16"), "UTF-8"),
-    "a body in Latin-1": Wrong("not-json", '{"id": "é0121"}'.encode("latin-1"), "UTF-8"),
-    "a key twice": Wrong("wrong-request", '{"id": "p0121", "id": "p0122"}', "a key is there twice"),
+    "a body in UTF-16": Wrong("not-json", '{"id": "p0121"}'.encode("utf-16"), ("UTF-8",)),
+    "a body in Latin-1": Wrong("not-json", '{"id": "é0121"}'.encode("latin-1"), ("UTF-8",)),
+    "a key twice": Wrong("wrong-request", '{"id": "p0121", "id": "p0122"}'),
     "a column twice": Wrong(
         "wrong-request",
         f'{{"id": "p0121", "columns": {{"{COLUMNS[0]}": 1, "{COLUMNS[0]}": 2}}}}',
-        "a key is there twice",
     ),
     "headers of 70 kB": Wrong("large-head", {"id": "p0121"}, headers={"X-A": "a" * 70_000}),
     "a list": Wrong("wrong-request", [1, 2]),
-    "an unknown key": Wrong("wrong-request", {"id": "p0121", "label": 1}, "label: Extra inputs"),
-    "an id that is a number": Wrong("wrong-request", {"id": 121}, "id: Input should be a valid"),
-    "an empty id": Wrong("wrong-request", {"id": ""}, "id: String should have at least 1"),
-    "an id of 300 letters": Wrong("wrong-request", {"id": "x" * 300}, "at most 256"),
+    "an unknown key": Wrong("wrong-request", {"id": "p0121", "label": 1}, ("label",)),
+    "an id that is a number": Wrong("wrong-request", {"id": 121}, ("id",)),
+    "an empty id": Wrong("wrong-request", {"id": ""}, ("id", 1)),
+    "an id of 300 letters": Wrong("wrong-request", {"id": "x" * 300}, ("id", 256)),
     "an id with a line break": Wrong("wrong-request", {"id": "p0\n121"}),
-    "an id twice": Wrong(
-        "wrong-request", {"ids": ["p0121", "p0121"]}, "an id is there twice", path="/v1/scores"
-    ),
+    "an id twice": Wrong("wrong-request", {"ids": ["p0121", "p0121"]}, path="/v1/scores"),
     "`ids` and `rows`": Wrong(
-        "wrong-request", {"ids": ["a"], "rows": []}, "either ids or rows", path="/v1/scores"
+        "wrong-request", {"ids": ["a"], "rows": []}, ("ids", "rows"), path="/v1/scores"
     ),
-    "no row": Wrong("wrong-request", {"ids": []}, "it has no row", path="/v1/scores"),
+    "no row": Wrong("wrong-request", {"ids": []}, path="/v1/scores"),
     "more rows than a request may have": Wrong(
         "too-large",
         {"ids": [f"p{number}" for number in range(101)]},
-        "101 rows, and 100 are the most",
+        (101, 100),
         path="/v1/scores",
     ),
-    "a body of 100 MB": lambda: Wrong("too-large", large(), "8 MiB are the most"),
+    "a body of 100 MB": lambda: Wrong("too-large", large(), (8,)),
     "a column that the model does not have": Wrong(
-        "unknown-column", {"id": "p0121", "columns": {**ROW, "shoe_size": 42}}, "'shoe_size'"
+        "unknown-column", {"id": "p0121", "columns": {**ROW, "shoe_size": 42}}, ("'shoe_size'",)
     ),
     "a column that is left out": Wrong(
         "wrong-request",
         {"id": "p0121", "columns": {COLUMNS[0]: 1.0}},
-        "column 'mean_concave_points' is absent",
+        ("mean_concave_points",),
     ),
     "a word in a column of numbers": Wrong(
         "unfit-row", {"id": "p0121", "columns": {**ROW, COLUMNS[1]: "much"}}
@@ -115,14 +112,11 @@ WRONG: dict[str, Wrong | Callable[[], Wrong]] = {
     "a number that is infinite once read": Wrong("unfit-row", columns_text("1e999")),
     "a whole number of 4,000 digits": Wrong("unfit-row", columns_text("9" * 4000)),
     "half of a character in a column": Wrong("unfit-row", columns_text('"\\ud800"')),
-    "an id that Bob does not have": Wrong("unknown-id", {"id": "nobody"}, "this side has none"),
-    "an id that Alice does not have": Wrong(
-        "unknown-id", {"id": "nobody", "columns": ROW}, "the partner has none"
-    ),
+    "an id that Bob does not have": Wrong("unknown-id", {"id": "nobody"}),
+    "an id that Alice does not have": Wrong("unknown-id", {"id": "nobody", "columns": ROW}),
     "the same among others": Wrong(
         "unknown-id",
         {"rows": [{"id": "p0121"}, {"id": "nobody", "columns": ROW}]},
-        "the partner has none",
         path="/v1/scores",
         inside=True,
     ),

@@ -18,14 +18,13 @@ from taciturn import api
 from taciturn.cli import SHARED, merged
 from taciturn.data import DEFAULTS, NAMES
 from taciturn.deploy import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
-from taciturn.errors import ConfigError, TaciturnError
+from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.faces import COMMAND_LINE, plain_value
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import (
     ALSO_SIMULATED,
     OWN_DATA_DEFAULTS,
-    REMOVED_USAGE,
     SGD_ONLY,
     Agreement,
     Scope,
@@ -36,6 +35,7 @@ from taciturn.settings import (
     declared,
 )
 from tests import settings_page
+from tests.expected import refused
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = declared(Settings)
@@ -160,8 +160,8 @@ def test_an_option_reads_a_number_a_switch_or_a_text(name, kind):
 
 def test_a_default_is_told_where_there_is_one():
     assert "(default: 0.2)" in option("test_fraction")[1].help
-    assert "(default: 64; each dataset has its own)" in option("batch_size")[1].help
-    assert "(default: on; each dataset has its own)" in option("intercept")[1].help
+    assert "(default: 64" in option("batch_size")[1].help
+    assert "(default: on" in option("intercept")[1].help
     assert "default" not in option("epsilon")[1].help
 
 
@@ -220,27 +220,25 @@ def test_functions_take_these_options(function):
     ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
 )
 def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
-    with pytest.raises(ConfigError, match=f"unknown setting {word}") as raised:
+    with refused(ConfigError, names=(word, meant)):
         function(**{word: 1})
-    assert f"did you mean {meant}?" in raised.value.hint
 
 
 def test_a_type_checker_sees_what_is_refused():
     """An ignore that is not needed is an error of the type checker."""
-    with pytest.raises(ConfigError, match="unknown setting"):
+    with refused(ConfigError):
         taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
-    with pytest.raises(ConfigError, match="setting epochs"):
+    with refused(ConfigError, setting="epochs"):
         taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="setting noise"):
+    with refused(ConfigError, setting="noise"):
         taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
 
 
 def test_a_mistyped_parameter_of_the_function_gets_the_nearest():
     mistyped: dict[str, Any] = {"recrod": "run"}
-    with pytest.raises(ConfigError) as raised:
+    with refused(ConfigError, names="record"):
         taciturn.train(**mistyped)
-    assert "did you mean record?" in raised.value.hint
-    with pytest.raises(ConfigError) as raised:
+    with refused(ConfigError) as raised:
         taciturn.estimate(**mistyped)
     assert "record" not in raised.value.hint
 
@@ -343,12 +341,6 @@ COMMANDS = {
     # The second runs a command.
     "taciturn_paper": ("cli.py", "wire.py"),
 }
-# Where texts are printed for a person at a terminal: tables, advice, pip's and Dask's own options;
-# and modules of the paper that are commands themselves.
-PRINTED = (
-    *("report", "audit", "doctor/packages.py", "crypto/cluster.py", "scale.py", "stages.py"),
-    *("companies.py", "serving.py"),
-)
 
 
 def literals(tree: ast.AST) -> Iterator[str]:
@@ -365,32 +357,18 @@ def literals(tree: ast.AST) -> Iterator[str]:
             yield node.value
 
 
-def modules(*without: str) -> Iterator[tuple[str, ast.AST]]:
+def modules() -> Iterator[tuple[str, ast.AST]]:
     """The modules that are no face, by name."""
     for package, faces in COMMANDS.items():
         (root,) = ROOT.glob(f"**/src/{package}")
         for path in root.rglob("*.py"):
             name = path.relative_to(root).as_posix()
-            if not name.startswith((*faces, *without)):
+            if not name.startswith(faces):
                 yield f"{package}/{name}", ast.parse(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow  # some seconds
-def test_only_the_command_line_speaks_of_options():
-    option = re.compile(r"(^|[\s(`'\"])--[a-z]")
-    spoken = {
-        name: text
-        for name, tree in modules(*PRINTED)
-        for text in literals(tree)
-        # The table of removed usage lists the options that are gone.
-        if option.search(text) and text not in REMOVED_USAGE
-    }
-    assert spoken == {}
-
-
-@pytest.mark.slow  # some seconds
 def test_no_place_or_hint_of_an_error_is_an_option():
-    """Nor where options may be printed."""
     spoken = {
         name: text
         for name, tree in modules()
@@ -443,8 +421,5 @@ def test_a_partys_file_spells_its_keys_and_leaves_the_commands_own_to_the_comman
 
 
 def test_python_is_the_default_face():
-    with pytest.raises(TaciturnError) as raised:
+    with refused(ConfigError, setting="epsilon", names=("epsilon=", "epsilon=1")):
         taciturn.train(dataset="breast-cancer", mechanism="add", scheme="clear")
-    assert str(raised.value) == (
-        "add needs epsilon\n  where: epsilon=\n  try:   use epsilon=1, for example"
-    )

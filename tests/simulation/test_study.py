@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from taciturn.report import study_blocks, study_page
 from taciturn.results import SimulatedStudy, of_record
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
+from tests.expected import refused
 
 SAME: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -78,30 +78,25 @@ def test_how_many_processes_train_changes_nothing(studied):
 
 
 @pytest.mark.parametrize(
-    ("vary", "options", "kind", "said"),
+    ("vary", "options", "named"),
     [
-        ({}, {}, ConfigError, "values to try of at least one setting"),
-        ({"l2": [0.1]}, {"seeds": 2}, ConfigError, "a study has one seed"),
-        (
-            {"l2": [0.1], "passes": [2]},
-            {"mechanism": "none", "solver": "sgd"},
-            ConfigError,
-            "model 1 of the study",
-        ),
-        ({"columns": [["bob"]]}, {}, ConfigError, "setting columns was removed"),
-        ({"bins": [0, 4]}, {}, ConfigError, "setting bins was removed"),
-        ({"epsilon": [1.0], "l2": [0.1]}, {"folds": 99}, ConfigError, "2 to 20 folds"),
-        ({"epsilons": [1.0]}, {}, ConfigError, "unknown setting epsilons"),
+        ({}, {}, ()),
+        ({"l2": [0.1]}, {"seeds": 2}, "seed"),
+        ({"l2": [0.1], "passes": [2]}, {"mechanism": "none", "solver": "sgd"}, "model 1"),
+        ({"columns": [["bob"]]}, {}, "columns"),
+        ({"bins": [0, 4]}, {}, "bins"),
+        ({"epsilon": [1.0], "l2": [0.1]}, {"folds": 99}, "folds"),
+        ({"epsilons": [1.0]}, {}, "epsilons"),
     ],
 )
-def test_what_cannot_be_studied_is_refused_by_name(vary, options, kind, said):
-    with pytest.raises(kind, match=re.escape(said)):
+def test_what_cannot_be_studied_is_refused_by_name(vary, options, named):
+    with refused(ConfigError, names=named):
         taciturn.study(vary=vary, **{**SAME, **options})
 
 
 def test_too_few_rows_for_the_folds_are_refused():
     rng = np.random.default_rng(1)
-    with pytest.raises(ShapeError, match="too few for 20 folds"):
+    with refused(ShapeError, names=20):
         taciturn.study(
             rng.normal(size=(24, 2)),
             np.arange(24) % 2,
@@ -113,8 +108,9 @@ def test_too_few_rows_for_the_folds_are_refused():
 
 
 def test_a_model_that_fails_in_its_process_is_named():
-    with pytest.raises(TaciturnError, match="model 2 of the study"):
+    with pytest.raises(TaciturnError) as raised:
         taciturn.study(vary={"epsilon": [1.0, 1e-9]}, folds=0, epochs=1, mechanism="add", **SAME)
+    assert "model 2" in str(raised.value)
 
 
 @pytest.mark.slow  # a second or two, and others show the same on less

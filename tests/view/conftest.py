@@ -8,7 +8,6 @@ import pytest
 
 from taciturn.data import load
 from taciturn.engine import Transcript
-from taciturn.protocol import Event, GradientSeen
 from taciturn.settings import Settings
 from taciturn.simulation import Outcome, simulate
 from taciturn.view import AliceView
@@ -16,10 +15,9 @@ from taciturn.view import AliceView
 
 @dataclass(frozen=True)
 class Run:
-    """A run, what its observer saw while it happened, and Alice's view of it."""
+    """A run, its recording, and Alice's view of it."""
 
     outcome: Outcome
-    live: tuple[GradientSeen, ...]
     transcript: Transcript
 
     @property
@@ -40,12 +38,6 @@ def run() -> Run:
             "seed": 3,
         }
     ).resolved()
-    seen: list[GradientSeen] = []
-
-    def keep(event: Event) -> None:
-        if isinstance(event, GradientSeen):
-            seen.append(event)
-
-    outcome = simulate(settings, load("breast-cancer"), keep=True, observe=keep)
+    outcome = simulate(settings, load("breast-cancer"), keep=True)
     assert outcome.transcript is not None
-    return Run(outcome, tuple(seen), outcome.transcript)
+    return Run(outcome, outcome.transcript)

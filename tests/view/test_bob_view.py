@@ -19,6 +19,7 @@ from taciturn.protocol import ONLY, BobTrained, Keep, Program, Terms
 from taciturn.protocol.bob import TRAININGS, BobInputs, BobSignal
 from taciturn.simulation import Coins, programs
 from tests.column_attacks.runs import newton, run, sgd
+from tests.expected import refused
 from tests.protocol.parties import same
 
 RUNS = {
@@ -26,6 +27,7 @@ RUNS = {
     "add": lambda: sgd("add", epsilon=1.0, epochs=2),
     "hybrid": lambda: run(mechanism="hybrid", epochs=1),
     "label-rr": lambda: sgd("label-rr", epsilon=1.0, epochs=2),
+    "penalty": lambda: sgd("none", l2=0.05, epochs=2),
     "newton": lambda: newton(),
     "newton none": lambda: newton("none"),
 }
@@ -49,16 +51,8 @@ def test_batches_say_how_the_weights_move(name):
     for batch in made.view.batches:
         rows = made.hers[batch.rows]
         assert np.abs(rows @ weights - batch.scores).max() < 0.02
+        assert (batch.shrink < 1) == (name == "penalty")
         weights = batch.shrink * weights + batch.step @ rows
-
-
-def test_a_penalty_shrinks_the_weights():
-    made = sgd("none", l2=0.05, epochs=2)
-    weights = np.zeros(made.hers.shape[1])
-    for batch in made.view.batches:
-        assert batch.shrink < 1
-        assert np.abs(made.hers[batch.rows] @ weights - batch.scores).max() < 1e-3
-        weights = batch.shrink * weights + batch.step @ made.hers[batch.rows]
 
 
 def test_directions_are_scored_by_the_whitened_table():
@@ -122,7 +116,7 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
 
 def test_a_conversation_without_a_greeting_says_nothing_of_her_columns():
     view = replace(newton().view, conversation=Transcript({}, ()))
-    with pytest.raises(TranscriptError, match="handshake"):
+    with refused(TranscriptError):
         _ = view.columns
 
 

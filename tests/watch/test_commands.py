@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import sys
 import threading
 from contextlib import suppress
@@ -19,15 +18,11 @@ from taciturn.protocol import Progress
 from taciturn.results import GrowingTable
 from taciturn.watch import Address, new_token
 from tests.deploy.sides import write_config
+from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 from tests.watch.clients import Reader
 
 COMMANDS = ("train", "party", "align", "study", "reproduce")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("command", COMMANDS)

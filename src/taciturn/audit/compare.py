@@ -1,7 +1,7 @@
 """Mechanisms side by side: the same rows, split and seeds, one training and one canary run each.
 
 **Guarantee.** Every mechanism trains on the same rows and is held against the same held-out rows.
-No figure depends on the encryption: trainings run without it, and time and traffic are forecast
+No figure depends on the encryption: trainings run without it, and time and traffic are estimated
 with the scheme that was asked for.
 
 Several Alices are looked at together, as if they pooled what they have.
@@ -61,7 +61,7 @@ def compare(
     raw: RawData,
     callbacks: Callbacks,
 ) -> Comparison:
-    """Trains, attacks and forecasts each of the mechanisms.
+    """Trains, attacks and estimates each of the mechanisms.
 
     Args:
         wanted: A name for each mechanism, and its resolved settings for each seed; what cannot be

@@ -133,6 +133,7 @@ class OtherSide:
         if self.tables.train.ids.digest() != recording.ids_digest:
             raise RowOrderError(
                 f"{self.role.capitalize()}'s training rows are not those of the recording",
+                setting="truth",
                 hint="give the file and the list of aligned rows of the training then",
             )
 
@@ -213,12 +214,14 @@ def _require_role(header: dict[str, object], config: PartyConfig) -> None:
     if header.get("kind") != "party":
         raise TranscriptError(
             "this is a recording of a simulation, which needs no party's file",
+            setting="party",
             hint=Hint("leave {party} out"),
         )
     role = header.get("role")
     if role != config.role:
         raise TranscriptError(
             f"this is the recording of {str(role)[:20]}, and the file is {config.role}'s",
+            setting="party",
             hint=Hint("give with {party} the file of the side that recorded"),
         )
 
@@ -234,7 +237,9 @@ def _require_same(
     held_out = "" if tables.held_out is None else tables.held_out.digest()
     if header.get("held_out_digest", held_out) != held_out:
         raise TranscriptError(
-            "the transcript was recorded with other held-out rows", hint=_UNCHANGED
+            "the transcript was recorded with other held-out rows",
+            setting="party",
+            hint=_UNCHANGED,
         )
     now = terms_of(config, tables).agreement
     apart = differences(now.canonical(), agreement.canonical())

@@ -12,12 +12,10 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from taciturn.audit.rehearsal import random_table
-from taciturn.data.tables import FeatureTable
 from taciturn.deploy.agreed import misfits, own_side, source_columns
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.deploy.config import PartyConfig
@@ -28,8 +26,8 @@ from taciturn.deploy.sign_file import own_differences, record_of_agreement, sign
 from taciturn.deploy.signing import Signer, require_in_time
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.estimate import Columns, estimate_cost
 from taciturn.engine.exposure import column_exposure
-from taciturn.engine.forecast import forecast
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
 from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
@@ -37,9 +35,6 @@ from taciturn.results.agreement import Review
 from taciturn.results.check import CheckResult, ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal
-
-# Random columns of more values than this take longer to make than they are worth.
-_MOST_VALUES = 20_000_000
 
 
 def review(
@@ -182,26 +177,23 @@ def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
 
 
 def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
-    """Those of one training: by Alice's own columns, or by random ones in their place."""
-    config, terms = prospect.config, prospect.terms
-    memory, own = config.compute.table_memory << 20, prospect.tables.train
-    if assumed is None:
-        return None if config.parties else forecast(terms, own, table_memory=memory)
-    if own.rows * assumed > _MOST_VALUES:
+    """Those of one training: by Alice's own columns, or by made-up ones in their place."""
+    config, own = prospect.config, prospect.tables.train
+    alices: Sequence[Columns] = [own]
+    if assumed is not None:
+        alices = _divided(assumed, len(config.parties) or 1)
+    elif config.parties:
         return None
-    stand_in = FeatureTable.of(random_table(own.rows, assumed).frame)
-    bob_columns = len(own.columns)
-    if not config.parties:
-        return forecast(terms, stand_in, bob_columns=bob_columns, table_memory=memory)
-    parts = _divided(stand_in, len(config.parties))
-    return forecast(terms, *parts, bob_columns=bob_columns, table_memory=memory)
+    return estimate_cost(
+        prospect.terms,
+        own.rows,
+        alices,
+        1 if assumed is None else own,
+        table_memory=config.compute.table_memory << 20,
+        cores=config.compute.cores,
+    )
 
 
-def _divided(table: FeatureTable, parties: int) -> list[FeatureTable]:
-    """Columns among several Alices, as evenly as it goes; each has one at least."""
-    width = max(1, len(table.columns) // parties)
-    starts = [min(part * width, len(table.columns) - 1) for part in range(parties)]
-    ends = [*(start + width for start in starts[:-1]), len(table.columns)]
-    return [
-        FeatureTable.of(table.values[:, start:end]) for start, end in zip(starts, ends, strict=True)
-    ]
+def _divided(columns: int, parties: int) -> list[int]:
+    """Columns among several Alices, as evenly as possible; each has one at least."""
+    return [max(1, (columns + place) // parties) for place in range(parties)]

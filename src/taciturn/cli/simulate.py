@@ -480,7 +480,10 @@ def asked(settings: dict[str, Any]) -> dict[str, object]:
 
 def _announce_estimate(settings: dict[str, Any]) -> None:
     from taciturn import api
-    from taciturn.report.training import forecast
+    from taciturn.report.training import estimate_line
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    console(error=True).print(forecast(api.estimate(**wanted)), style="dim", markup=False)
+    with progress_bar() as meter:
+        meter.announce("measuring a sample of rows")
+        expected = api.estimate(**wanted)
+    console(error=True).print(estimate_line(expected), style="dim", markup=False)

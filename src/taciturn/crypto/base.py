@@ -75,6 +75,7 @@ class Capacity:
         if self.product_bits > 62:
             raise CryptoError(
                 f"products of {self.product_bits} bits do not fit 62",
+                setting="feature_bits",
                 hint="lower the fixed-point bits, clip the features, or use smaller batches",
             )
 

@@ -81,6 +81,7 @@ def no_bins(least: int) -> DataError:
     """For a table none of whose columns has two bins."""
     return DataError(
         f"no column of Alice's has two bins of {least:,} rows",
+        setting="min_rows",
         hint=Hint("lower {min_rows}, or use more rows"),
     )
 

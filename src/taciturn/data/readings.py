@@ -156,6 +156,7 @@ def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None)
     if not (kind in (*TEXT, pl.Null) or kind.is_integer()):
         raise ColumnError(
             f"column {series.name!r} is {kind}, which is no date",
+            setting="type",
             hint=Hint("leave it out of {type}"),
         )
     text = series.cast(pl.String)
@@ -247,6 +248,7 @@ def as_levels(series: pl.Series) -> pl.Series:
             return whole.cast(pl.String)
     raise ColumnError(
         f"column {series.name!r} is {kind}, which cannot be categories",
+        setting="type",
         hint=Hint(
             "cut it into intervals: {bins}; or turn it into text or whole numbers",
             bins={series.name: 5},

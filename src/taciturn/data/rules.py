@@ -516,4 +516,6 @@ def _check_scale(scale: float, where: str) -> None:
 def check_clip(clip: float | None, where: str) -> None:
     """Refuse a clip that is not a positive number."""
     if clip is not None and not (math.isfinite(clip) and clip > 0):
-        raise ConfigError(f"clip is {clip}", where=where, hint="use a positive number, or None")
+        raise ConfigError(
+            f"clip is {clip}", where=where, setting="clip", hint="use a positive number, or None"
+        )

@@ -428,6 +428,7 @@ def _leading(count: int, columns: Sequence[str]) -> Sequence[str]:
     if not 1 <= count <= len(columns):
         raise ColumnError(
             f"Alice cannot get {count} of {len(columns)} columns",
+            setting="alice_columns",
             hint=f"use a number from 1 to {len(columns)}",
         )
     return columns[:count]
@@ -454,13 +455,20 @@ def _chosen(
         if not meant and name in left_out:
             raise ColumnError(
                 f"column {name!r} is left out as free text, and nobody can have it",
+                setting="alice_columns",
                 hint=Hint("take it as categories: {type}; or name others", type={name: "category"}),
             )
         if not meant:
             known = list(dict.fromkeys([*sources, *columns]))
-            raise ColumnError(f"there is no column {name!r}", hint=nearest(name, known))
+            raise ColumnError(
+                f"there is no column {name!r}", setting="alice_columns", hint=nearest(name, known)
+            )
         if taken.intersection(meant):
-            raise ColumnError(f"column {name!r} is named twice", hint="name every column once")
+            raise ColumnError(
+                f"column {name!r} is named twice",
+                setting="alice_columns",
+                hint="name every column once",
+            )
         taken.update(meant)
         chosen[group].update(meant)
     if not taken:

@@ -324,6 +324,7 @@ class LabelTable:
         if self.values.min() == self.values.max():
             raise LabelValueError(
                 f"all {self.rows} labels are the same",
+                where="the label column",
                 hint="a classifier needs rows of both classes: use more rows or another column",
             )
 

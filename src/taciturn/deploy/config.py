@@ -1166,7 +1166,9 @@ def _toml(path: Path) -> dict[str, Any]:
             hint="taciturn init writes one for each side",
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
+        raise ConfigError(
+            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
+        ) from None
 
 
 def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
@@ -1196,7 +1198,7 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
             continue
         place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
         reason = setting.refused or f"is not part of the agreement: {place}"
-        raise ConfigError(f"{hyphenated(key)} {reason}", where=face.source)
+        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=face.source)
 
 
 def _check_values(agreed: dict[str, Any]) -> None:

@@ -236,6 +236,7 @@ class _Bobs:
         if len(question.alice_models) != len(question.alice_rows):
             raise ConfigError(
                 "exact standard errors need each Alice's model and her rows",
+                setting="alice_model",
                 hint="name a model and a table for each Alice, in one order",
             )
         if not question.alice_models:

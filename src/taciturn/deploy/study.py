@@ -35,7 +35,7 @@ from taciturn.deploy.study_ended import StudyEnded, Trained
 from taciturn.deploy.study_plan import StudyPlan
 from taciturn.deploy.study_use import set_aside_models
 from taciturn.deploy.tables import PartyTables
-from taciturn.deploy.train import Account, Trainer, Work
+from taciturn.deploy.train import Account, Met, Trainer, Work
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.channel import Endpoints
 from taciturn.engine.exposure import OpenedScores
@@ -193,9 +193,9 @@ class StudyParty(Trainer):
     def _opened(self) -> OpenedScores:
         return self.plan.scores
 
-    def _estimate(self) -> Estimate | None:
+    def _estimate(self, met: Met) -> Estimate | None:
         """That of one training, times what all of them take of passes over rows."""
-        single = super()._estimate()
+        single = super()._estimate(met)
         return None if single is None else self.plan.of_all(single)
 
     def _facts(self) -> dict[str, Any]:

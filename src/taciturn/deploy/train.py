@@ -261,7 +261,7 @@ class Trainer(Side):
             parties=self.feature_parties(met.widths),
             agreement=Sizes(self._alice_columns(met), tables.train.rows),
             outlook=self._outlook(),
-            estimate=self._estimate(),
+            estimate=self._estimate(met),
             columns_exposed=self._exposure(),
         )
 
@@ -617,15 +617,21 @@ class Trainer(Side):
             bound += " and a new training of these rows is refused" if refused else ""
         return f"So far {self.config.peer} was given up to {given:,} of a row; {bound}"
 
-    def _estimate(self) -> Estimate | None:
-        """How long it will take; only Alice has the columns that decide it."""
+    def _estimate(self, met: Met) -> Estimate | None:
+        """Duration and traffic; only Alice has the columns that decide them."""
         if self.config.role == "bob":
             return None
-        # Loaded here: a training makes no forecast.
-        from taciturn.engine.forecast import forecast
+        # Loaded here: a training measures no sample, and loads its own side only.
+        from taciturn.engine.estimate import estimate_cost
 
-        memory = self.config.compute.table_memory << 20
-        return forecast(self.terms, self.tables.train, table_memory=memory)
+        self.log("measuring time and traffic")
+        train, compute = self.tables.train, self.config.compute
+        # Several Alices know each other's number of columns, and not Bob's.
+        alices, bob = (met.widths, 1) if met.widths else ([train], met.columns)
+        memory = compute.table_memory << 20
+        return estimate_cost(
+            self.terms, train.rows, alices, bob, table_memory=memory, cores=compute.cores
+        )
 
 
 class Party(Trainer):

@@ -10,10 +10,9 @@ from taciturn.engine.disclosure import disclosure as disclosure_of
 from taciturn.engine.driver import Driver as Driver
 from taciturn.engine.driver import Outlet as Outlet
 from taciturn.engine.driver import Tap as Tap
+from taciturn.engine.estimate import estimate_cost as estimate_cost
 from taciturn.engine.exposure import OpenedScores as OpenedScores
 from taciturn.engine.exposure import column_exposure as column_exposure
-from taciturn.engine.forecast import forecast as estimate_training
-from taciturn.engine.forecast_table import forecast_table as estimate_table_training
 from taciturn.engine.pair import StarTap as StarTap
 from taciturn.engine.pair import run_pair as run_pair
 from taciturn.engine.pair import run_star as run_star
@@ -29,4 +28,4 @@ from taciturn.engine.transcript import Transcript as Transcript
 from taciturn.engine.transcript import TranscriptFile as TranscriptFile
 
 # Exported under another name than their module gives them.
-__all__ = ["disclosure_of", "estimate_table_training", "estimate_training", "replay_program"]
+__all__ = ["disclosure_of", "replay_program"]

@@ -87,6 +87,7 @@ def own_part(model: ModelShare) -> Part:
     if not len(model.weights) and model.columns:
         raise ConfigError(
             "this file holds a random share of the weights: alone it says nothing about them",
+            where=f"{model.role}'s model",
             hint="joint scores come from taciturn predict; a whole model needs both files",
         )
     return Part(model, model.weights)
@@ -105,6 +106,7 @@ def whole_model(*shares: ModelShare) -> WholeModel:
         alike = len(sides) == 2 and sides[0] == sides[1]
         raise ConfigError(
             f"both files are {sides[0]}'s" if alike else f"the files are of {', '.join(sides)}",
+            where="the model files",
             hint="name one file of alice's, or of each alice's, and one of bob's",
         )
     (bob,) = bobs

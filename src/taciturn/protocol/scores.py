@@ -37,6 +37,7 @@ def require_finite(scores: FloatArray) -> FloatArray:
     if not np.isfinite(scores).all():
         raise DivergenceError(
             "a score is not finite: the training has diverged",
+            setting="learning_rate",
             hint="lower the learning rate, or scale or clip the features",
         )
     return scores

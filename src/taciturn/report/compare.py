@@ -13,8 +13,8 @@ from taciturn.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (
     "Trained and attacked without encryption, which changes none of these figures; time and "
-    "traffic are forecast with {scheme}, both parties on this machine. Ciphertexts were not looked "
-    "at: taciturn audit does that, one mechanism at a time."
+    "traffic are estimated with {scheme}, both parties on this machine. Ciphertexts were not "
+    "looked at: taciturn audit does that, one mechanism at a time."
 )
 
 

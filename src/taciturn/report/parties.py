@@ -84,7 +84,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
         "[agreement] on both sides, hold them to these sizes"
     )
     if result.estimate is not None:
-        facts["estimate"] = _forecast(result.estimate)
+        facts["estimate"] = _estimate(result.estimate)
     exposed = result.columns_exposed
     return [
         title,
@@ -158,7 +158,7 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
     )
 
 
-def _forecast(estimate: Estimate) -> str:
+def _estimate(estimate: Estimate) -> str:
     seconds = estimate.seconds
     computing = "under 0.1 s" if seconds < 0.1 else f"about {seconds:,.1f} s"
     return (

@@ -63,8 +63,8 @@ def _symmetry(runs: Runs[R]) -> Symmetry | None:
     return max(tests, key=lambda one: one.largest, default=None)
 
 
-def forecast(estimate: Estimate) -> str:
-    """What a training will take, in a line."""
+def estimate_line(estimate: Estimate) -> str:
+    """Duration and traffic of a training, in a line."""
     return (
         f"{estimate.iterations:,} iterations, about {estimate.seconds:.1f} s and "
         f"{traffic(estimate.bytes_to_alice, estimate.bytes_to_bob)}"

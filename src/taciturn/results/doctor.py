@@ -61,7 +61,9 @@ class Finding:
         """
         error.face = error.face or COMMAND_LINE
         where = f" ({error.where})" if error.where else ""
-        return cls.problem(area, f"{error.message}{where}", error.hint or "see docs/errors.md")
+        return cls.problem(
+            area, f"{error.message}{where}", error.hint or "see docs/reference/errors.md"
+        )
 
 
 @dataclass(frozen=True, slots=True)

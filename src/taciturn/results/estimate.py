@@ -1,4 +1,4 @@
-"""How long a training will take, and how much will cross."""
+"""Duration and traffic of a training."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from taciturn.results.serialise import Result
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Result):
-    """A forecast for both parties in one process."""
+    """Duration and traffic of a training, all parties in one process."""
 
     iterations: int
     seconds: float

@@ -85,7 +85,10 @@ def load(path: str | Path) -> Result:
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it holds no JSON"
         raise DataError(f"the result cannot be read: {reason}", where=str(path)) from None
-    return of_record(record)
+    try:
+        return of_record(record)
+    except DataError as problem:
+        raise problem.at(str(path)) from None
 
 
 def of_record(record: object) -> Result:

@@ -155,7 +155,9 @@ def _lines(path: Path) -> dict[str, _Line]:
             hint=Hint("taciturn serve with {new_token} makes it"),
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
+        raise ConfigError(
+            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
+        ) from None
     callers = values.pop("callers", {})
     if values or not isinstance(callers, dict):
         raise ConfigError(

@@ -100,6 +100,7 @@ def named(
                 refuse_removed(key, face, removed)
                 raise ConfigError(
                     f"unknown setting {key}",
+                    setting=name,
                     where="" if face is None else face.source,
                     hint=nearest_setting(key, known),
                 )

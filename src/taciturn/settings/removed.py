@@ -101,11 +101,14 @@ def refuse_removed(key: str, face: Face | None = None, removed: Removed = REMOVE
     Raises:
         ConfigError: The setting was removed; says why, and what to use instead.
     """
-    known = removed.get(key.lstrip("-").replace("-", "_"))
+    name = key.lstrip("-").replace("-", "_")
+    known = removed.get(name)
     if known is not None:
         reason, hint = known
         where = "" if face is None else face.source
-        raise ConfigError(f"setting {key} was removed: {reason}", where=where, hint=hint)
+        raise ConfigError(
+            f"setting {key} was removed: {reason}", where=where, setting=name, hint=hint
+        )
 
 
 def refuse_removed_usage(arguments: Sequence[str]) -> None:
@@ -124,4 +127,5 @@ def refuse_removed_usage(arguments: Sequence[str]) -> None:
             continue
         rest = words[len(command) :]
         if last in (rest if last.startswith("-") else rest[:1]):
-            raise ConfigError(f"taciturn {usage} was removed: {reason}", hint=hint)
+            place = " ".join(["taciturn", *command])
+            raise ConfigError(f"taciturn {usage} was removed: {reason}", where=place, hint=hint)

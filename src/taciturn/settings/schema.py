@@ -503,16 +503,22 @@ class Settings(TableSettings, Protection):
                 values = tomllib.load(stream)
         except OSError as problem:
             raise ConfigError(
-                f"the settings cannot be read: {problem.strerror}", where=str(path)
+                f"the settings cannot be read: {problem.strerror}",
+                where=str(path),
+                hint="name a file that can be read",
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise ConfigError(f"this is not TOML: {problem}", where=str(path)) from None
+            raise ConfigError(
+                f"this is not TOML: {problem}", where=str(path), hint="correct that line"
+            ) from None
         face = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
                 refuse_removed(key, face)
                 raise ConfigError(
-                    f"[{key}] is a table; settings belong at the top level", where=str(path)
+                    f"[{key}] is a table; settings belong at the top level",
+                    where=str(path),
+                    hint=f"leave the line [{key}] out",
                 )
         cls.of(values, face=face)
         return cls.named(values, face=face)

@@ -1,9 +1,9 @@
-"""How long a simulated training will take, and how much will cross."""
+"""Duration and traffic of a simulated training."""
 
 from __future__ import annotations
 
 from taciturn.data.raw import RawData
-from taciturn.engine.forecast import forecast
+from taciturn.engine.estimate import estimate_cost
 from taciturn.results.estimate import Estimate
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
@@ -12,7 +12,7 @@ from taciturn.simulation.source import arrange
 
 
 def estimate(settings: Settings, raw: RawData) -> Estimate:
-    """Runs a few iterations of the shape that the settings give.
+    """Runs the training on a sample of its rows, or its first iterations.
 
     Args:
         settings: Resolved settings.
@@ -20,9 +20,11 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
     """
     coins = Coins.for_seed(settings.seed)
     data = arrange(settings, raw, coins.data)
-    return forecast(
+    return estimate_cost(
         terms_of(settings, data, coins),
-        *(data.alice_train_parts.values() or [data.alice_train]),
-        bob_columns=len(data.bob_train.columns),
+        data.labels_train.rows,
+        [*data.alice_train_parts.values()] or [data.alice_train],
+        data.bob_train,
         table_memory=settings.table_memory << 20,
+        cores=settings.cores,
     )

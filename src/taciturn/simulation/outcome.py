@@ -158,6 +158,7 @@ def require_arrived(run: TrainingRun) -> None:
     raise DivergenceError(
         f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
         "0.6931 is that of saying one half of every row",
+        where="the training rows",
         hint=Hint(out, solver="newton"),
     )
 

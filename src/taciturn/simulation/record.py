@@ -71,6 +71,7 @@ class RecordedRun:
         if header.get("kind") == "party":
             raise TranscriptError(
                 "this is a transcript of one party, of a real session",
+                setting="party",
                 hint=Hint(
                     "give {party} too, the file of the side that recorded it; and {truth} where "
                     "Bob's labels may judge",

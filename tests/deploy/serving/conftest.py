@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from taciturn.deploy.serving import Job
+from tests.deploy.sides import NEWTON
+from tests.deploy.test_predict import trained
 from tests.modules import module_of
 
 
@@ -12,3 +17,15 @@ from tests.modules import module_of
 def _quick_beats(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sides that wait notice sooner that they are to end."""
     monkeypatch.setattr(module_of(Job), "BEAT_SECONDS", 0.1)
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both shares of a model and new rows; nobody changes it."""
+    return trained(tmp_path_factory.mktemp("sealed"), mechanism="sealed", **NEWTON)
+
+
+@pytest.fixture
+def folder(model: Path, tmp_path: Path) -> Path:
+    """A copy of one's own."""
+    return Path(shutil.copytree(model, tmp_path / "it"))

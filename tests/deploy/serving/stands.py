@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,23 +100,35 @@ def runs(side: ScorePartner) -> Iterator[ScorePartner]:
 
 
 @contextmanager
-def service(folder: Path, wire: Wire | None = None, **settings: dict[str, Any]) -> Iterator[Stand]:
-    """Both sides of a folder, connected.
+def opened(folder: Path, wire: Wire, **settings: Any) -> Iterator[Stand]:
+    """Bob's side of a folder, whoever may call; ``settings`` are those of [serve]."""
+    stand = Stand(serve_settings(folder, "bob", **settings), wire.endpoint(serves=True))
+    stand.desk.start()
+    try:
+        yield stand
+    finally:
+        stand.desk.close(HANG)
 
-    Args:
-        folder: Where they are.
-        wire: Between them.
-        settings: Of [serve], by role.
-    """
+
+@contextmanager
+def calling(
+    folder: Path,
+    wire: Wire,
+    wrap: Callable[[RowSource], RowSource] = lambda source: source,
+    **settings: Any,
+) -> Iterator[ScorePartner]:
+    """Alice's side of a folder, with a source of rows that ``wrap`` may have changed."""
+    config = serve_settings(folder, "alice", **settings)
+    source = wrap(source_of(config, standing_model(config).used.model))
+    with runs(partner(config, wire.endpoint(serves=False), source)) as side:
+        yield side
+
+
+@contextmanager
+def service(folder: Path, wire: Wire | None = None, **settings: dict[str, Any]) -> Iterator[Stand]:
+    """Both sides of a folder, connected; ``settings`` are those of [serve], by role."""
     wire = wire or Wire()
-    configs = {
-        role: serve_settings(folder, role, **settings.get(role, {})) for role in ("alice", "bob")
-    }
-    stand = Stand(configs["bob"], wire.endpoint(serves=True))
-    with runs(partner(configs["alice"], wire.endpoint(serves=False))):
-        stand.desk.start()
-        try:
-            wait_until(lambda: stand.desk.seen.connected)
-            yield stand
-        finally:
-            stand.desk.close(HANG)
+    alice, bob = (settings.get(role, {}) for role in ("alice", "bob"))
+    with opened(folder, wire, **bob) as stand, calling(folder, wire, **alice):
+        wait_until(lambda: stand.desk.seen.connected)
+        yield stand

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from taciturn.arrays import IntArray
 from taciturn.crypto import EncryptedVector, TableSize
@@ -28,18 +25,6 @@ from taciturn.protocol.bob import Partner, Round, SealedQuestions
 # private: a Bob who leaves out his own check
 from taciturn.protocol.bob.serve import _without_doubtful
 from tests.deploy.serving.stands import serve_settings, service, standing_model
-from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import trained
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trained(tmp_path_factory.mktemp("sealed"), mechanism="sealed", **NEWTON)
-
-
-@pytest.fixture
-def folder(model: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(model, tmp_path / "sealed"))
 
 
 def test_what_fills_an_answer_up_tells_nothing_of_a_row(folder, monkeypatch):

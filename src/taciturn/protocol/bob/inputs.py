@@ -10,6 +10,7 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.mapped import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.state import TrainingState
@@ -58,6 +59,30 @@ class BobInputs(Generic[M_co]):
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))
+
+    @classmethod
+    def without_budget(
+        cls,
+        features: FeatureTable,
+        labels: LabelTable,
+        terms: Terms,
+        entropy: Entropy,
+        table_memory: int = DEFAULT_TABLE_MEMORY,
+        partners: tuple[str, ...] = (ONLY,),
+    ) -> BobInputs[Mechanism]:
+        """Inputs with a ledger of their own, for a run whose messages reach nobody."""
+        method = terms.mechanism
+        ledger = Ledger(labels.rows, method.assumption)
+        return BobInputs(
+            features,
+            released_labels(labels, method, ledger, entropy),
+            terms,
+            method,
+            ledger,
+            entropy,
+            table_memory=table_memory,
+            partners=partners,
+        )
 
     @property
     def scored_each_epoch(self) -> HeldOut | None:

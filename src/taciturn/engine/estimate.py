@@ -1,0 +1,252 @@
+"""Duration and traffic of a training, measured on a sample of its rows.
+
+Both programs of the training run against each other in this process, for a short while:
+
+- Mini-batches: the first iterations. Each further iteration costs what those did on average.
+- Whole tables: a few passes, over all rows of a small table. Of a large one two samples are
+  measured and extrapolated: seconds by rows, and bytes by ciphertexts, whose number grows more
+  slowly than the rows while tiles become narrower (``crypto.bfv.tiles``).
+
+A side that has only its own table passes the number of the other side's columns, and uniform
+numbers replace them: no cost depends on values.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, TableSize
+from taciturn.crypto.bfv.crew import LocalEngine
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.tiles import Tiling
+from taciturn.crypto.engines import on_engine
+from taciturn.crypto.signatures import KeyIdentity, fingerprint
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_star
+from taciturn.parallel import one_thread
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import ONLY
+from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.rng import KeyedEntropy
+
+# A second or two of work. With more values than this, products are shared among processes, as
+# those of the whole table are.
+MOST_VALUES = 4 << 20
+# With shared scores the sigmoid of each row costs more than its columns.
+MOST_SHARED_ROWS = 1 << 13
+SMALLER = 4
+# The first pass also encodes the table, and in the last one Bob searches longer.
+PASSES = 3
+# Of mini-batches. An iteration costs the same with more rows.
+BATCH_ROWS, BATCH_SECONDS, LEAST_ITERATIONS = 1 << 16, 1.0, 3
+
+Columns: TypeAlias = FeatureTable | int
+"""A party's table, or the number of its columns."""
+
+
+def estimate_cost(
+    terms: Terms,
+    rows: int,
+    alices: Sequence[Columns],
+    bob: Columns,
+    *,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
+    cores: int | None = None,
+    most_values: int = MOST_VALUES,
+) -> Estimate:
+    """Duration and traffic of a training, all parties in one process.
+
+    Args:
+        terms: The agreement in use.
+        rows: The number of training rows.
+        alices: The columns of each Alice.
+        bob: Bob's columns, the intercept among them.
+        table_memory: Bytes that an encoded table may take.
+        cores: The number of cores for encrypted products; None for all.
+        most_values: Of a whole table with more values than this only some rows are measured; some
+            polynomials of ``DEGREE`` values at least.
+    """
+    terms = replace(terms, scheme=on_engine(terms.scheme, LocalEngine(cores)))
+    sampler = _Sampler(terms, rows, alices, bob, table_memory, most_values)
+    with one_thread():
+        cost = sampler.whole_tables() if terms.whole_table else sampler.batches()
+    seconds, to_alice, to_bob = cost.tolist()
+    return Estimate(sampler.iterations, seconds, round(to_alice), round(to_bob))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampler:
+    """Runs a training on a sample of its rows."""
+
+    terms: Terms
+    rows: int
+    alices: Sequence[Columns]
+    bob: Columns
+    table_memory: int
+    most_values: int
+    entropy: KeyedEntropy = field(default_factory=KeyedEntropy.from_system)
+
+    def batches(self) -> FloatArray:
+        """The cost of a training by mini-batches, from its first iterations."""
+        enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
+        watch = self._run(self.terms, min(self.rows, enough), BATCH_SECONDS)
+        return watch.extended(self.iterations)
+
+    def whole_tables(self) -> FloatArray:
+        """The cost of a training on whole tables, from a few passes over some of the rows."""
+        most = self.most_values // max(1, sum(map(_width, self.alices)))
+        if self.terms.mechanism.shares_scores:
+            most = min(most, MOST_SHARED_ROWS)
+        if self.rows <= most:
+            return self._passes(self.rows)
+        few, many = most // SMALLER, most
+        factors = (self._growth(self.rows) - self._growth(many)) / (
+            self._growth(many) - self._growth(few)
+        )
+        cost = self._passes(many)
+        # On a busy machine few rows may take longer than many.
+        return cost + factors * np.maximum(cost - self._passes(few), 0.0)
+
+    @property
+    def iterations(self) -> int:
+        """The number of iterations of the training."""
+        epochs = self.terms.agreement.epochs
+        return epochs if self.terms.whole_table else epochs * self.terms.per_epoch(self.rows)
+
+    def _passes(self, rows: int) -> FloatArray:
+        """The cost of all passes over the first rows."""
+        agreed = self.terms.agreement
+        few = agreed.model_copy(update={"epochs": min(agreed.epochs, PASSES)})
+        return self._run(replace(self.terms, agreement=few), rows).extended(agreed.epochs)
+
+    def _growth(self, rows: int) -> FloatArray:
+        """What seconds, bytes to Alice and bytes to Bob grow with."""
+        method, parties = self.terms.mechanism, len(self.alices)
+        # With shared scores most of the traffic is that of the sigmoid: numbers for each row.
+        if method.shares_scores or not self.terms.scheme.protects:
+            return np.full(3, rows, dtype=np.float64)
+        tilings = [Tiling.of(TableSize(rows, _width(columns))) for columns in self.alices]
+        # A vector has a ciphertext for each tile of its side. So has an answer, of whose second
+        # polynomial only the entries are sent; a score in clear takes half as much as an entry.
+        row_tiles = sum(tiling.rows.tiles for tiling in tilings)
+        column_tiles = sum(tiling.columns.tiles for tiling in tilings)
+        entries = parties * rows / DEGREE
+        if method.shares_weights:
+            both = row_tiles + column_tiles
+            return np.array([rows, both, both + entries], dtype=np.float64)
+        return np.array([rows, row_tiles, column_tiles + entries / 2], dtype=np.float64)
+
+    def _run(self, terms: Terms, rows: int, limit: float = np.inf) -> _Watch:
+        """Trains on the first rows, or begins to."""
+        names = tuple(terms.agreement.parties or [ONLY])
+        identities = {name: KeyIdentity.simulated(name, self.entropy.fork(name)) for name in names}
+        if terms.agreement.parties:
+            pins = {name: fingerprint(one.public_key) for name, one in identities.items()}
+            agreed = terms.agreement.model_copy(update={"parties": pins})
+            terms = replace(terms, agreement=agreed)
+        # A sample fits into memory as well or as badly as the whole table.
+        memory = self.table_memory * rows // self.rows
+        alices = {
+            name: ALICE[terms.conversation](
+                AliceInputs(
+                    self._table(columns, rows),
+                    terms,
+                    self.entropy.fork(f"alice {name}"),
+                    table_memory=memory,
+                    identity=identities[name],
+                )
+            )
+            for name, columns in zip(names, self.alices, strict=True)
+        }
+        bob = BobInputs.without_budget(
+            self._table(self.bob, rows),
+            LabelTable.of(np.arange(rows) % 2),
+            terms,
+            self.entropy.fork("bob"),
+            memory,
+            names,
+        )
+        watch = _Watch(limit)
+        # A diverging training overflows; the programs refuse the result.
+        with suppress(_LimitReached), np.errstate(over="ignore", invalid="ignore"):
+            run_star(alices, BOB[terms.conversation](bob), tap=watch.tap, observe=watch.observe)
+            watch.note()
+        return watch
+
+    def _table(self, columns: Columns, rows: int) -> FeatureTable:
+        ids = RowIds.numbered(rows)
+        if isinstance(columns, FeatureTable):
+            return FeatureTable(ids, columns.columns, columns.values[:rows])
+        numbers = self.entropy.fork(f"{columns} columns").uniform((rows, columns)) - 0.5
+        return FeatureTable.of(numbers, ids=ids)
+
+
+def _width(columns: Columns) -> int:
+    return columns if isinstance(columns, int) else len(columns.columns)
+
+
+class _LimitReached(Exception):
+    """Enough iterations are measured."""
+
+
+class _Watch:
+    """Time and traffic after each iteration, and at the end.
+
+    Args:
+        limit: Stop after so many seconds.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self._limit, self._start = limit, time.perf_counter()
+        self._sent: dict[Role, int] = {"alice": 0, "bob": 0}
+        self._marks: list[FloatArray] = []
+        self._iterations = 0
+
+    def tap(self, _link: str, sender: Role, frame: bytes) -> None:
+        """Counts a frame."""
+        self._sent[sender] += len(frame)
+
+    def observe(self, event: Event) -> None:
+        """Notes the end of an iteration.
+
+        Raises:
+            _LimitReached: The measurement has taken its time.
+        """
+        if isinstance(event, Progress):
+            self._iterations += 1
+            self.note()
+            if self.seconds > self._limit and self._iterations >= LEAST_ITERATIONS:
+                raise _LimitReached
+
+    def note(self) -> None:
+        """Notes what was spent so far."""
+        seconds = time.perf_counter() - self._start
+        sent = self._sent
+        self._marks.append(np.array([seconds, sent["bob"], sent["alice"]], dtype=np.float64))
+
+    @property
+    def seconds(self) -> float:
+        """How long it took so far."""
+        return float(self._marks[-1][0])
+
+    def extended(self, iterations: int) -> FloatArray:
+        """The cost of so many iterations, of which those between first and last are typical."""
+        count, marks = self._iterations, self._marks
+        if iterations == count:
+            return marks[-1]
+        each = (marks[count - 2] - marks[0]) / (count - 2)
+        return marks[-1] + (iterations - count) * each
