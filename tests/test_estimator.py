@@ -131,7 +131,7 @@ def test_the_minimum_is_the_one_that_scikit_learn_finds(mechanism, weights):
     """Full batches and many steps; the largest weight is 1, as the class divides it."""
     X, y = make_classification(200, 4, random_state=5)
     X = StandardScaler().fit_transform(X)
-    steps = {"batch_size": 200, "epochs": 150, "learning_rate": 2.0}
+    steps: dict[str, Any] = {"batch_size": 200, "epochs": 150, "learning_rate": 2.0}
     model = VerticalLogisticRegression(
         **(steps if mechanism == "none" else {}),
         mechanism=mechanism,

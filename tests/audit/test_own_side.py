@@ -16,7 +16,7 @@ from taciturn.data import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
-from tests.deploy.sides import MECHANISMS, NEWTON, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.expected import refused
 
 

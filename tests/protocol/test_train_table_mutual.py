@@ -172,5 +172,5 @@ def test_scales_use_the_whole_ring_for_the_agreed_range(rows):
     assert 10 <= scales.feature_bits <= 16
     # A product is four times as far from its quarter of the ring as a score from its end.
     unit = scales.weight_bits + scales.shared_shift
-    assert 2.0 ** (59 - 2 - unit) * scales.decay[-1] == pytest.approx(2 * scales.score_bound)
+    assert 2.0 ** (59 - 2 - unit) * scales.factor == pytest.approx(2 * scales.score_bound)
     assert scales.shared_unit / rows >= 2.0**16
