@@ -185,6 +185,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
         ended = [(bob.end(bob.start(go_on["bob"][0])), bob.said), (alice.end(waits), alice.said)]
     for code, said in ended:
         assert code == 0, said
+    # exact: a line of the log, which programs read
     assert '"event": "session resumed"' in (folder / "bob.log").read_text()
     first = shares(folder)
     assert first[0].session == first[1].session

@@ -82,6 +82,7 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     ends = run_both(tmp_path)
     assert isinstance(ends.bob, KeyboardInterrupt)
     assert ends.alice.peer_confirmed
+    # exact: the test's own notes
     assert order.index("bob finished") < order.index("assessed")
     assert ModelShare.load(tmp_path / "bob.model.json").metrics == {}
     assert (tmp_path / "bob-state" / "arrays" / "held_out-end").exists()

@@ -597,6 +597,7 @@ def test_what_is_written_is_for_its_owner(folder):
     (folder / "bob.log").write_text("of an earlier version\n")
     (folder / "bob.log").chmod(0o644)
     run_both(folder, act=record(folder)).records  # noqa: B018
+    # exact: the test's own line
     assert (folder / "bob.log").read_text().startswith("of an earlier version\n{")
     key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
     written = [
