@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ def mlflow_python() -> Path:
     if not python.exists():
         pytest.skip(f"{NOT_TESTED}an export to a server of MLflow; get one by `make mlflow`")
     return python
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

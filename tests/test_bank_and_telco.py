@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.test_two_machines import ROLES, Terminal, accept_exposure, both, free_port, steps
+from tests.system import free_port
+from tests.test_two_machines import ROLES, Terminal, accept_exposure, both, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "bank-and-telco"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")

@@ -191,6 +191,7 @@ def test_init_says_what_comes_next_and_what_protects_nothing(
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "--dry-run" in text
+    # exact: the statement that safety rests on
     assert ("no protection" in text) == (mechanism in ("none", "hybrid"))
 
 

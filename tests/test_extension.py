@@ -90,7 +90,7 @@ def test_a_check_rehearses_it_and_says_what_to_change(installed):
 @pytest.mark.slow  # processes of their own, some seconds
 def test_it_trains_and_an_audit_attacks_the_recording_and_names_both(installed, tmp_path):
     path = str(tmp_path / "run.transcript")
-    line = ("train", *RUN, "--seed", "1", "--record", path, "--json")
+    line: tuple[str, ...] = ("train", *RUN, "--seed", "1", "--record", path, "--json")
     record = json.loads(command(installed, *line))
     assert record["mechanism"] == "one-bit"
     assert record["ledger"]["claimed_epsilon_per_release"] == EPSILON
@@ -99,8 +99,7 @@ def test_it_trains_and_an_audit_attacks_the_recording_and_names_both(installed, 
     assert record["test"]["auc"] > 0.6
     assert record["weight_bound"] is None
     pages = ("--html", str(tmp_path / "report.html"), "--markdown", str(tmp_path / "report.md"))
-    line = ("audit", "--transcript", path, *pages, "--json")
-    record = json.loads(command(installed, *line))
+    record = json.loads(command(installed, "audit", "--transcript", path, *pages, "--json"))
     scores = {score["name"]: score for score in record["attacks"]}
     assert {"likelihood", "mean-residue"} <= scores.keys()
     # Two epochs at this epsilon tell something of a label, and the mean finds it.

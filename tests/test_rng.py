@@ -125,7 +125,7 @@ def test_forks_differ_by_purpose_and_from_the_parent():
     assert len(set(streams)) == len(streams)
 
 
-def first(source: Entropy, how: str, bound: int) -> int:
+def first(source: ListedBytes, how: str, bound: int) -> int:
     return source.below(bound) if how == "below" else int(source.integers(bound, 1)[0])
 
 

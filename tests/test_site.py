@@ -163,6 +163,7 @@ def test_the_reference_has_every_command_and_every_public_name(site):
 def test_doctests_are_code_and_not_quotations(site):
     (path,) = [path for path in site if path.match("reference/api.html")]
     page = path.read_text(encoding="utf-8")
+    # exact: what browsers read
     assert '<span class="gp">&gt;&gt;&gt; </span>' in page
     assert "<blockquote>" not in page
 

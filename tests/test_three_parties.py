@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from taciturn.arrays import FloatArray
 from taciturn.model import ModelShare, whole_model
-from tests.test_two_machines import Terminal, accept_exposure, free_port
+from taciturn.numerics import auc
+from tests.system import free_port
+from tests.test_two_machines import Terminal, accept_exposure
 from tests.waiting import HANG
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "three-parties"
@@ -103,9 +103,11 @@ def tables(folder: Path) -> list[pl.DataFrame]:
 
 
 def assert_as_good_as_in_one_place(frames: list[pl.DataFrame], scores: FloatArray) -> None:
+    from sklearn.linear_model import LogisticRegression
+
     truth = frames[-1]["benign"].to_numpy()
     columns = [frame.drop("id", "benign", strict=False).to_numpy() for frame in frames]
     values = np.hstack(columns)
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     alone = LogisticRegression(max_iter=1000).fit(values, truth).decision_function(values)
-    assert roc_auc_score(truth, scores) > roc_auc_score(truth, alone) - 0.01
+    assert auc(scores, truth) > auc(alone, truth) - 0.01

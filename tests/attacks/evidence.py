@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -39,7 +40,7 @@ def known_run(**options: Any) -> tuple[AliceView, LabelTable]:
 
 
 def run_of(
-    values: FloatArray | IntArray, labels: object, **options: Any
+    values: FloatArray | IntArray, labels: Iterable[int], **options: Any
 ) -> tuple[AliceView, LabelTable]:
     """``run`` of a table of Alice's columns and labels, without an intercept."""
     frame = pl.DataFrame({f"x{at}": values[:, at] for at in range(values.shape[1])})

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,18 @@ from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.report import render_html, session_blocks, session_page
 from taciturn.results import SessionAudit, of_record
 from taciturn.view import BobView
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
-from tests.deploy.test_party import pulled_at
+from tests.deploy.hosts import OneHost, Side, both_finish, furnish
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    pulled_at,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.expected import refused
 from tests.report.test_terminal import shown
+from tests.system import free_port
 
 KINDS: dict[str, dict[str, Any]] = {
     "none": {**MECHANISMS["none"], **NEWTON, "passes": 8},
@@ -151,6 +161,25 @@ def test_mutual_leaves_nothing_to_estimate_from(tmp_path, options):
     assert judged.bob_seat is not None
     assert not judged.bob_seat.findings.attacks
     assert conclude_columns_of(judged).status is Status.NOT_TESTED
+
+
+@pytest.mark.slow  # two parties and an audit as processes: the same in threads is above
+def test_two_processes_train_sealed_and_bobs_recording_is_audited(tmp_path):
+    """Real certificates, a real connection and real keys; the audit is a process of its own."""
+    agreed = {**NEWTON, "mechanism": "sealed", "passes": 8}
+    furnish(tmp_path, rows=400, address=f"127.0.0.1:{free_port()}", **agreed)
+    sides = [Side(OneHost({}), tmp_path, role) for role in ("alice", "bob")]
+    for side in sides:
+        side.start()
+    both_finish(*sides)
+    command = [sys.executable, "-m", "taciturn", "audit", "--transcript", "bob.transcript"]
+    command += ["--party", "bob.toml", "--truth", "alice.toml", "--no-canary", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seat = json.loads(done.stdout)["bob_seat"]
+    known = {one["known_rows"]: one for one in seat["attacks"] if one["name"] == "anchored"}
+    assert known[10]["recovered"] > 0.95
+    assert seat["leaks"]
 
 
 # --- what does not fit -------------------------------------------------------------------------

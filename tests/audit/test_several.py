@@ -232,7 +232,7 @@ def test_the_report_says_whom_alice_stands_for():
     )
     assert all(name in everybody for name in NAMES)
     assert "alice-2" in alone
-    assert "alice-1" not in alone
+    assert alone.count("alice-1") < everybody.count("alice-1")
 
 
 def test_the_command_takes_a_coalition(capsys):

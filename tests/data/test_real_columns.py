@@ -399,6 +399,7 @@ def test_what_is_no_date_is_refused_with_its_place():
     frame = pl.DataFrame({"opened": ["2026-01-31", "31.01.2026"]})
     with refused(ColumnError, names=("'opened'", "1 of 2", "row 2")) as caught:
         fit(frame, PrepareSettings(type={"opened": "date"}))
+    # exact: an option, as the command line takes it
     assert "--date-format opened=%d.%m.%Y" in caught.value.diagnostics(COMMAND_LINE)
 
 

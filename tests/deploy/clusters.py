@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.deploy.transport import make_certificates
-from tests.test_two_machines import free_port
+from tests.system import free_port
 from tests.waiting import wait_until
 
 

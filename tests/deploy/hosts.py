@@ -1,4 +1,4 @@
-"""Two hosts in network namespaces of their own, and parties on them as real processes."""
+"""Parties as real processes with certificates and gRPC, on this machine or each on a host."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.transport import make_certificates
-from tests.deploy.sides import write_config, write_tables
+from tests.deploy.sides import (
+    ROLES,
+    Company,
+    role_of,
+    write_certificates,
+    write_config,
+    write_tables,
+)
 from tests.waiting import HANG, wait_until
 
 PORT = 9443
@@ -27,60 +33,79 @@ def _ip(*words: str) -> None:
 
 @dataclass
 class Hosts:
-    """Two namespaces with a cable between them."""
+    """A network namespace for each party, and a cable from Bob's to each other."""
 
     names: dict[str, str]
 
-    def prefix(self, role: str) -> list[str]:
-        return ["ip", "netns", "exec", self.names[role]]
+    def prefix(self, name: str) -> list[str]:
+        return ["ip", "netns", "exec", self.names[name]]
 
-    def cable(self, state: str) -> None:
-        """Pulls the cable out ("down"), or puts it back ("up")."""
-        _ip("-n", self.names["alice"], "link", "set", "wire", state)
+    def cable(self, state: str, name: str = "alice") -> None:
+        """Pulls an Alice's cable out ("down"), or puts it back ("up")."""
+        _ip("-n", self.names[name], "link", "set", "wire", state)
+
+
+class OneHost(Hosts):
+    """All parties on this machine: no namespaces."""
+
+    def prefix(self, name: str) -> list[str]:
+        return []
 
 
 @contextmanager
-def two_hosts() -> Iterator[Hosts]:
-    """Makes the hosts; they are gone at the end."""
-    names = {role: f"taciturn-{role}-{os.getpid()}" for role in ADDRESSES}
+def two_hosts(*alices: str) -> Iterator[Hosts]:
+    """Makes the hosts of Bob and of one or more Alices; they are gone at the end."""
+    alices = alices or ("alice",)
+    spaces = {name: f"taciturn-{name}-{os.getpid()}" for name in (*alices, "bob")}
+    bob = spaces["bob"]
     try:
-        for name in names.values():
-            _ip("netns", "add", name)
-        alice, bob = names.values()
-        _ip("-n", alice, "link", "add", "wire", "type", "veth", "peer", "wire", "netns", bob)
-        for role, name in names.items():
-            _ip("-n", name, "addr", "add", f"{ADDRESSES[role]}/24", "dev", "wire")
-            _ip("-n", name, "link", "set", "wire", "up")
-            _ip("-n", name, "link", "set", "lo", "up")
-        yield Hosts(names)
+        for space in spaces.values():
+            _ip("netns", "add", space)
+            _ip("-n", space, "link", "set", "lo", "up")
+        for place, name in enumerate(alices):
+            own, port, net = spaces[name], f"wire{place}", f"10.77.{place}"
+            _ip("-n", own, "link", "add", "wire", "type", "veth", "peer", port, "netns", bob)
+            for space, device, address in ((own, "wire", 1), (bob, port, 2)):
+                _ip("-n", space, "addr", "add", f"{net}.{address}/24", "dev", device)
+                _ip("-n", space, "link", "set", device, "up")
+        yield Hosts(spaces)
     finally:
-        for name in names.values():
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        for space in spaces.values():
+            subprocess.run(["ip", "netns", "del", space], capture_output=True, check=False)
 
 
 @dataclass
 class Side:
-    """One party's process on its host; it can be killed and started again."""
+    """One party's process; it can be killed and started again.
+
+    Args:
+        hosts: Where it runs.
+        folder: With its settings.
+        name: An Alice's, or Bob's.
+    """
 
     hosts: Hosts
     folder: Path
-    role: str
-    process: subprocess.Popen[str] | None = None
-    starts: int = 0
-    words: list[str] = field(default_factory=list)
+    name: str
+    process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        self.starts += 1
-        options = ["--record", f"{self.role}.transcript", "--json"]
-        command = [sys.executable, "-m", "taciturn", "party", f"{self.role}.toml", *options]
-        out, err = (self.folder / f"{self.role}.{name}" for name in ("out", "err"))
-        with out.open("w") as stdout, err.open("a") as stderr:
+    @property
+    def role(self) -> str:
+        return role_of(self.name)
+
+    def _file(self, ending: str) -> Path:
+        return self.folder / f"{self.role}.{ending}"
+
+    def start(self, command: str = "party", *options: str) -> None:
+        """Trains and records it, where nothing else is said."""
+        options = options or ("--record", f"{self.role}.transcript", "--json")
+        words = ["-m", "taciturn", command, f"{self.role}.toml", *options]
+        with self._file("out").open("w") as out, self._file("err").open("a") as err:
             self.process = subprocess.Popen(
-                [*self.hosts.prefix(self.role), *command],
+                [*self.hosts.prefix(self.name), sys.executable, *words],
                 cwd=self.folder,
-                stdout=stdout,
-                stderr=stderr,
-                text=True,
+                stdout=out,
+                stderr=err,
             )
 
     def signal(self, number: signal.Signals) -> None:
@@ -88,9 +113,10 @@ class Side:
         self.process.send_signal(number)
 
     def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait()
+        """As kill -9 does."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     @property
     def code(self) -> int | None:
@@ -99,15 +125,15 @@ class Side:
 
     @property
     def record(self) -> dict[str, Any]:
-        output: dict[str, Any] = json.loads((self.folder / f"{self.role}.out").read_text())
+        output: dict[str, Any] = json.loads(self._file("out").read_text())
         return output
 
     def said(self) -> str:
-        return (self.folder / f"{self.role}.err").read_text()[-2000:]
+        return self._file("err").read_text()[-2000:]
 
     def noted(self, event: str) -> int:
         """How often its log has an event."""
-        log = self.folder / f"{self.role}.log"
+        log = self._file("log")
         return log.read_text().count(f'"event": "{event}"') if log.exists() else 0
 
     def kept(self) -> int:
@@ -116,29 +142,56 @@ class Side:
         return journal.stat().st_size if journal.exists() else 0
 
 
-def furnish(folder: Path, *, rows: int = 120, serves: str = "bob", **agreement: Any) -> None:
-    """Tables, certificates and settings for both hosts."""
+def furnish(
+    folder: Path,
+    *,
+    rows: int = 120,
+    serves: str = "bob",
+    address: str = "",
+    state: Mapping[str, Any] | None = None,
+    **agreement: Any,
+) -> None:
+    """Tables, certificates and settings of two parties, on two hosts or at an address of one."""
     write_tables(folder, rows=rows)
-    make_certificates(folder / "certs", ["alice", "bob"])
-    for role in ADDRESSES:
-        way = (
-            {"listen": f"0.0.0.0:{PORT}"}
-            if role == serves
-            else {"connect": f"{ADDRESSES[serves]}:{PORT}"}
-        )
-        path = write_config(folder, role, agreement=agreement)
-        lines = [
-            line
-            for line in path.read_text().splitlines()
-            if not line.startswith(("listen", "connect =", "connect-seconds", "answer-seconds"))
-        ]
-        at = lines.index("[link]") + 1
-        extra = {**way, "connect-seconds": HANG, "answer-seconds": HANG, "dead-seconds": 2.0}
-        text = [f"{k} = {json.dumps(v)}" for k, v in extra.items()]
-        path.write_text("\n".join(lines[:at] + text + lines[at:]) + "\n")
+    write_certificates(folder / "certs")
+    listen = address or f"0.0.0.0:{PORT}"
+    for role in ROLES:
+        link = {"listen": None, "connect": address or f"{ADDRESSES[serves]}:{PORT}"}
+        if role == serves:
+            link = {"listen": listen, "connect": None}
+        waits = {"connect-seconds": HANG, "answer-seconds": HANG, "dead-seconds": 2.0}
+        changes = {"link": {**link, **waits}, "state": dict(state or {})}
+        write_config(folder, role, agreement=agreement, **changes)
+
+
+@contextmanager
+def processes(company: Company, hosts: Hosts | None = None) -> Iterator[dict[str, Side]]:
+    """A process for each party, to be started; nothing is left running."""
+    here = hosts or OneHost({})
+    sides = {name: Side(here, company.place(name), name) for name in company.all}
+    try:
+        yield sides
+    finally:
+        for side in sides.values():
+            side.kill()
+
+
+def all_end(sides: Mapping[str, Side]) -> dict[str, dict[str, Any]]:
+    """Waits until all have ended well; what they say."""
+    both_finish(*sides.values())
+    return {name: side.record for name, side in sides.items()}
+
+
+def all_run(
+    sides: Mapping[str, Side], command: str = "party", *options: str
+) -> dict[str, dict[str, Any]]:
+    """A command on all sides at once, to its end; they train by default."""
+    for side in sides.values():
+        side.start(command, *options, *(("--json",) if options or command != "party" else ()))
+    return all_end(sides)
 
 
 def both_finish(*sides: Side) -> None:
-    """Waits until both have ended well."""
+    """Waits until all have ended well."""
     wait_until(lambda: all(side.code is not None for side in sides), "they did not end")
-    assert [side.code for side in sides] == [0, 0], [side.said() for side in sides]
+    assert {side.code for side in sides} == {0}, [side.said() for side in sides]

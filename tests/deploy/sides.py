@@ -1,30 +1,53 @@
-"""Two parties' files in a folder, and both parties run in threads over a wire in memory."""
+"""Parties in one process: their files in a folder, and each party in a thread over loop wires."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
-from sklearn.datasets import load_breast_cancer
 
-from taciturn.deploy import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, Party, PartyConfig, Trainer
-from taciturn.engine import Callbacks, Endpoint, Observer, Transcript, ignore, run_pair
-from taciturn.model import ModelShare
+from taciturn.deploy import (
+    ACCEPTED_EXPOSURE,
+    ACCEPTED_LEAK,
+    Party,
+    PartyConfig,
+    Predictor,
+    Question,
+    Trainer,
+    way_to_peer,
+)
+from taciturn.deploy.transport import make_certificates, show_certificate
+from taciturn.engine import (
+    Callbacks,
+    Endpoint,
+    Endpoints,
+    Observer,
+    Transcript,
+    ignore,
+    run_pair,
+    run_star,
+)
+from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.protocol import PartyResult, WeightShare
+from taciturn.protocol import Event, PartyResult, WeightShare
 from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import WHOLE_TABLE_ONLY
 from tests.deploy.wires import Wire
+from tests.system import free_port
 from tests.waiting import HANG
 
+ROLES = ("alice", "bob")
 # newton, the default, where none of sgd's own settings is named.
 NEWTON: dict[str, Any] = {"epochs": None, "batch-size": None, "learning-rate": None, "passes": 4}
+SGD: dict[str, Any] = {"epochs": 2, "batch-size": 8, "learning-rate": 0.1, "passes": None}
 
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
@@ -48,18 +71,38 @@ def section(name: str, values: dict[str, Any]) -> str:
     return "\n".join([f"[{name}]", *lines, ""])
 
 
-def write_tables(folder: Path, *, rows: int = 120, alice: int = 6, bob: int = 3) -> None:
-    """The first rows and columns of breast-cancer, each side's in an order of its own."""
+@cache
+def _breast_cancer() -> tuple[list[str], Any, Any]:
+    from sklearn.datasets import load_breast_cancer
+
     data = load_breast_cancer()
-    ids = [f"p{number:04d}" for number in range(rows)]
-    names = [name.replace(" ", "_") for name in data.feature_names]
-    hers = pl.DataFrame({"id": ids, **dict(zip(names[:alice], data.data[:rows].T, strict=False))})
-    his = {
-        "id": ids,
-        **dict(zip(names[alice : alice + bob], data.data[:rows, alice:].T, strict=False)),
-    }
-    hers.write_csv(folder / "alice.csv")
-    pl.DataFrame({**his, "sick": data.target[:rows]}).reverse().write_csv(folder / "bob.csv")
+    return [name.replace(" ", "_") for name in data.feature_names], data.data, data.target
+
+
+def write_tables(folder: Path, *, rows: int = 120, alice: int = 6, bob: int = 3) -> None:
+    """The first rows and columns of breast-cancer, each side's in another order."""
+    names, values, labels = _breast_cancer()
+    ids = {"id": [f"p{number:04d}" for number in range(rows)]}
+    columns = dict(zip(names, values[:rows].T, strict=True))
+    hers, his = names[:alice], names[alice : alice + bob]
+    pl.DataFrame({**ids, **{name: columns[name] for name in hers}}).write_csv(folder / "alice.csv")
+    bobs = {**ids, **{name: columns[name] for name in his}, "sick": labels[:rows]}
+    pl.DataFrame(bobs).reverse().write_csv(folder / "bob.csv")
+
+
+@cache
+def _certificates(names: tuple[str, ...]) -> dict[str, bytes]:
+    with TemporaryDirectory() as folder:
+        make_certificates(Path(folder), list(names))
+        return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def write_certificates(folder: Path, *names: str) -> None:
+    """Certificates of one authority, which are issued once for each set of names."""
+    folder.mkdir(parents=True)
+    for name, content in _certificates(names or ROLES).items():
+        (folder / name).write_bytes(content)
+        (folder / name).chmod(0o600)
 
 
 def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
@@ -102,6 +145,12 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     return path
 
 
+def set_up(folder: Path, *, state: Any = None, **agreement: Any) -> None:
+    """Both parties' files with one agreement, and changes to [state]."""
+    for role in ROLES:
+        write_config(folder, role, agreement=agreement, state=state or {})
+
+
 @dataclass
 class Ends:
     """How the two sides ended: a result, or what was raised."""
@@ -117,61 +166,99 @@ class Ends:
         return self.alice.to_dict(), self.bob.to_dict()
 
 
-def run_both(
-    folder: Path,
-    wire: Wire | None = None,
-    *,
-    act: Callable[[Any], Any] = lambda party: party.run(),
-    watch: dict[str, Callbacks] | None = None,
-    kind: type[Trainer] = Party,
-) -> Ends:
-    """Both parties of a folder, each in a thread."""
-    wire = wire or Wire()
+def in_threads(sides: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Each side in a thread: its result, or what it raised."""
     ends: dict[str, Any] = {}
 
-    def side(role: str, endpoint: Endpoint) -> None:
+    def live(name: str) -> None:
         try:
-            config = PartyConfig.read(folder / f"{role}.toml")
-            ends[role] = act(kind(config, endpoint, (watch or {}).get(role, Callbacks())))
+            ends[name] = sides[name]()
         except BaseException as problem:
-            ends[role] = problem
+            ends[name] = problem
 
-    threads = [
-        threading.Thread(target=side, args=(role, wire.endpoint(serves=role == "bob")))
-        for role in ("alice", "bob")
-    ]
+    threads = [threading.Thread(target=live, args=(name,)) for name in sides]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(HANG)
     assert not any(thread.is_alive() for thread in threads)
-    return Ends(ends["alice"], ends["bob"])
+    return ends
+
+
+def run_both(
+    folder: Path,
+    wire: Wire | None = None,
+    *,
+    act: Callable[[Any], Any] = lambda party: party.run(),
+    watch: Mapping[str, Callbacks] | None = None,
+    kind: type[Trainer] = Party,
+) -> Ends:
+    """Both parties of a folder."""
+    wire = wire or Wire()
+
+    def side(role: str) -> Any:
+        config = PartyConfig.read(folder / f"{role}.toml")
+        endpoint: Endpoint = wire.endpoint(serves=role == "bob")
+        return act(kind(config, endpoint, (watch or {}).get(role, Callbacks())))
+
+    return Ends(**in_threads({role: lambda role=role: side(role) for role in ROLES}))  # type: ignore[misc]
+
+
+def record(folder: Path, **options: Any) -> Callable[[Party], Any]:
+    """Trains, and records it."""
+    return lambda party: party.run(record=folder / f"{party.config.role}.transcript", **options)
+
+
+def alone(folder: Path, role: str) -> Party:
+    """A party that meets nobody."""
+    config = PartyConfig.read(folder / f"{role}.toml")
+    return Party(config, Wire().endpoint(serves=True), Callbacks())
+
+
+class Pulled(BaseException):
+    """The plug is pulled: nothing on this side catches it."""
+
+
+def pulled_at(name: str, count: int, kind: type[object] = object) -> dict[str, Callbacks]:
+    """Stops a side inside its count-th event of a kind."""
+    seen = list[object]()
+
+    def observe(event: Event) -> None:
+        if isinstance(event, kind):
+            seen.append(event)
+            if len(seen) == count:
+                raise Pulled
+
+    return {name: Callbacks(observe=observe)}
 
 
 def weights(folder: Path, role: str) -> np.ndarray[Any, np.dtype[np.float64]]:
     return ModelShare.load(folder / f"{role}.model.json").weights
 
 
-def model_numbers(folder: Path) -> list[list[Any]]:
-    """What both model files have: weights, and the shares of Alice's weights and of Bob's."""
-    shares = [ModelShare.load(folder / f"{role}.model.json") for role in ("alice", "bob")]
-    return [[one.weights.tolist(), list(one.share), list(one.bob_share)] for one in shares]
+def share_numbers(share: ModelShare) -> list[Any]:
+    """What a model file has: weights, and the shares of Alice's weights and of Bob's."""
+    return [share.weights.tolist(), list(share.share), list(share.bob_share)]
 
 
-def numbers_of(ends: tuple[PartyResult, PartyResult]) -> list[list[Any]]:
-    """The same of both programs' results."""
+def result_numbers(end: PartyResult) -> list[Any]:
+    """The same of a program's result."""
 
     def values(share: WeightShare | None) -> list[int]:
         return [] if share is None else share.values.tolist()
 
-    trained = [end.trained for end in ends]
-    return [[one.weights.tolist(), values(one.share), values(one.bob_share)] for one in trained]
+    trained = end.trained
+    return [trained.weights.tolist(), values(trained.share), values(trained.bob_share)]
+
+
+def model_numbers(folder: Path) -> list[list[Any]]:
+    return [share_numbers(ModelShare.load(folder / f"{role}.model.json")) for role in ROLES]
 
 
 def numbers_in_one_process(folder: Path) -> tuple[list[list[Any]], dict[str, Any]]:
-    """The same of ``ends_in_one_process``, and Bob's ledger."""
+    """The numbers of ``ends_in_one_process``, and Bob's ledger."""
     ends, ledger = ends_in_one_process(folder)
-    return numbers_of(ends), ledger
+    return [result_numbers(end) for end in ends], ledger
 
 
 def in_one_process(
@@ -186,16 +273,236 @@ def in_one_process(
 def ends_in_one_process(
     folder: Path, observe: Observer = ignore
 ) -> tuple[tuple[PartyResult, PartyResult], dict[str, Any]]:
-    """The same training, both programs in one thread, fed the coins that the parties recorded."""
-    sides = {}
-    for role in ("alice", "bob"):
-        config = PartyConfig.read(folder / f"{role}.toml")
-        party = Party(config, Wire().endpoint(serves=True), Callbacks())
-        header = Transcript.load(folder / f"{role}.transcript").header
-        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
-    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    side = bob.bob_side(his)
-    assert side is not None
-    with one_thread():
-        ends = run_pair(alice.program(hers, None), bob.program(his, side), observe=observe)
-    return ends, record_of(side.ledger.statement())
+    """The same training in one thread, fed the entropy that the parties recorded."""
+    pair = Company(folder, ("alice",), written=True)
+    ends, ledger = pair.ends_in_one_process(observe)
+    return (ends["alice"], ends["bob"]), ledger
+
+
+# --- one Alice or several -------------------------------------------------------------------------
+
+Act = Callable[[PartyConfig, Endpoints, Callbacks], Any]
+TWO_ALICES: tuple[str, ...] = ("alice-1", "alice-2")
+
+
+def role_of(name: str) -> str:
+    return "bob" if name == "bob" else "alice"
+
+
+def training(config: PartyConfig, way: Endpoints, calls: Callbacks, *, fresh: bool = False) -> Any:
+    """Trains, and records it beside the party's file."""
+    party = Party.of(config, way, calls, dry_run=False)
+    return party.run(record=config.path(f"{config.role}.transcript"), fresh=fresh)
+
+
+def _new_rows(config: PartyConfig) -> str:
+    return "new.csv" if config.parties else f"{config.role}.new.csv"
+
+
+def scoring(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
+    """Scores the new rows beside the party's file."""
+    rows = config.path(_new_rows(config))
+    question = Question.read(config, config.path(config.output.model), rows)
+    return Predictor(config, way, calls).run(question)
+
+
+def records(ends: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What everybody says at the end; raises what was raised."""
+    for end in ends.values():
+        if isinstance(end, BaseException):
+            raise end
+    return {name: end.to_dict() for name, end in ends.items()}
+
+
+@dataclass
+class Company:
+    """One Bob and his Alices. Several have a folder each; a single one shares Bob's.
+
+    Args:
+        folder: Where their files are.
+        names: Of the Alices.
+        host: Where Bob listens, as the Alices reach him.
+        agreement: What is agreed on beside newton's usual settings.
+        sections: Changes to all files.
+        written: The files are there.
+        certified: The certificates are there.
+    """
+
+    folder: Path
+    names: tuple[str, ...] = TWO_ALICES
+    host: str = "127.0.0.1"
+    agreement: dict[str, Any] = field(default_factory=dict)
+    sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    written: bool = False
+    certified: bool = False
+
+    def __post_init__(self) -> None:
+        self.wires: dict[str, Wire] = {}
+        if not self.written:
+            self.port = free_port()
+            if not self.certified:
+                write_certificates(self.folder / "certs", *self.all)
+            for name in self.all:
+                self.write(name)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Bob first."""
+        return ("bob", *self.names)
+
+    def fingerprint(self, name: str, certs: str = "certs") -> str:
+        return show_certificate(self.folder / certs / f"{name}.pem").fingerprint
+
+    def place(self, name: str) -> Path:
+        return self.folder / name if len(self.names) > 1 else self.folder
+
+    def file(self, name: str, ending: str) -> Path:
+        """A party's file, such as its log."""
+        return self.place(name) / f"{role_of(name)}.{ending}"
+
+    def write(self, name: str, *, certs: str = "certs", **changes: dict[str, Any]) -> PartyConfig:
+        """A party's settings; ``changes`` lie over their sections."""
+        role, place, files = role_of(name), self.place(name), self.folder / certs
+        place.mkdir(exist_ok=True)
+        link: dict[str, Any] = {
+            "listen": f"0.0.0.0:{self.port}" if role == "bob" else None,
+            "connect": None if role == "bob" else f"{self.host}:{self.port}",
+            "ca": str(files / "ca.pem"),
+            "certificate": str(files / f"{name}.pem"),
+            "key": str(files / f"{name}.key"),
+            "dead-seconds": 2.0,
+        }
+        sections: dict[str, dict[str, Any]] = {
+            "agreement": {**NEWTON, "mechanism": "sealed", **self.agreement},
+            "state": {"every-iterations": 2},
+            "link": link,
+        }
+        if len(self.names) > 1:
+            link["peer"] = None if role == "bob" else "bob"
+            sections["agreement.parties"] = {one: self.fingerprint(one) for one in self.names}
+        for given in (self.sections, changes):
+            for key, values in given.items():
+                sections[key] = {**sections.get(key, {}), **values}
+        return PartyConfig.read(write_config(place, role, **sections))
+
+    def config(self, name: str) -> PartyConfig:
+        return PartyConfig.read(self.file(name, "toml"))
+
+    def party(self, name: str) -> Party:
+        """A party that meets nobody."""
+        return alone(self.place(name), role_of(name))
+
+    # --- tables -----------------------------------------------------------------------------------
+
+    def write_tables(self, rows: int = 120, *, columns: int = 5, differ: int = 0) -> None:
+        """Columns of breast-cancer, dealt out in turn; each lacks other ``differ`` rows."""
+        titles, values, labels = _breast_cancer()
+        ids = [f"p{number:04d}" for number in range(rows)]
+        for turn, name in enumerate(self.all):
+            # Neighbouring columns predict the label about equally well.
+            chosen = list(range(turn, len(titles), len(self.all)))[:columns]
+            frame = pl.DataFrame(
+                {"id": ids, **{titles[column]: values[:rows, column] for column in chosen}}
+            )
+            if name == "bob":
+                frame = frame.with_columns(sick=pl.Series(labels[:rows])).reverse()
+            absent = ids[turn * differ : (turn + 1) * differ]
+            frame.filter(~pl.col("id").is_in(absent)).write_csv(self.file(name, "csv"))
+
+    def new_rows(self, name: str) -> Path:
+        return self.config(name).path(_new_rows(self.config(name)))
+
+    def write_new(self, name: str, first: int, rows: int) -> Path:
+        """New rows of one party, from the ``first`` of all on, in another order."""
+        titles, values, _ = _breast_cancer()
+        known = pl.read_csv(self.file(name, "csv"), n_rows=1).columns
+        numbers = range(first, first + rows)
+        ids = [f"p{number:04d}" for number in numbers]
+        columns = {t: values[numbers, titles.index(t)] for t in known if t in titles}
+        frame, path = pl.DataFrame({"id": ids, **columns}), self.new_rows(name)
+        (frame.reverse() if name == "bob" else frame).write_csv(path)
+        return path
+
+    # --- in threads -------------------------------------------------------------------------------
+
+    def run(
+        self,
+        act: Act = training,
+        *,
+        watch: Mapping[str, Callbacks] | None = None,
+        cut: Callable[[int], bool] = lambda number: False,
+        real: bool = False,
+        **acts: Act,
+    ) -> dict[str, Any]:
+        """All parties in threads: a result of each, or what was raised.
+
+        Args:
+            act: What they do.
+            watch: Who is told what happens to some of them.
+            cut: Where each wire breaks.
+            real: Over gRPC and TLS.
+            acts: What some do by name, with _ for -, in place of ``act``.
+        """
+        wires = self.wires = {name: Wire(cut) for name in self.names}
+
+        def side(name: str) -> Any:
+            config, calls = self.config(name), (watch or {}).get(name, Callbacks())
+            own = acts.get(name.replace("-", "_"), act)
+            if real:
+                with way_to_peer(config, calls.announce) as way:
+                    return own(config, way, calls)
+            if name != "bob":
+                return own(config, wires[name].endpoint(serves=False), calls)
+            his = {other: wire.endpoint(serves=True) for other, wire in wires.items()}
+            return own(config, his if len(his) > 1 else his["alice"], calls)
+
+        return in_threads({name: lambda name=name: side(name) for name in self.all})  # type: ignore[misc]
+
+    # --- results ----------------------------------------------------------------------------------
+
+    def transcript(self, name: str) -> Transcript:
+        return Transcript.load(self.file(name, "transcript"))
+
+    def share(self, name: str) -> ModelShare:
+        return ModelShare.load(self.file(name, "model.json"))
+
+    def whole(self) -> WholeModel:
+        return whole_model(*map(self.share, self.all))
+
+    def weights(self) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """Of all prepared columns, in the order of the parts: Bob's last."""
+        return np.concatenate([part.weights for part in self.whole().parts])
+
+    def model_numbers(self) -> dict[str, list[Any]]:
+        return {name: share_numbers(self.share(name)) for name in self.all}
+
+    def ends_in_one_process(
+        self, observe: Observer = ignore
+    ) -> tuple[dict[str, PartyResult], dict[str, Any]]:
+        """The same training in one thread, with the recorded entropy; and Bob's ledger."""
+        parties, entropy = {}, {}
+        for name in self.all:
+            parties[name] = self.party(name)
+            header = self.transcript(name).header
+            entropy[name] = KeyedEntropy(bytes.fromhex(header["coins"][role_of(name)]))
+        side = parties["bob"].bob_side(entropy["bob"])
+        assert side is not None
+        alices = {name: parties[name].program(entropy[name], None) for name in self.names}
+        bobs = parties["bob"].program(entropy["bob"], side)
+        with one_thread():
+            if len(self.names) > 1:
+                hers, his = run_star(alices, bobs)
+            else:
+                end, his = run_pair(alices["alice"], bobs, observe=observe)
+                hers = {"alice": end}
+        return {"bob": his, **hers}, record_of(side.ledger.statement())
+
+    def require_the_same(self, ends: Mapping[str, dict[str, Any]]) -> None:
+        """Bit for bit what one process makes of the same entropy; and all was said once."""
+        alone, ledger = self.ends_in_one_process()
+        assert self.model_numbers() == {name: result_numbers(alone[name]) for name in self.all}
+        assert ends["bob"]["ledger"] == ledger
+        his = self.transcript("bob")
+        assert his.links == len(self.names)
+        for place, name in enumerate(self.names):
+            assert sorted(self.transcript(name).records) == sorted(his.link(place).records)

@@ -8,61 +8,50 @@ from typing import Any
 import pytest
 
 from taciturn.deploy import ACCEPTED_EXPOSURE
-from taciturn.deploy.transport import make_certificates
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
-from tests.deploy.several import Company
-from tests.deploy.sides import MECHANISMS, write_config, write_tables
+from tests.deploy.hosts import OneHost, Side, furnish
+from tests.deploy.sides import NEWTON, Company, run_both, write_config, write_tables
 from tests.deploy.studies import run_study, write_study
-from tests.deploy.test_score_book import processes
-from tests.test_two_machines import free_port
+from tests.system import free_port
+from tests.waiting import wait_until
 
 LINE = "accept-column-exposure"
 WITHOUT: dict[str, Any] = {LINE: None}
+SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
 
 
-def furnish(folder: Path, mechanism: str, **privacy: Any) -> None:
-    """Both sides' files as two processes use them; Bob accepts whatever it costs."""
-    write_tables(folder, rows=60)
-    make_certificates(folder / "certs", ["alice", "bob"])
-    address = f"127.0.0.1:{free_port()}"
-    agreed = MECHANISMS[mechanism]
-    write_config(folder, "bob", agreement=agreed, link={"listen": address})
-    write_config(folder, "alice", agreement=agreed, link={"connect": address}, privacy=privacy)
-
-
-def test_two_processes_without_the_line_are_refused_at_alice_by_name(tmp_path):
-    furnish(tmp_path, "sealed", **WITHOUT)
-    ended = processes(tmp_path)
-    code, said = ended["alice"]
-    assert code == ConfigError.exit_code
-    assert f'{LINE} = "{ACCEPTED_EXPOSURE}"' in " ".join(said.split())
-    assert "mutual" in said
+def require_refused(alice: Any, bob: Any) -> None:
+    assert isinstance(alice, ConfigError)
+    assert alice.setting == "accept_column_exposure"
     # Bob learns the kind of it: not her line, not her file, no figure.
-    code, said = ended["bob"]
-    assert code == PeerStopped.exit_code
-    assert LINE not in said
-    assert ACCEPTED_EXPOSURE not in said
+    assert isinstance(bob, PeerStopped)
+    assert bob.code == AgreementError.exit_code
+    assert LINE not in str(bob)
+    assert ACCEPTED_EXPOSURE not in str(bob)
+
+
+def test_a_training_needs_it(tmp_path):
+    write_tables(tmp_path, rows=60)
+    write_config(tmp_path, "bob", agreement=SEALED)
+    write_config(tmp_path, "alice", agreement=SEALED, privacy=WITHOUT)
+    ends = run_both(tmp_path)
+    require_refused(ends.alice, ends.bob)
     assert not (tmp_path / "alice-state" / "journal").exists()
     assert not list(tmp_path.glob("*.model.json"))
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "privacy"), [("sealed", {LINE: ACCEPTED_EXPOSURE}), ("mutual", WITHOUT)]
-)
-def test_two_processes_train_with_it_or_where_no_score_is_opened(tmp_path, mechanism, privacy):
-    furnish(tmp_path, mechanism, **privacy)
-    ended = processes(tmp_path)
-    assert [code for code, _ in ended.values()] == [0, 0], ended
-    assert len(list(tmp_path.glob("*.model.json"))) == 2
+def test_where_no_score_is_opened_it_is_not_needed(tmp_path):
+    agreed = {**SEALED, "mechanism": "mutual", "passes": 1}
+    write_tables(tmp_path, rows=60)
+    write_config(tmp_path, "bob", agreement=agreed)
+    write_config(tmp_path, "alice", agreement=agreed, privacy=WITHOUT)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
 
 
 def test_a_study_needs_it_too(tmp_path):
     write_study(tmp_path, rows=60, privacy={"alice": WITHOUT})
     ends = run_study(tmp_path)
-    assert isinstance(ends.alice, ConfigError)
-    assert ends.alice.setting == "accept_column_exposure"
-    assert isinstance(ends.bob, PeerStopped)
-    assert ends.bob.code == AgreementError.exit_code
+    require_refused(ends.alice, ends.bob)
     assert not (tmp_path / "alice-state" / "journal").exists()
 
 
@@ -71,10 +60,23 @@ def test_each_of_several_alices_has_her_own_line(tmp_path):
     company.write_tables(rows=60)
     company.write("alice-2", privacy=WITHOUT)
     ends = company.run()
-    assert isinstance(ends["alice-2"], ConfigError)
-    assert ends["alice-2"].setting == "accept_column_exposure"
-    assert isinstance(ends["bob"], PeerStopped)
-    assert ends["bob"].code == AgreementError.exit_code
+    require_refused(ends["alice-2"], ends["bob"])
     # The other Alice has said yes, and opens nothing all the same.
     assert isinstance(ends["alice-1"], PeerStopped)
-    assert not (company.place("alice-1") / "alice.scores.json").exists()
+    assert not company.file("alice-1", "scores.json").exists()
+
+
+@pytest.mark.slow  # two processes; in threads it is tried always
+def test_her_process_names_the_line_that_she_may_write(tmp_path: Path) -> None:
+    furnish(tmp_path, address=f"127.0.0.1:{free_port()}", **SEALED)
+    path = tmp_path / "alice.toml"
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(LINE)]
+    path.write_text("\n".join(lines) + "\n")
+    sides = {role: Side(OneHost({}), tmp_path, role) for role in ("alice", "bob")}
+    for side in sides.values():
+        side.start()
+    wait_until(lambda: all(side.code is not None for side in sides.values()))
+    assert sides["alice"].code == ConfigError.exit_code
+    assert f'{LINE} = "{ACCEPTED_EXPOSURE}"' in " ".join(sides["alice"].said().split())
+    assert sides["bob"].code == PeerStopped.exit_code
+    assert LINE not in sides["bob"].said()

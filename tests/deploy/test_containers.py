@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,8 +18,7 @@ import pytest
 import yaml
 
 from tests.deploy.sides import write_config, write_tables
-from tests.deploy.transport.parties import HOST
-from tests.system import NOT_TESTED
+from tests.system import NOT_TESTED, free_port
 from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,8 +82,7 @@ def boxes(tmp_path: Path) -> dict[str, Box]:
     trial = ["unshare", "-m", "mount", "-t", "tmpfs", "none", str(tmp_path)]
     if not shutil.which("unshare") or subprocess.run(trial, capture_output=True).returncode:
         pytest.skip(f"{NOT_TESTED}a root that cannot be written; mount namespaces need root")
-    with socket.create_server((HOST, 0)) as free:
-        address = f"{HOST}:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     boxes = {role: Box(role, tmp_path / role) for role in ROLES}
     for role, box in boxes.items():
         for name in ("party", "keys", "tmp"):
@@ -105,23 +102,18 @@ def together(boxes: dict[str, Box], command: str, *more: str) -> list[str]:
     return [ended(process) for process in running]
 
 
-@pytest.mark.slow  # the same commands run always in ordinary folders
-def test_alignment_survives_a_closed_root_and_nowhere_to_run_programs_from(boxes):
-    """Its library comes as a program in a temporary file."""
-    for printed in together(boxes, "align"):
-        assert json.loads(printed)["common"] == 120
-
-
 @pytest.mark.slow  # the runbook, which is run always, takes the same steps in ordinary folders
 def test_every_command_runs_in_a_closed_box(boxes):
-    together(boxes, "align")
+    # The library for it comes as a program in a temporary file.
+    for printed in together(boxes, "align"):
+        assert json.loads(printed)["common"] == 120
     together(boxes, "party", "--dry-run")
     together(boxes, "party")
     for role, box in boxes.items():
         party = box.place / "party"
         assert list((box.place / "keys").rglob("*.state.key"))
-        assert f"{role}'s share" in box.run("model", "show", f"{role}.model.json")
-        assert "newest" in box.run("model", "list", f"{role}.model.json")
+        for command in ("show", "list"):
+            assert json.loads(box.run("model", command, f"{role}.model.json", "--json"))
         assert json.loads(box.run("doctor", f"{role}.toml", "--json"))["problems"] == 0
         shutil.copy(party / f"{role}.csv", party / "new.csv")
     predicted = together(boxes, "predict", "--rows", "new.csv")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +18,9 @@ from taciturn.errors import (
     RemoteProtocolError,
     StateError,
 )
-from taciturn.faces import COMMAND_LINE
+from tests.deploy.sides import in_threads
 from tests.deploy.wires import Wire
+from tests.expected import refused
 from tests.modules import module_of
 from tests.waiting import HANG
 
@@ -36,21 +36,8 @@ def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **
 
 
 def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
-    ends: list[Any] = [None, None]
-
-    def run(place: int, act: Callable[[], Any]) -> None:
-        try:
-            ends[place] = act()
-        except BaseException as problem:
-            ends[place] = problem
-
-    threads = [threading.Thread(target=run, args=numbered) for numbered in enumerate((alice, bob))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG)
-    assert not any(thread.is_alive() for thread in threads)
-    return ends
+    ends = in_threads({"alice": alice, "bob": bob})
+    return [ends["alice"], ends["bob"]]
 
 
 def talk(link: Link, first: bool, rounds: int) -> list[bytes]:
@@ -71,20 +58,19 @@ def talk(link: Link, first: bool, rounds: int) -> list[bytes]:
 ROUNDS = 6
 
 
-@pytest.mark.parametrize("cut", range(1, 2 * ROUNDS + 8))
+@pytest.mark.parametrize(
+    "cut",
+    [
+        *((lambda number, at=at: number == at) for at in range(1, 2 * ROUNDS + 8)),
+        lambda number: number % 5 == 0,
+    ],
+)
 def test_a_wire_cut_at_any_frame_loses_and_doubles_nothing(cut):
-    wire = Wire(lambda number: number == cut)
+    wire = Wire(cut)
     alice, bob = link(wire, serves=False, nonce=A), link(wire, serves=True, nonce=B)
     heard = both(lambda: talk(alice, True, ROUNDS), lambda: talk(bob, False, ROUNDS))
     assert heard == [[b"b%d" % n for n in range(ROUNDS)], [b"a%d" % n for n in range(ROUNDS)]]
-
-
-def test_a_wire_that_is_cut_all_the_time_is_outlasted():
-    wire = Wire(lambda number: number % 5 == 0)
-    alice, bob = link(wire, serves=False, nonce=A), link(wire, serves=True, nonce=B)
-    heard = both(lambda: talk(alice, True, 20), lambda: talk(bob, False, 20))
-    assert heard == [[b"b%d" % n for n in range(20)], [b"a%d" % n for n in range(20)]]
-    assert wire.links > 5
+    assert wire.links > 1 or not any(map(cut, range(1, 2 * ROUNDS)))
 
 
 def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path):
@@ -115,28 +101,6 @@ def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
     assert isinstance(ends[0], StateError)
 
 
-def test_a_checkpoint_keeps_what_is_not_confirmed(tmp_path):
-    journal = Journal(tmp_path / "journal", KEY, sync=False)
-    journal.begin(Meta({"role": "alice"}, b"c", A))
-    journal.met(B)
-    journal.sent(1, b"one")
-    journal.received(1, b"uno")
-    journal.sent(2, b"two")
-    journal.checkpoint(Checkpoint(2, 1, b"state"), {2: b"two"})
-    journal.sent(3, b"three")
-    journal.close()
-    reopened = Journal(tmp_path / "journal", KEY)
-    past = reopened.resume()
-    reopened.close()
-    assert past is not None
-    assert (past.checkpoint, past.peer) == (Checkpoint(2, 1, b"state"), B)
-    assert (past.pending, past.sent, past.received) == ({2: b"two"}, [b"three"], [])
-    assert past.meta == Meta({"role": "alice"}, b"c", A)
-    resumed = link(Wire(), serves=True, nonce=A, past=past)
-    assert resumed.counts == (3, 1)
-    assert resumed.pending == {2: b"two", 3: b"three"}
-
-
 def test_where_there_is_no_journal_there_is_no_past(tmp_path):
     assert Journal(tmp_path / "journal", KEY).resume() is None
 
@@ -151,21 +115,19 @@ def refusals(alices: Past, bobs: Past, **more: Any) -> list[Any]:
     return both(alice.connect, bob.connect)
 
 
-def test_an_old_copy_of_the_state_is_refused_on_both_sides():
-    """Alice has had three frames of Bob, who only knows of one: he would release again."""
-    alices = Past(Meta({}, b"", A), peer=B, checkpoint=Checkpoint(0, 3))
-    bobs = Past(Meta({}, b"", B), peer=A, checkpoint=Checkpoint(1, 0))
-    _, bob = refusals(alices, bobs)
+@pytest.mark.parametrize(
+    ("received", "bobs"),
+    [
+        # Alice has had three frames of Bob, who only knows of one: he would release again.
+        (3, {"checkpoint": Checkpoint(1, 0)}),
+        # Alice went back in time.
+        (1, {"checkpoint": Checkpoint(5, 0), "pending": {5: b"five"}}),
+    ],
+)
+def test_an_old_copy_of_the_state_is_refused(received, bobs):
+    alices = Past(Meta({}, b"", A), peer=B, checkpoint=Checkpoint(0, received))
+    _, bob = refusals(alices, Past(Meta({}, b"", B), peer=A, **bobs))
     assert isinstance(bob, StateError)
-    assert "the state is an old copy" in bob.message
-
-
-def test_a_peer_that_went_back_in_time_is_refused():
-    alices = Past(Meta({}, b"", A), peer=B, checkpoint=Checkpoint(0, 1))
-    bobs = Past(Meta({}, b"", B), peer=A, checkpoint=Checkpoint(5, 0), pending={5: b"five"})
-    _, bob = refusals(alices, bobs)
-    assert isinstance(bob, StateError)
-    assert "lacks frame 2" in bob.message
 
 
 @pytest.mark.parametrize("who", ["alice", "bob"])
@@ -174,13 +136,11 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
     fresh = Past(Meta({}, b"", B if who == "alice" else A))
     ends = refusals(known, fresh) if who == "alice" else refusals(fresh, known)
     assert all(isinstance(end, StateError) for end in ends)
-    assert all("with --fresh," in end.diagnostics(COMMAND_LINE) for end in ends)
 
 
 def test_a_dry_run_does_not_meet_a_training():
     ends = refusals(Past(Meta({}, b"", A)), Past(Meta({}, b"", B)), purpose=DRY_RUN)
     assert all(isinstance(end, AgreementError) for end in ends)
-    assert all("give --dry-run" in end.diagnostics(COMMAND_LINE) for end in ends)
 
 
 def test_nobody_there_is_said_after_the_time():
@@ -201,39 +161,39 @@ def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received
 
 
 @pytest.mark.parametrize(
-    ("frames", "error", "said"),
+    ("frames", "error", "named"),
     [
-        ([b""], MalformedFrame, "does not open"),
-        ([b"\x01"], MalformedFrame, "does not open"),
-        ([b"garbage" * 20], MalformedFrame, "does not open"),
-        ([opening(version=2)], AgreementError, "version 2"),
-        ([opening(purpose=9)], AgreementError, "something else"),
-        ([opening(received=1)], StateError, "old copy"),
-        ([opening(), b""], MalformedFrame, "not a session frame"),
-        ([opening(), b"\x09" * 30], MalformedFrame, "not a session frame"),
-        ([opening(), b"\x02\x01"], MalformedFrame, "not a session frame"),
-        ([opening(), struct.pack("<BQQ", 2, 2, 0)], RemoteProtocolError, "frame 2 arrived where 1"),
-        ([opening(), struct.pack("<BQQ", 2, 1, 7)], RemoteProtocolError, "confirms frame 7"),
-        ([opening(), struct.pack("<BQ", 3, 7)], RemoteProtocolError, "confirms frame 7"),
-        ([struct.pack("<BH", 4, 32) + b"other settings"], PeerStopped, "other settings"),
-        ([opening(), struct.pack("<BH", 4, 32) + b"bad\x1b[31m"], PeerStopped, r"bad \[31m"),
-        ([opening(), b"\x04"], PeerStopped, "aborted"),
+        ([b""], MalformedFrame, ""),
+        ([b"\x01"], MalformedFrame, ""),
+        ([b"garbage" * 20], MalformedFrame, ""),
+        ([opening(version=2)], AgreementError, "2"),
+        ([opening(purpose=9)], AgreementError, ""),
+        ([opening(received=1)], StateError, ""),
+        ([opening(), b""], MalformedFrame, ""),
+        ([opening(), b"\x09" * 30], MalformedFrame, ""),
+        ([opening(), b"\x02\x01"], MalformedFrame, ""),
+        ([opening(), struct.pack("<BQQ", 2, 2, 0)], RemoteProtocolError, "2"),
+        ([opening(), struct.pack("<BQQ", 2, 1, 7)], RemoteProtocolError, "7"),
+        ([opening(), struct.pack("<BQ", 3, 7)], RemoteProtocolError, "7"),
+        ([struct.pack("<BH", 4, 32) + b"differ-so"], PeerStopped, "differ-so"),
+        # What a terminal would obey does not arrive.
+        ([opening(), struct.pack("<BH", 4, 32) + b"bad\x1b[31m"], PeerStopped, "bad [31m"),
+        ([opening(), b"\x04"], PeerStopped, ""),
     ],
 )
-def test_a_peer_that_does_not_keep_to_it(frames, error, said):
+def test_a_peer_that_does_not_keep_to_it(frames, error, named):
     wire = Wire()
     raw(wire, *frames)
     bob = link(wire, serves=True, nonce=B)
-    with pytest.raises(error, match=said):
+    with refused(error, names=named):
         bob.receive()
 
 
 def test_a_silent_peer_is_named():
     wire = Wire()
     raw(wire, opening())
-    bob = link(wire, serves=True, nonce=B, patience=Patience(answer=0.05))
-    with pytest.raises(PeerSilent):
-        bob.receive()
+    with refused(PeerSilent):
+        link(wire, serves=True, nonce=B, patience=Patience(answer=0.05)).receive()
 
 
 def test_giving_up_reaches_the_other_side_with_its_reason():
@@ -242,12 +202,13 @@ def test_giving_up_reaches_the_other_side_with_its_reason():
 
     def give_up() -> None:
         alice.connect()
-        alice.fail(32, "the settings of the two sides differ: epochs")
+        alice.fail(32, "epochs-differ")
         alice.close()
 
     _, end = both(give_up, bob.receive)
     assert isinstance(end, PeerStopped)
-    assert end.message == "the peer aborted: the settings of the two sides differ: epochs"
+    assert end.code == 32
+    assert "epochs-differ" in end.message
 
 
 # --- when answers leave --------------------------------------------------------------------------
@@ -305,7 +266,8 @@ def test_an_answer_that_takes_too_long_leaves_at_a_later_step_and_is_said_once(c
     said: list[str] = []
     times = leaving_times(clock, Pace(50.0, said.append), 0.01, before=0.12, after=0.0)
     assert times[1] == pytest.approx(0.15)
-    assert said == ["an answer took longer than answer-milliseconds: raise it"]
+    assert len(said) == 1
+    assert "answer-milliseconds" in said[0]
 
 
 def test_frames_in_a_row_leave_a_step_apart(clock):

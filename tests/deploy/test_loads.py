@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy.transport import make_certificates
 from taciturn.results import ResultFolder, run_folders
-from tests.deploy.sides import MECHANISMS, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, write_certificates, write_config, write_tables
 from tests.seldom import seldom
-from tests.test_two_machines import free_port
+from tests.system import free_port
 
 # The command as it is, except that it names its modules as it leaves, which it does by os._exit.
 COMMAND = """
@@ -65,7 +64,7 @@ def within(modules: set[str], *rooms: str) -> set[str]:
 
 def furnish(folder: Path, agreement: dict[str, object]) -> None:
     write_tables(folder, rows=60)
-    make_certificates(folder / "certs", ["alice", "bob"])
+    write_certificates(folder / "certs")
     address = f"127.0.0.1:{free_port()}"
     for role, way in (("alice", "connect"), ("bob", "listen")):
         common = {"epochs": 1, "held-out": 0.3, **agreement}

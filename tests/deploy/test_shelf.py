@@ -14,9 +14,19 @@ import pytest
 from taciturn.deploy import Journal, SealedShelf, state_key
 from taciturn.errors import StateError
 from taciturn.mapped import BLOCK_ROWS, Scratch
-from tests.deploy.sides import model_numbers, numbers_in_one_process, run_both, write_tables
-from tests.deploy.test_newton import set_up
-from tests.deploy.test_party import Pulled, party_alone, pulled_at, record
+from tests.deploy.sides import (
+    NEWTON,
+    Pulled,
+    alone,
+    model_numbers,
+    numbers_in_one_process,
+    pulled_at,
+    record,
+    run_both,
+    set_up,
+    write_tables,
+)
+from tests.expected import refused
 from tests.modules import module_of
 
 KEY = bytes(range(32))
@@ -74,33 +84,27 @@ def swapped(path: Path) -> None:
     path.with_name("scores-1").rename(path)
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
-    "missing": (Path.unlink, "is missing"),
-    "empty": (partial(cut, 0), "is not the one that the checkpoint names"),
-    "cut": (partial(cut, -3), "is cut"),
-    "cut between records": (partial(cut, -(4 + 7 * 8 + 16)), "is cut"),
-    "altered": (partial(changed, 1000), "was altered, or the key is wrong"),
-    "altered at the end": (partial(changed, -1), "is cut"),
-    "another's": (swapped, "is not the one that the checkpoint names"),
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "missing": Path.unlink,
+    "empty": partial(cut, 0),
+    "cut": partial(cut, -3),
+    "cut between records": partial(cut, -(4 + 7 * 8 + 16)),
+    "altered": partial(changed, 1000),
+    "altered at the end": partial(changed, -1),
+    "another's": swapped,
+    "under another key": lambda path: None,
 }
 
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_file_that_is_not_what_it_was_is_refused_by_its_name(shelf, tmp_path, name):
-    damage, words = DAMAGE[name]
     kept = put(shelf)
     put(shelf, "scores-1", 9.5)
-    damage(tmp_path / "arrays" / "scores-0")
-    with pytest.raises(StateError, match=words) as refused:
-        SealedShelf(tmp_path / "arrays", KEY).get(kept)()
-    assert refused.value.where == str(tmp_path / "arrays" / "scores-0")
-    assert "start over on both sides" in str(refused.value.hint)
-
-
-def test_another_key_does_not_open_it(shelf, tmp_path):
-    kept = put(shelf)
-    with pytest.raises(StateError, match="the key is wrong"):
-        SealedShelf(tmp_path / "arrays", bytes(32)).get(kept)()
+    path = tmp_path / "arrays" / "scores-0"
+    DAMAGE[name](path)
+    with refused(StateError) as caught:
+        SealedShelf(path.parent, bytes(32) if "key" in name else KEY).get(kept)()
+    assert caught.value.where == str(path)
 
 
 def test_what_no_checkpoint_names_is_swept(shelf, tmp_path):
@@ -122,6 +126,17 @@ def test_what_no_checkpoint_names_is_swept(shelf, tmp_path):
 
 
 # --- in a training --------------------------------------------------------------------------------
+
+
+SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
+OFTEN = {"every-iterations": 2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(tmp_path)
+    set_up(tmp_path, **SEALED, state=OFTEN)
+    return tmp_path
 
 
 @pytest.fixture
@@ -146,47 +161,38 @@ def named(*kinds: str, passes: tuple[int, ...] = (0, 1, 2)) -> list[str]:
 
 
 # Amid the last of four passes; checkpoints are after the first and the third. A look is an event.
-STOPS = {
-    "end": (11, named("direction", "opened", "scores")),
-    "epoch": (14, named("direction", "held-out", "opened", "scores")),
-}
-# Fewer kinds of arrays.
-LOOKS = [pytest.param("end", marks=pytest.mark.slow), "epoch"]
-
-
-@pytest.mark.usefixtures("long_arrays")
-@pytest.mark.parametrize("evaluate", LOOKS)
-@pytest.mark.slow  # seconds, and others show most of it on less
-def test_from_files_a_search_goes_on_to_the_same_weights(tmp_path, evaluate):
-    write_tables(tmp_path)
-    set_up(tmp_path, evaluate=evaluate)
-    event, files = STOPS[evaluate]
-    assert stopped(tmp_path, event) == files
-    run_both(tmp_path, act=record(tmp_path)).records  # noqa: B018 - raises where a side failed
-    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
-    assert not (tmp_path / "bob-state" / "arrays").exists()
-
-
-@pytest.mark.usefixtures("long_arrays")
-def test_a_model_that_is_told_needs_the_newest_pass_alone(tmp_path):
-    write_tables(tmp_path)
-    set_up(tmp_path, "sealed", reveal=True, **{"reveal-epsilon": 4.0})
+TOLD = {"reveal": True, "reveal-epsilon": 4.0}
+STOPS: list[Any] = [
+    pytest.param({}, 11, named("direction", "opened", "scores"), marks=pytest.mark.slow),
+    pytest.param(
+        {"evaluate": "epoch"},
+        14,
+        named("direction", "held-out", "opened", "scores"),
+        marks=pytest.mark.slow,
+    ),
     # What the first checkpoint named is removed when the second one is on the disk.
-    assert stopped(tmp_path, 11) == named("direction", "scores", passes=(0, 2))
-    run_both(tmp_path, act=record(tmp_path)).records  # noqa: B018 - raises where a side failed
-    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    (TOLD, 11, named("direction", "scores", passes=(0, 2))),
+]
+
+
+@pytest.mark.usefixtures("long_arrays")
+@pytest.mark.parametrize(("agreed", "event", "files"), STOPS)
+def test_from_files_a_search_goes_on_to_the_same_weights(folder, agreed, event, files):
+    set_up(folder, **SEALED, **agreed, state=OFTEN)
+    assert stopped(folder, event) == files
+    run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed
+    assert model_numbers(folder) == numbers_in_one_process(folder)[0]
+    assert not (folder / "bob-state" / "arrays").exists()
 
 
 @pytest.mark.usefixtures("long_arrays")
 # Before there was a checkpoint the training begins anew; after one it resumes from it.
 @pytest.mark.parametrize("count", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_a_stop_between_the_files_and_their_checkpoint_loses_nothing(tmp_path, monkeypatch, count):
-    write_tables(tmp_path)
-    set_up(tmp_path)
+def test_a_stop_between_the_files_and_their_checkpoint_loses_nothing(folder, monkeypatch, count):
     checkpoint, bobs = Journal.checkpoint, []
 
     def pulled(self: Journal, *point: Any) -> None:
-        if (tmp_path / "bob-state" / "arrays").exists():
+        if (folder / "bob-state" / "arrays").exists():
             bobs.append(point)
             if len(bobs) == count:
                 raise Pulled
@@ -194,18 +200,17 @@ def test_a_stop_between_the_files_and_their_checkpoint_loses_nothing(tmp_path, m
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "checkpoint", pulled)
-        ends = run_both(tmp_path, act=record(tmp_path))
+        ends = run_both(folder, act=record(folder))
     assert Pulled in (type(ends.alice), type(ends.bob))
-    run_both(tmp_path, act=record(tmp_path)).records  # noqa: B018 - raises where a side failed
-    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    run_both(folder, act=record(folder)).records  # noqa: B018 - raises where a side failed
+    assert model_numbers(folder) == numbers_in_one_process(folder)[0]
 
 
 @pytest.mark.usefixtures("long_arrays")
-def test_a_file_that_is_lost_ends_the_training_and_fresh_mends_it(tmp_path):
-    write_tables(tmp_path)
-    set_up(tmp_path)
-    stopped(tmp_path, 11)
-    (tmp_path / "bob-state" / "arrays" / "scores-1").unlink()
-    with pytest.raises(StateError, match="a file of the checkpoint is missing"):
-        party_alone(tmp_path, "bob").run()
-    run_both(tmp_path, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+def test_a_file_that_is_lost_ends_the_training(folder):
+    stopped(folder, 11)
+    lost = folder / "bob-state" / "arrays" / "scores-1"
+    lost.unlink()
+    with refused(StateError) as caught:
+        alone(folder, "bob").run()
+    assert caught.value.where == str(lost)

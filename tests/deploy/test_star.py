@@ -1,9 +1,14 @@
-"""One Bob and several Alices: whatever happens to one, all end alike or know why they did not."""
+"""One Bob and several Alices with toy programs: whatever happens to one, all end alike or know why.
+
+Each may be killed and started again at any record of its journal, and cut off at any frame.
+"""
 
 from __future__ import annotations
 
 import struct
 import threading
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,19 +17,22 @@ import pytest
 
 from taciturn.deploy import (
     ALIGNMENT,
+    NONCE_BYTES,
     Checkpoint,
     Journal,
     Link,
     Meeting,
     Meta,
+    PartyConfig,
     Past,
     Patience,
     PeerSession,
+    Rhythm,
     Traffic,
     Vault,
     run_party,
 )
-from taciturn.engine import Callbacks, run_star
+from taciturn.engine import Callbacks, Endpoints, run_star
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -43,18 +51,174 @@ from taciturn.protocol import (
     PartialScores,
     Program,
     Receive,
+    TrainingState,
     encode,
+    kind_of,
     receive,
     send,
     with_peer,
 )
 from taciturn.protocol import gather as together
-from taciturn.rng import KeyedEntropy
-from tests.deploy.stars import KEY, NAMES, NEVER, OFTEN, Killed, Star, configs
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
+from tests.deploy.sides import TWO_ALICES, role_of, write_config
 from tests.deploy.talks import TURNS, centre, residues, scores, spoke
 from tests.deploy.wires import Wire
+from tests.expected import refused
 from tests.modules import module_of
 from tests.waiting import HANG, wait_until
+
+KEY = bytes(32)
+NAMES = TWO_ALICES
+# Every boundary is a checkpoint, or none is.
+OFTEN, NEVER = Rhythm(iterations=1), Rhythm(10**6, 1e6, 1 << 60)
+
+
+class Killed(BaseException):
+    """The process ends here, without a word to anybody."""
+
+
+class FrailJournal(Journal):
+    """A journal whose process is killed before or after one of the records it notes."""
+
+    at, after, appended = -1, False, 0
+
+    def _append(self, kind: int, body: bytes, link: int = 0) -> None:
+        self.appended += 1
+        if self.appended == self.at and not self.after:
+            raise Killed
+        super()._append(kind, body, link)
+        if self.appended == self.at:
+            raise Killed
+
+
+class WatchedWire(Wire):
+    """Keeps every version of every frame that crosses."""
+
+    def __init__(self, cut: Callable[[int], bool] = lambda number: False) -> None:
+        super().__init__(cut)
+        self.versions: dict[tuple[str, int], set[bytes]] = defaultdict(set)
+
+    def passing(self, frame: bytes) -> None:
+        if frame[:1] == b"\x02":
+            number, message = struct.unpack_from("<Q", frame, 1)[0], frame[17:]
+            sender = "alice" if kind_of(message) is PartialScores else "bob"
+            self.versions[sender, number].add(message)
+        super().passing(frame)
+
+
+def configs(folder: Path, names: Sequence[str] = NAMES, **link: Any) -> dict[str, PartyConfig]:
+    """A folder and a file for each party, with keys that nobody has."""
+    pins = {"agreement.parties": {name: f"{at:064x}" for at, name in enumerate(names)}}
+    made = {}
+    for name in ("bob", *names):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        peer = {"peer": None if name == "bob" else "bob"}
+        path = write_config(folder / name, role_of(name), link={**peer, **link}, **pins)
+        made[name] = PartyConfig.read(path)
+    return made
+
+
+class Star:
+    """The parties of a folder, each with a journal.
+
+    Args:
+        folder: Where their files are.
+        names: Of the Alices.
+        cut: Where the wire of each breaks, by name.
+        fresh: Draw anew in each process, so that a frame that is made twice differs.
+        rhythm: How often checkpoints are written.
+        link: Of [link].
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        names: Sequence[str] = NAMES,
+        *,
+        cut: Mapping[str, Callable[[int], bool]] | None = None,
+        fresh: bool = True,
+        rhythm: Rhythm = NEVER,
+        link: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.names, self.fresh, self.rhythm = tuple(names), fresh, rhythm
+        self.configs = configs(folder, names, **(link or {}))
+        self.wires = {name: WatchedWire((cut or {}).get(name, lambda n: False)) for name in names}
+        self.kills: dict[str, tuple[int, bool]] = {}
+        self.ends: dict[str, Any] = {}
+        self.starts: dict[str, int] = defaultdict(int)
+        self.said: dict[str, list[str]] = defaultdict(list)
+        self.pasts: list[Past] = []
+        self.programs: dict[str, Callable[[Entropy, TrainingState | None], Program[Any]]] = {
+            "bob": lambda coins, resume: centre(coins, self.names, resume),
+            **dict.fromkeys(names, spoke),
+        }
+        self._threads: dict[str, threading.Thread] = {}
+
+    def endpoints(self, name: str) -> Endpoints:
+        if name == "bob":
+            return {other: wire.endpoint(serves=True) for other, wire in self.wires.items()}
+        return self.wires[name].endpoint(serves=False)
+
+    def start(self, *names: str) -> None:
+        """Starts parties, all by default, each in a thread."""
+        for name in names or ("bob", *self.names):
+            self._threads[name] = threading.Thread(target=self._live, args=(name,))
+            self._threads[name].start()
+
+    def join(self) -> dict[str, Any]:
+        """How they ended."""
+        for thread in self._threads.values():
+            thread.join(HANG)
+        assert not any(thread.is_alive() for thread in self._threads.values())
+        return self.ends
+
+    def run(self) -> dict[str, Any]:
+        self.start()
+        return self.join()
+
+    def _live(self, name: str) -> None:
+        while True:
+            self.starts[name] += 1
+            try:
+                self.ends[name] = self._process(name)
+            except Killed:
+                continue
+            except BaseException as problem:
+                self.ends[name] = problem
+            return
+
+    def _process(self, name: str) -> Any:
+        """One life of a party: from its journal on, to the end or until it is killed."""
+        config = self.configs[name]
+        journal = FrailJournal(config.path("journal"), KEY, sync=False)
+        journal.at, journal.after = self.kills.pop(name, (-1, False))
+        past = journal.resume() or journal.begin(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
+        if name == "bob":
+            self.pasts.append(past)
+        seed = {other: place for place, other in enumerate(("bob", *self.names))}[name]
+        coins = SystemEntropy() if self.fresh else KeyedEntropy.from_seed(seed)
+        body = past.checkpoint.body
+        program = self.programs[name](coins, TrainingState.of_bytes(body) if body else None)
+        side = PeerSession(config, self.endpoints(name), Callbacks(announce=self.said[name].append))
+        try:
+            with side.meet(ALIGNMENT, past, journal) as meeting:
+                return self._talk(meeting, program)
+        finally:
+            journal.close()
+
+    def _talk(self, meeting: Meeting, program: Program[Any]) -> Any:
+        result = meeting.run(program, rhythm=self.rhythm)
+        # Where the last word itself was cut off, nobody can know that it was heard.
+        meeting.finish(0.5)
+        return result
+
+    def assert_consistent(self) -> None:
+        """Everybody heard the same sums, of numbers that left once, and nothing left twice."""
+        ends = [self.ends[name] for name in ("bob", *self.names)]
+        assert all(end == ends[0] for end in ends), ends
+        for wire in self.wires.values():
+            assert {len(versions) for versions in wire.versions.values()} == {1}
+
 
 A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
 PATIENT = Patience(connect=HANG, answer=HANG, opening=HANG)
@@ -101,44 +265,35 @@ def test_an_alice_who_comes_late_is_waited_for_and_the_other_is_let_in(tmp_path,
 
 
 @pytest.mark.parametrize("cut", range(1, 2 * TURNS + 6))
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.sampled(8)
-def test_the_link_of_one_may_break_at_any_frame(tmp_path, name, cut):
-    star = Star(tmp_path, cut={name: lambda number: number == cut})
-    star.run()
-    star.assert_consistent()
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_all_links_may_break_all_the_time(tmp_path):
-    star = Star(tmp_path, cut={name: lambda number: number % 5 == 0 for name in NAMES})
+@pytest.mark.parametrize("names", [("alice-1",), ("alice-2",), NAMES])
+@pytest.mark.sampled(10)
+def test_links_may_break_at_any_frame(tmp_path, names, cut):
+    """Of one at one frame; of all again and again."""
+    again = len(names) > 1
+    star = Star(
+        tmp_path,
+        cut={name: lambda at: at % (cut + 4) == 0 if again else at == cut for name in names},
+    )
     star.run()
     star.assert_consistent()
 
 
 @pytest.mark.parametrize("rhythm", [OFTEN, NEVER], ids=["checkpoints", "none"])
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
-@pytest.mark.parametrize("record", range(1, 2 * TURNS + 2))
+@pytest.mark.parametrize(
+    ("name", "at"),
+    [
+        *(("alice-2", at) for at in range(1, 2 * TURNS + 2)),
+        *(("bob", at) for at in range(1, 4 * TURNS + 3)),
+    ],
+)
 @pytest.mark.usefixtures("silent_kills")
-@pytest.mark.sampled(8)
-def test_an_alice_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
+@pytest.mark.sampled(24)
+def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, rhythm):
     star = Star(tmp_path, rhythm=rhythm)
-    star.kills["alice-2"] = record, after
+    star.kills[name] = at, after
     star.run()
-    assert star.starts["alice-2"] == 2
-    star.assert_consistent()
-
-
-@pytest.mark.parametrize("rhythm", [OFTEN, NEVER], ids=["checkpoints", "none"])
-@pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
-@pytest.mark.parametrize("record", range(1, 4 * TURNS + 3))
-@pytest.mark.usefixtures("silent_kills")
-@pytest.mark.sampled(16)
-def test_bob_may_be_killed_at_any_record(tmp_path, record, after, rhythm):
-    star = Star(tmp_path, rhythm=rhythm)
-    star.kills["bob"] = record, after
-    star.run()
-    assert star.starts["bob"] == 2
+    assert star.starts[name] == 2
     star.assert_consistent()
 
 
@@ -238,7 +393,7 @@ def test_a_record_of_no_known_kind_is_refused(tmp_path, record):
     records = [b"\x01" + Meta({}, b"", B).to_bytes(), record]
     Vault.create(tmp_path / "journal", KEY, records).close()
     journal = Journal(tmp_path / "journal", KEY)
-    with pytest.raises(StateError, match="unknown kind"):
+    with refused(StateError):
         journal.resume()
     journal.close()
 
@@ -251,7 +406,7 @@ def test_a_journal_of_another_order_is_refused_before_a_word_is_sent():
         name: Link(Wire().endpoint(serves=True), None, past.link(place), place=place)
         for place, name in enumerate(NAMES)
     }
-    with pytest.raises(StateError, match="does not fit the program"):
+    with refused(StateError):
         run_party("bob", with_peer("alice-1", send(residues(0))), links, past)
 
 
@@ -269,12 +424,12 @@ def test_an_alice_who_aborts_is_named_to_all_and_all_resume(tmp_path):
     star.programs["alice-2"] = lambda coins, resume: failing(OutputError("no room", where="here"))
     ends = star.run()
     assert isinstance(ends["alice-2"], OutputError)
-    assert isinstance(ends["bob"], PeerStopped)
-    assert ends["bob"].message == "alice-2 aborted: it had an error of its own (OutputError)"
-    assert isinstance(ends["alice-1"], PeerStopped)
-    assert ends["alice-1"].message == (
-        "the peer aborted: it cannot go on without alice-2, which aborted"
-    )
+    for name in ("bob", "alice-1"):
+        assert isinstance(ends[name], PeerStopped)
+        assert "alice-2" in ends[name].message
+    # Only whom she told knows the kind of it.
+    assert OutputError.__name__ in ends["bob"].message
+    assert OutputError.__name__ not in ends["alice-1"].message
     star.programs["alice-2"] = usual
     star.run()
     star.assert_consistent()
@@ -295,9 +450,8 @@ def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_ot
         {"alice-1": unconcerned(), "alice-2": refusing()}
     )
     ends = star.run()
-    assert ends["bob"].message == "the settings of alice-2 differ: a secret"
-    assert ends["alice-2"].message.endswith("the settings of alice-2 differ: a secret")
-    assert ends["alice-1"].message.endswith("without alice-2, which is not set up alike")
+    assert ["secret" in ends[name].message for name in star.configs] == [True, False, True]
+    assert all("alice-2" in end.message for end in ends.values())
 
 
 def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
@@ -305,7 +459,7 @@ def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
     star.programs["bob"] = lambda coins, resume: with_peer("alice-1", failing_bob())
     ends = star.run()
     for name in NAMES:
-        assert "it had an error of its own (OutputError)" in ends[name].message
+        assert OutputError.__name__ in ends[name].message
 
 
 def failing_bob() -> Program[None]:
@@ -315,14 +469,14 @@ def failing_bob() -> Program[None]:
 
 
 def test_an_alice_who_never_comes_is_named(tmp_path):
-    star = Star(tmp_path, connect_seconds=0.5)
+    star = Star(tmp_path, link={"connect-seconds": 0.5})
     # The one who is there waits for Bob, however long he waits for the other.
     star.configs["alice-1"] = configs(tmp_path / "patient")["alice-1"]
     star.start("bob", "alice-1")
     ends = star.join()
     assert isinstance(ends["bob"], PeerAbsent)
-    assert ends["bob"].message == "no connection to alice-2 within 0.5 seconds"
-    assert ends["alice-1"].message.endswith("without alice-2, which is not connected")
+    for name in ("bob", "alice-1"):
+        assert "alice-2" in ends[name].message
 
 
 def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession:
@@ -339,24 +493,24 @@ def data(number: int, frame: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("frames", "error", "said"),
+    ("frames", "error", "named"),
     [
-        ([b"garbage" * 20], MalformedFrame, "alice-2 does not open a session"),
-        ([opening(purpose=1)], AgreementError, "alice-2 runs a training, this side an alignment"),
-        ([opening(known=C)], StateError, "alice-2 is in the middle of a session"),
-        ([opening(), data(2, b"")], RemoteProtocolError, "alice-2's frame 2 arrived"),
-        ([opening(), data(1, b"nonsense")], MalformedFrame, "^alice-2: "),
-        ([opening(), struct.pack("<BH", 4, 32) + b"why"], PeerStopped, "alice-2 aborted: why"),
-        ([opening()], PeerSilent, "alice-2 has sent nothing for 0.3 s"),
+        ([b"garbage" * 20], MalformedFrame, ""),
+        ([opening(purpose=1)], AgreementError, ""),
+        ([opening(known=C)], StateError, ""),
+        ([opening(), data(2, b"")], RemoteProtocolError, "2"),
+        ([opening(), data(1, b"nonsense")], MalformedFrame, ""),
+        ([opening(), struct.pack("<BH", 4, 32) + b"why"], PeerStopped, "why"),
+        ([opening()], PeerSilent, "0.3"),
     ],
 )
-def test_one_who_does_not_keep_to_it_is_named(tmp_path, frames, error, said):
+def test_one_who_does_not_keep_to_it_is_named(tmp_path, frames, error, named):
     wires = {name: Wire() for name in NAMES}
     channel = wires["alice-2"].endpoint(serves=False).connect(HANG)
     for frame in frames:
         channel.send(frame)
-    side = bob_with(wires, tmp_path, answer_seconds=0.3, connect_seconds=0.3)
-    with pytest.raises(error, match=said) as caught, side.meet(ALIGNMENT) as meeting:
+    side = bob_with(wires, tmp_path, **{"answer-seconds": 0.3, "connect-seconds": 0.3})
+    with refused(error, names=("alice-2", named)) as caught, side.meet(ALIGNMENT) as meeting:
         meeting.run(with_peer("alice-2", receive(PartialScores)))
     assert caught.value.peer == "alice-2"
 
@@ -365,13 +519,13 @@ def test_one_who_misbehaves_is_named_also_while_another_is_waited_for(tmp_path):
     wires = {name: Wire() for name in NAMES}
     wires["alice-2"].endpoint(serves=False).connect(HANG).send(b"garbage")
     side = bob_with(wires, tmp_path)
-    with pytest.raises(MalformedFrame, match=r"^alice-2 does not open"), side.meet(1) as meeting:
+    with refused(MalformedFrame, names="alice-2"), side.meet(1) as meeting:
         meeting.links["alice-1"].receive()
 
 
 def test_a_program_that_waits_for_nobody_is_a_bug_of_ours(tmp_path):
     side = bob_with({name: Wire() for name in NAMES}, tmp_path)
-    with pytest.raises(LocalProtocolError, match="a peer that is not there"), side.meet(1) as met:
+    with refused(LocalProtocolError), side.meet(1) as met:
         met.run(receive(PartialScores))
 
 
@@ -493,7 +647,7 @@ def test_a_meeting_that_ends_with_its_link_is_over_for_all_when_one_calls_again(
             wires["alice-2"].endpoint(serves=False).connect(HANG).send(opening(C))
             meeting.links["alice-1"].receive()
 
-    with pytest.raises(ConnectionLost, match=r"^the connection to alice-2 broke"):
+    with refused(ConnectionLost, names="alice-2"):
         talk()
 
 
@@ -529,11 +683,8 @@ def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):
     star.start(*NAMES)
     wait_until(lambda: all(wire.links for wire in star.wires.values()))
     side = PeerSession(star.configs["bob"], star.endpoints("bob"), Callbacks())
-    side.refuse(ALIGNMENT, AgreementError("it has another model"))
+    side.refuse(ALIGNMENT, AgreementError("it has another-model"))
     ends = star.join()
     for name in NAMES:
-        assert ends[name].message == "the peer aborted: it has another model"
-
-
-def test_a_kill_is_no_error_that_a_side_tells_of():
-    assert not issubclass(Killed, TaciturnError)
+        assert isinstance(ends[name], PeerStopped)
+        assert "another-model" in ends[name].message

@@ -32,8 +32,7 @@ from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
-from tests.deploy.several import Company, role_of
-from tests.deploy.sides import MECHANISMS
+from tests.deploy.sides import MECHANISMS, Company, role_of
 from tests.deploy.studies import (
     ROLES,
     SMALL,

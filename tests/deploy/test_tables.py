@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from taciturn.errors import (
     TableError,
 )
 from tests.deploy.sides import write_config
+from tests.expected import refused
 
 ROWS = 60
 
@@ -137,7 +137,7 @@ def test_nothing_is_held_out_where_nothing_is_asked_for(tmp_path):
 
 
 def test_everything_held_out_is_refused(tmp_path):
-    with pytest.raises(ShapeError, match="no row is left"):
+    with refused(ShapeError):
         load(tmp_path, bobs().head(2), agreement={"held-out": 0.999999})
 
 
@@ -158,7 +158,7 @@ def test_the_preparation_is_fitted_on_training_rows_alone(tmp_path):
 def test_a_gap_is_filled_or_named_as_asked(tmp_path):
     gap = bobs(age=[None, *(20.0 + n for n in range(ROWS - 1))])
     assert np.isfinite(load(tmp_path, gap).train.values).all()
-    with pytest.raises(MissingValueError, match="age"):
+    with refused(MissingValueError, names="age"):
         load(tmp_path, gap, data={"impute": "none"})
 
 
@@ -167,12 +167,10 @@ def test_a_party_says_all_problems_with_the_lines_of_its_file(tmp_path):
     ages = ["old", *(str(20 + n) for n in range(ROWS - 1))]
     with pytest.raises(TableError) as caught:
         load(tmp_path, bobs(sick=words, age=ages, debt=[math.inf] * ROWS), data={"drop": ["aeg"]})
+    assert len(caught.value.problems) == 4
     text = str(caught.value)
-    assert "4 things are not fit for use" in text
-    assert 'positive = "yes"' in text
-    assert 'type.age = "category"' in text
-    assert 'drop = ["debt"]' in text
-    assert "did you mean age?" in text
+    for line in ('positive = "yes"', 'type.age = "category"', 'drop = ["debt"]', "aeg"):
+        assert line in text
 
 
 def test_a_party_takes_words_dialects_and_choices_by_column(tmp_path):
@@ -195,39 +193,33 @@ def test_a_column_like_the_label_is_told_to_bob_and_not_to_alice(tmp_path):
     """Alice hears of a column's name and values alone; Bob of what his labels say."""
     leak = [2.0 * sick for sick in bobs()["sick"]]
     (note,) = load(tmp_path, bobs(paid=leak)).notes
-    assert note.startswith("column paid nearly equals the label")
     assert 'drop = ["paid"]' in note
     hers = bobs(paid=leak).drop("sick")
     assert not load(tmp_path, hers, role="alice").notes
     (note,) = load(tmp_path, bobs().rename({"sick": "default"}), role="alice").notes
-    assert note.startswith("column default has two values and the name of a label")
+    assert "default" in note
 
 
-def test_repeated_and_missing_ids_are_named(tmp_path):
+@pytest.mark.parametrize(("last", "named"), [("p000", "p000"), (None, "")])
+def test_repeated_and_missing_ids_are_named(tmp_path, last, named):
     ids = bobs()["id"].to_list()
-    with pytest.raises(RowIdError, match="repeat") as caught:
-        load(tmp_path, bobs(id=[*ids[:-1], ids[0]]))
-    assert "p000" in caught.value.where
-    with pytest.raises(RowIdError, match="missing"):
-        load(tmp_path, bobs(id=[*ids[:-1], None]))
+    with refused(RowIdError, names=named):
+        load(tmp_path, bobs(id=[*ids[:-1], last]))
 
 
-@pytest.mark.parametrize("value", [2, -1])
-def test_a_label_that_is_neither_0_nor_1_is_named(tmp_path, value):
-    labels = bobs()["sick"].to_list()
-    with pytest.raises(LabelValueError):
-        load(tmp_path, bobs(sick=[value, *labels[1:]]))
-
-
-def test_a_missing_label_is_named(tmp_path):
-    labels = bobs()["sick"].to_list()
-    with pytest.raises(DataError):
-        load(tmp_path, bobs(sick=[None, *labels[1:]]))
-
-
-def test_labels_of_one_class_are_refused(tmp_path):
-    with pytest.raises(LabelValueError):
-        load(tmp_path, bobs(sick=[1] * ROWS))
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        ([2, *[0, 1] * 29, 0], LabelValueError),
+        ([-1, *[0, 1] * 29, 0], LabelValueError),
+        ([1] * ROWS, LabelValueError),
+        ([None, *[0, 1] * 29, 0], MissingValueError),
+    ],
+    ids=["2", "-1", "one class", "missing"],
+)
+def test_labels_that_are_not_fit_for_use_are_named(tmp_path, labels, kind):
+    with refused(kind):
+        load(tmp_path, bobs(sick=labels))
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -239,22 +231,23 @@ def test_bob_may_have_no_columns(tmp_path, intercept):
 
 
 def test_alice_must_have_columns(tmp_path):
-    with pytest.raises(ColumnError, match="no feature columns"):
+    with refused(ColumnError):
         load(tmp_path, bobs().select("id"), "alice")
 
 
 @pytest.mark.parametrize(("key", "role"), [("id", "alice"), ("id", "bob"), ("label", "bob")])
 def test_a_mistyped_column_is_named_with_the_nearest(tmp_path, key, role):
     frame = bobs() if role == "bob" else bobs().drop("sick")
-    with pytest.raises(ColumnError, match=f"no {key} column") as caught:
-        load(tmp_path, frame, role, data={key: "sik" if key == "label" else "idd"})
-    assert ("sick" if key == "label" else "id") in caught.value.hint
+    mistyped, nearest = ("sik", "sick") if key == "label" else ("idd", "id")
+    with refused(ColumnError, names=(mistyped, nearest)):
+        load(tmp_path, frame, role, data={key: mistyped})
 
 
 def test_a_table_that_is_not_there_is_named_with_its_path(tmp_path):
     config = PartyConfig.read(write_config(tmp_path, "bob"))
-    with pytest.raises(DataError, match=re.compile("bob.csv|No such file|not there")):
+    with pytest.raises(DataError) as caught:
         load_tables(config)
+    assert "bob.csv" in str(caught.value)
 
 
 def test_leading_zeros_of_ids_count(tmp_path):

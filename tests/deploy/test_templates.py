@@ -29,6 +29,7 @@ def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
     alice, bob = (PartyConfig.read(path) for path in write_templates(tmp_path, trial))
     assert alice.agreed == bob.agreed
     assert alice.agreed["mechanism"] == mechanism
+    # exact: the test's own value
     assert alice.agreed["split_salt"] == "some salt"
     assert (alice.role, bob.role) == ROLES
     for config in (alice, bob):

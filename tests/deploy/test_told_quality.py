@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.audit import RecordedSession
-from taciturn.deploy import Party, PartyConfig
+from taciturn.deploy import PartyConfig
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
@@ -22,11 +22,23 @@ from taciturn.protocol.alice import AliceInputs, hear
 from taciturn.report import card_blocks, party_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn.view import AliceView
-from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
-from tests.deploy.wires import Wire
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    Pulled,
+    alone,
+    pulled_at,
+    record,
+    run_both,
+    set_up,
+    write_config,
+    write_tables,
+)
+from tests.expected import refused
 from tests.report.test_terminal import shown
 
 TOLD = {"tell-alice": "quality"}
+SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
 
 
 @pytest.fixture
@@ -35,21 +47,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def set_up(folder: Path, **agreement: Any) -> None:
-    for role in ("alice", "bob"):
-        write_config(folder, role, agreement={**agreement, **TOLD})
-
-
-def recorded(folder: Path, **watch: Any) -> Ends:
-    act = lambda side: side.run(record=folder / f"{side.config.role}.transcript")  # noqa: E731
-    return run_both(folder, act=act, **watch)
-
-
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", ["none", "hybrid", "sealed", "newton"])
-def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
-    set_up(folder, **(MECHANISMS["sealed"] if name == "newton" else MECHANISMS[name]))
-    ends = recorded(folder)
+@pytest.mark.parametrize(
+    "agreed", [MECHANISMS["none"], MECHANISMS["hybrid"], SEALED], ids=["none", "hybrid", "sealed"]
+)
+def test_alice_has_bobs_figures_in_whole_per_cent(folder, agreed):
+    set_up(folder, **agreed, **TOLD)
+    ends = run_both(folder, act=record(folder))
     alice, bob = ends.records
     exact = bob["metrics"]["held_out"]
     quality = alice["told_quality"]
@@ -59,13 +63,12 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
         assert quality[figure] == pytest.approx(exact[figure], abs=0.005001)
         assert quality[figure] == round(quality[figure], 2)
     assert bob["ledger"]["label_epsilon_total"] == "inf"
-    text = " ".join(shown(party_blocks(ends.alice)).split())
-    hundred = {name: round(100 * quality[name]) for name in ("accuracy", "auc")}
-    figures = f"accuracy {hundred['accuracy']} %, AUC {hundred['auc']} %"
-    assert f"Bob tells: {figures}" in text
+    text = shown(party_blocks(ends.alice))
+    for name in ("accuracy", "auc"):
+        assert f"{round(100 * quality[name])} %" in text
     model = ModelShare.load(folder / "alice.model.json")
     assert model.metrics == {"told_quality": quality}
-    assert "told to Alice" in shown(card_blocks(card(model), 3))
+    assert f"{round(100 * quality['auc'])} %" in shown(card_blocks(card(model), 3))
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
     assert isinstance(session.view, AliceView)
@@ -74,47 +77,39 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, name):
     assert seen.signal is Signal.QUALITY
 
 
-def test_with_noise_the_ledger_has_its_price_and_held_out_labels_pay_too(folder):
-    agreed = {**MECHANISMS["label-rr"], "tell-epsilon": 0.5}
-    set_up(folder, **agreed)
-    ends = recorded(folder)
-    alice, bob = ends.records
+@pytest.mark.parametrize(
+    ("agreed", "total"),
+    [
+        ({**NEWTON, **MECHANISMS["label-rr"], "tell-epsilon": 0.5}, 2.5),
+        (SEALED, math.inf),
+    ],
+    ids=["with noise", "as it is"],
+)
+def test_the_ledger_has_its_price_and_held_out_labels_pay_too(folder, agreed, total):
+    set_up(folder, **agreed, **TOLD)
+    alice, bob = run_both(folder).records
     assert alice["told_quality"] == bob["told_quality"]
-    assert alice["told_quality"]["auc"] is None
-    assert alice["told_quality"]["epsilon"] == 0.5
-    assert bob["ledger"]["label_epsilon_total"] == 2.5
-    assert "with noise for epsilon 0.5" in " ".join(shown(party_blocks(ends.alice)).split())
+    assert (alice["told_quality"]["auc"] is None) == math.isfinite(total)
+    assert alice["told_quality"].get("epsilon") == agreed.get("tell-epsilon")
+    assert float(bob["ledger"]["label_epsilon_total"]) == total
     (account,) = ledger_book(PartyConfig.read(folder / "bob.toml")).accounts()
     assert account.rows == 80
-    assert account.ledger.label_epsilon_total == 2.5
-
-
-def test_told_as_it_is_every_label_has_paid_infinity(folder):
-    set_up(folder, **MECHANISMS["sealed"])
-    run_both(folder).records  # noqa: B018 - raises where a side failed
-    (account,) = ledger_book(PartyConfig.read(folder / "bob.toml")).accounts()
-    assert account.rows == 80
-    assert math.isinf(account.ledger.label_epsilon_total)
-
-
-class Pulled(Exception):
-    """A side was stopped."""
+    assert account.ledger.label_epsilon_total == total
 
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
-    set_up(folder, **MECHANISMS["add"], **({"tell-epsilon": 0.5} if noisy else {}))
-    heard: list[object] = []
+    set_up(folder, **MECHANISMS["add"], **TOLD, **({"tell-epsilon": 0.5} if noisy else {}))
+    stop, heard = pulled_at("alice", 1, QualityTold)["alice"], list[object]()
 
     def observe(event: Event) -> None:
         if isinstance(event, QualityTold):
             heard.append(event.quality)
-            if len(heard) == 1:
-                raise Pulled
+        stop.observe(event)
 
     watch = {"alice": Callbacks(observe=observe)}
-    assert isinstance(recorded(folder, watch=watch).alice, Pulled)
-    alice, bob = recorded(folder, watch=watch).records
+    assert isinstance(run_both(folder, watch=watch).alice, Pulled)
+    alice, bob = run_both(folder, watch=watch).records
     assert len(heard) == 2
     assert heard[0] == heard[1]
     assert alice["told_quality"] == bob["told_quality"]
@@ -122,51 +117,43 @@ def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
     assert account.trainings == 1
 
 
-def test_her_columns_by_importance_where_she_has_their_weights(folder):
-    reveal = {"mechanism": "sealed", "reveal": True}
-    for role in ("alice", "bob"):
-        write_config(folder, role, agreement=reveal)
+@pytest.mark.parametrize("reveal", [True, False])
+def test_her_columns_by_importance_where_she_has_their_weights(folder, reveal):
+    set_up(folder, **SEALED, reveal=reveal)
     ends = run_both(folder)
     alice, bob = ends.records
     assert "importance" not in bob
     assert "told_quality" not in alice
-    columns = alice["importance"]
-    sizes = [column["importance"] for column in columns]
-    assert sizes == sorted(sizes, reverse=True)
-    model = ModelShare.load(folder / "alice.model.json")
-    weights = dict(zip(model.columns, model.weights, strict=True))
-    assert {column["column"]: column["weight"] for column in columns} == weights
-    text = shown(party_blocks(ends.alice))
-    assert "her columns by importance" in " ".join(text.split())
-    assert columns[0]["column"] in text
-
-
-def test_without_her_weights_there_is_no_importance(folder):
-    for role in ("alice", "bob"):
-        write_config(folder, role, agreement={"mechanism": "sealed"})
-    alice, _ = run_both(folder).records
-    assert "importance" not in alice
+    assert ("importance" in alice) == reveal
+    if reveal:
+        columns = alice["importance"]
+        sizes = [column["importance"] for column in columns]
+        assert sizes == sorted(sizes, reverse=True)
+        model = ModelShare.load(folder / "alice.model.json")
+        weights = dict(zip(model.columns, model.weights, strict=True))
+        assert {column["column"]: column["weight"] for column in columns} == weights
+        assert columns[0]["column"] in shown(party_blocks(ends.alice))
 
 
 def test_both_must_agree(folder):
-    write_config(folder, "alice", agreement={"mechanism": "sealed"})
-    write_config(folder, "bob", agreement={"mechanism": "sealed", **TOLD})
+    write_config(folder, "alice", agreement=SEALED)
+    write_config(folder, "bob", agreement={**SEALED, **TOLD})
     ends = run_both(folder)
     assert isinstance(ends.alice, AgreementError)
     assert "tell_alice" in ends.alice.message
 
 
 @pytest.mark.parametrize(
-    ("agreement", "reason"),
+    ("agreement", "setting"),
     [
-        ({"mechanism": "sealed", **TOLD, "held-out": 0}, "there are none"),
-        ({"mechanism": "label-rr", "epsilon": 1.0, "tell-epsilon": 1.0}, "she is told nothing"),
-        ({"mechanism": "sealed", **TOLD, "tell-epsilon": 1.0}, "every training label"),
-        ({"mechanism": "none", **TOLD, "tell-epsilon": 1.0}, "every training label"),
+        ({**SEALED, **TOLD, "held-out": 0}, "tell_alice"),
+        ({**NEWTON, "mechanism": "label-rr", "epsilon": 1.0, "tell-epsilon": 1.0}, "tell_epsilon"),
+        ({**SEALED, **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
+        ({"mechanism": "none", **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
     ],
 )
-def test_what_cannot_be_told_is_refused(folder, agreement, reason):
-    with pytest.raises(ConfigError, match=reason):
+def test_what_cannot_be_told_is_refused(folder, agreement, setting):
+    with refused(ConfigError, setting=setting):
         PartyConfig.read(write_config(folder, "bob", agreement=agreement))
 
 
@@ -179,13 +166,12 @@ def test_what_cannot_be_told_is_refused(folder, agreement, reason):
     ],
 )
 def test_alice_refuses_what_was_not_agreed(folder, quality):
-    set_up(folder, **MECHANISMS["none"])
-    config = PartyConfig.read(folder / "alice.toml")
-    party = Party(config, Wire().endpoint(serves=True), Callbacks())
+    set_up(folder, **MECHANISMS["none"], **TOLD)
+    party = alone(folder, "alice")
     inputs = AliceInputs(
         party.tables.train, party.terms, KeyedEntropy.from_seed(1), held_out=party.tables.held_out
     )
     program = hear(inputs, 3)
     next(program)
-    with pytest.raises(RemoteProtocolError, match="not what was agreed"):
+    with refused(RemoteProtocolError):
         program.send(HeldOutQuality(quality))

@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 
 from taciturn.deploy import MAGIC, Vault
 from taciturn.errors import OutputError, StateError
+from tests.expected import refused
 from tests.modules import module_of
 from tests.system import small_disk
 
 KEY, OTHER = bytes(range(32)), bytes(32)
+# Its magic, version and salt.
+HEAD = len(MAGIC) + 1 + 32
 
 
 def written(path: Path, records: list[bytes]) -> None:
@@ -55,7 +58,7 @@ def test_cut_anywhere_the_whole_records_remain_and_writing_goes_on(tmp_path):
     path = tmp_path / "journal"
     written(path, [b"first", b"second", b"third"])
     data = path.read_bytes()
-    ends = [len(MAGIC) + 1 + 32]
+    ends = [HEAD]
     for record in (b"first", b"second", b"third"):
         ends.append(ends[-1] + 4 + len(record) + 16)
     for size in range(ends[1], len(data)):
@@ -96,53 +99,47 @@ def test_a_last_record_of_garbage_was_never_acted_upon(tmp_path):
     assert reread(path) == [b"first"]
 
 
-def test_an_altered_record_in_the_middle_is_refused(tmp_path):
-    path = tmp_path / "journal"
-    written(path, [b"first", b"second", b"third"])
-    data = bytearray(path.read_bytes())
-    data[len(MAGIC) + 1 + 32 + 4 + 3] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(StateError, match="record 0 of the journal was altered"):
-        Vault.open(path, KEY)
+def altered(data: bytes) -> bytes:
+    """One bit of the first record."""
+    place = HEAD + 4 + 3
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
-def test_swapped_records_are_refused(tmp_path):
+def swapped(data: bytes) -> bytes:
+    """The last two records change places."""
+    size = 4 + 5 + 16
+    one, two, three = (data[HEAD + n * size : HEAD + (n + 1) * size] for n in range(3))
+    return data[:HEAD] + one + three + two
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        altered,
+        swapped,
+        lambda data: b"",
+        lambda data: b"another file" * 10,
+        lambda data: MAGIC + b"\x09" + data[len(MAGIC) + 1 :],
+        lambda data: None,
+    ],
+    ids=["altered", "swapped", "empty", "another file", "another version", "absent"],
+)
+def test_what_is_not_as_it_was_written_is_refused(tmp_path, damage):
     path = tmp_path / "journal"
     written(path, [b"first", b"secnd", b"third"])
-    data = path.read_bytes()
-    start, size = len(MAGIC) + 1 + 32, 4 + 5 + 16
-    parts = [data[start + n * size : start + (n + 1) * size] for n in range(3)]
-    path.write_bytes(data[:start] + parts[0] + parts[2] + parts[1])
-    with pytest.raises(StateError, match="altered"):
+    data = damage(path.read_bytes())
+    path.unlink()
+    if data is not None:
+        path.write_bytes(data)
+    with refused(StateError, names=path):
         Vault.open(path, KEY)
 
 
 @pytest.mark.parametrize("records", [[b"one"], [b"one", b"two"]])
 def test_another_key_is_refused(tmp_path, records):
-    path = tmp_path / "journal"
-    written(path, records)
-    with pytest.raises(StateError, match="key"):
-        Vault.open(path, OTHER)
-
-
-@pytest.mark.parametrize(
-    ("data", "said"),
-    [
-        (b"", "not a journal"),
-        (b"something else that is long enough to have a header of its own", "not a journal"),
-        (MAGIC + b"\x09" + bytes(40), "version 9"),
-    ],
-)
-def test_other_files_are_refused(tmp_path, data, said):
-    path = tmp_path / "journal"
-    path.write_bytes(data)
-    with pytest.raises(StateError, match=said):
-        Vault.open(path, KEY)
-
-
-def test_an_absent_file_is_named(tmp_path):
-    with pytest.raises(StateError, match="cannot be read"):
-        Vault.open(tmp_path / "journal", KEY)
+    written(tmp_path / "journal", records)
+    with refused(StateError):
+        Vault.open(tmp_path / "journal", OTHER)
 
 
 @pytest.mark.parametrize("when", ["create", "append", "sync"])
@@ -161,7 +158,7 @@ def test_a_full_disk_is_said_in_words(tmp_path, monkeypatch, when):
         "append": lambda: vault.append(b"second"),
         "sync": vault.sync,
     }
-    with pytest.raises(OutputError, match="No space left"):
+    with refused(OutputError, names=os.strerror(errno.ENOSPC)):
         acts[when]()
     vault.close()
 
@@ -186,7 +183,7 @@ def test_resuming_says_how_much_room_it_takes(tmp_path):
         path = disk / "journal"
         written(path, [bytes(1 << 20)] * 5)
         before = path.read_bytes()
-        with pytest.raises(OutputError, match=r"takes another 5\.0 MiB until it is done; 3\.0 MiB"):
+        with refused(OutputError, names=("5.0 MiB", "3.0 MiB")):
             reread(path)
         assert path.read_bytes() == before
         assert os.listdir(disk) == ["journal"]
@@ -197,6 +194,6 @@ def test_resuming_says_how_much_room_it_takes(tmp_path):
 
 def test_a_copy_that_finds_no_room_is_taken_away_again(tmp_path):
     with small_disk(tmp_path, 4 << 20) as disk:
-        with pytest.raises(OutputError, match="No space left"):
+        with refused(OutputError, names=os.strerror(errno.ENOSPC)):
             Vault.create(disk / "journal", KEY, [bytes(5 << 20)])
         assert os.listdir(disk) == []

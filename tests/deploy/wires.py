@@ -144,6 +144,42 @@ def changing(change: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
     return changed
 
 
+@dataclass
+class MutatingPeer:
+    """A hostile peer: of the frames that a side sends one is mutated, once it is armed.
+
+    Args:
+        mutate: Makes another one of a frame, which comes first and most often, and of earlier ones.
+        within: The part of a frame that may be changed.
+    """
+
+    mutate: Callable[[list[bytes]], bytes]
+    within: Callable[[bytes], slice] = lambda frame: slice(None)
+    done: bool = True
+
+    def __post_init__(self) -> None:
+        self._seen: list[bytes] = []
+        self._left = -1
+
+    def arm(self, frames: int) -> MutatingPeer:
+        """Mutates the frame after so many."""
+        self._left, self.done = frames, False
+        return self
+
+    def changed(self, frame: bytes) -> bytes:
+        earlier, self._seen = self._seen, [*self._seen[-8:], frame]
+        self._left -= 1
+        if self.done or self._left >= 0:
+            return frame
+        start, end, _ = self.within(frame).indices(len(frame))
+        changed = frame
+        while changed == frame or not changed:
+            part = self.mutate([frame[start:end]] * 8 + [other[start:] for other in earlier])
+            changed = frame[:start] + part + frame[end:]
+        self.done = True
+        return changed
+
+
 @dataclass(frozen=True)
 class HookedChannel:
     """A channel with hooks."""

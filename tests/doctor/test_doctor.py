@@ -116,7 +116,7 @@ def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
 Change: TypeAlias = Callable[[Path], object]
 
 
-def certificate(**validity: float) -> Change:
+def certificate(**validity: Any) -> Change:
     return lambda folder: Authority.make(folder / "certs").party("bob", **validity)
 
 
@@ -160,7 +160,7 @@ PROBLEMS: list[tuple[str, str, Change]] = [
     ("data", "who", file_text("bob.csv", lambda text: text.replace("id,", "who,", 1))),
     ("data", "1 of 121", file_text("bob.csv", lambda text: text + text.splitlines()[3] + "\n")),
     ("data", "bob.csv", removed("bob.csv")),
-    ("agreement", "evaluate", configured(agreement={"mechanism": "mutual", "evaluate": "epoch"})),
+    ("config", "l1", configured(agreement={"mechanism": "sealed", "l1": 0.1})),
     # 192.0.2.0/24 is for documentation: no machine has it.
     ("link", "192.0.2.7:7443", configured(link={"listen": "192.0.2.7:7443"})),
     ("state", "bob-state", lambda folder: (folder / "bob-state").write_text("")),

@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from taciturn import errors
-from taciturn.deploy import AligningParty, Party, PartyConfig, Predictor, Question, way_to_peer
+from taciturn.deploy import Party, PartyConfig, way_to_peer
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import TaciturnError
+from tests.deploy.sides import scoring
+from tests.deploy.sides import training as trained
 from tests.deploy.wires import HookedEndpoint, Hooks
 from tests.waiting import HANG
 
@@ -34,8 +36,7 @@ Work = Callable[[PartyConfig, Endpoints], Any]
 
 def training(config: PartyConfig, way: Endpoints) -> None:
     """Trains, and records it beside the party's file."""
-    record = "transcript" if config.parties else f"{config.role}.transcript"
-    Party.of(config, way, Callbacks(), dry_run=False).run(record=config.path(record))
+    trained(config, way, Callbacks())
 
 
 def study(config: PartyConfig, way: Endpoints) -> None:
@@ -45,15 +46,8 @@ def study(config: PartyConfig, way: Endpoints) -> None:
 
 def prediction(config: PartyConfig, way: Endpoints) -> list[list[Any]]:
     """Scores new rows: Bob's ids and scores."""
-    model, rows = config.path(config.output.model), config.path(f"{config.role}.new.csv")
-    question = Question.read(config, model, rows)
-    answer = Predictor(config, way, Callbacks()).run(question)
+    answer = scoring(config, way, Callbacks())
     return [] if answer.scores is None else [[*answer.ids], answer.scores.tolist()]
-
-
-def alignment(config: PartyConfig, way: Endpoints) -> int:
-    """Finds the common rows; their number."""
-    return AligningParty(config, way, Callbacks(), config.normalisation).run().common
 
 
 class FrameCounter:

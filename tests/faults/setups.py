@@ -13,25 +13,27 @@ from typing import Any
 from taciturn.deploy import Party, PartyConfig
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.deploy import open_score_book as score_book
-from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks
 from tests.deploy import studies
-from tests.deploy.several import Company, role_of
 from tests.deploy.sides import (
     MECHANISMS,
     NEWTON,
+    ROLES,
+    TWO_ALICES,
+    Company,
     model_numbers,
     numbers_in_one_process,
+    record,
+    result_numbers,
     run_both,
+    write_certificates,
     write_config,
     write_tables,
 )
-from tests.deploy.test_party import record
 from tests.deploy.wires import Wire
 from tests.faults.processes import Work, study, training
-from tests.test_two_machines import free_port
+from tests.system import free_port
 
-ROLES = ("alice", "bob")
 LINK: dict[str, Any] = {"connect-seconds": 60.0, "answer-seconds": 60.0, "dead-seconds": 5.0}
 STATE: dict[str, Any] = {"every-iterations": 1, "key": "state.key"}
 
@@ -50,7 +52,7 @@ def state_of(role: str) -> dict[str, Any]:
 def two_parties(folder: Path, mechanism: str, port: int = 0) -> dict[str, Path]:
     """Two parties about to train; their files."""
     write_tables(folder, rows=40, alice=3, bob=2)
-    make_certificates(folder / "certs", list(ROLES))
+    write_certificates(folder / "certs")
     port = port or free_port()
     agreed = {**NEWTON, "passes": 2, **MECHANISMS[mechanism]}
     return {
@@ -108,20 +110,20 @@ def _three_parties(folder: Path) -> dict[str, Path]:
     star = Company(folder, agreement={"passes": 2}, sections={"link": LINK, "state": STATE})
     star.write_tables(40, columns=3)
     star.write("bob", link={"listen": f"127.0.0.1:{star.port}"})
-    return {name: star.place(name) / f"{role_of(name)}.toml" for name in star.all}
+    return {name: star.file(name, "toml") for name in star.all}
 
 
 def _three_are_same(folder: Path) -> bool:
-    star = object.__new__(Company)
-    star.folder, star.names = folder, ("alice-1", "alice-2")
-    alices = [star.place(name) / "alice.toml" for name in star.names]
-    once = [charged_once(file, None, 2) for file in alices]
-    return all(once) and star.model_numbers() == star.in_one_process()[0]
+    star = Company(folder, TWO_ALICES, written=True)
+    once = [charged_once(star.file(name, "toml"), None, 2) for name in star.names]
+    alone, _ = star.ends_in_one_process()
+    same = star.model_numbers() == {name: result_numbers(alone[name]) for name in star.all}
+    return all(once) and same
 
 
 def _study(folder: Path) -> dict[str, Path]:
     port = free_port()
-    make_certificates(folder / "certs", list(ROLES))
+    write_certificates(folder / "certs")
     links = {role: link_of(role, port) for role in ROLES}
     states = {role: state_of(role) for role in ROLES}
     text = "folds = 2\nl2 = [0.001]\n"

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
-from tests.deploy.wires import HookedWire, Hooks, changing
+from tests.deploy.sides import MECHANISMS, ROLES, run_both, write_config, write_tables
+from tests.deploy.wires import HookedWire, Hooks, MutatingPeer, changing
 from tests.faults.damage import flipped
-from tests.faults.setups import ROLES, state_of, train_on
+from tests.faults.setups import state_of, train_on
 from tests.faults.trials import Tally, judged
 from tests.protocol.hostile import Mutator
 
@@ -32,35 +31,6 @@ AGREED: dict[str, dict[str, Any]] = {
     "mutual": {**MECHANISMS["mutual"], "passes": 2},
     "none": {"epochs": 1, **MECHANISMS["none"]},
 }
-
-
-@dataclass
-class MutatingPeer:
-    """Mutates one frame that a side sends: the protocol's, or what carries it.
-
-    Args:
-        mutate: Makes another frame of those so far.
-        at: Which one is mutated.
-        carrier: Whether what carries the protocol's frames is mutated too.
-    """
-
-    mutate: Callable[[list[bytes]], bytes]
-    at: int
-    carrier: bool
-    seen: list[bytes] = field(default_factory=list)
-    done: bool = False
-
-    def hooks(self) -> Hooks:
-        return Hooks(sending=self._changed if self.carrier else changing(self._changed))
-
-    def _changed(self, frame: bytes) -> bytes:
-        self.seen.append(frame)
-        while len(self.seen) == self.at and not self.done:
-            mutated = self.mutate(self.seen[-1:] * 8 + self.seen)
-            if mutated and mutated != frame:
-                self.done = True
-                return mutated
-        return frame
 
 
 def honest(folder: Path) -> None:
@@ -83,8 +53,10 @@ def test_a_mutated_frame_is_taken_or_refused_by_name(tmp_path, mechanism):
         mutate: Callable[[list[bytes]], bytes] = Mutator(trial)
         if trial % 3 == 0:
             mutate = lambda frames: flipped(frames[0], draw)  # noqa: E731
-        peer = MutatingPeer(mutate, int(draw.integers(1, 9)), carrier=trial % 3 == 1)
-        ends = train_on(HookedWire(sender == "bob", peer.hooks()), folder)
+        peer = MutatingPeer(mutate).arm(int(draw.integers(8)))
+        # What carries the protocol's frames is mutated too, in a third of the trials.
+        sending = peer.changed if trial % 3 == 1 else changing(peer.changed)
+        ends = train_on(HookedWire(sender == "bob", Hooks(sending=sending)), folder)
         assert peer.done, f"nothing was mutated: trial {trial}"
         verdict, name = judged({victim: ends[victim]}, True)
         tally.add(f"{mechanism}, at {victim}", verdict, name, f"trial {trial}")

@@ -13,24 +13,26 @@ import re
 import shutil
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from taciturn.deploy import way_to_peer
 from taciturn.deploy.serving import Job, ScorePartner, StandingModel
-from taciturn.engine import Channel, Endpoint, silent
+from taciturn.engine import Endpoints, silent
 from taciturn.errors import PeerAbsent
 from taciturn.protocol import Verdict
 from taciturn.serve import REASONS
 from tests.deploy.serving.stands import Stand, partner, runs, serve_settings
 from tests.deploy.sides import NEWTON
 from tests.deploy.test_predict import trained
+from tests.deploy.wires import HookedEndpoint, Hooks, MutatingPeer
 from tests.modules import module_of
 from tests.protocol.hostile import Mutator
 from tests.serve.services import Running, furnish, started
@@ -144,69 +146,30 @@ def test_a_mutated_request_has_the_right_score_or_a_named_refusal(folder):
 # --- frames ---------------------------------------------------------------------------------------
 
 
-class Mutating:
-    """An endpoint of which one frame that it sends is mutated, once it is told to.
+class Peers(NamedTuple):
+    """Both sides' endpoints, either of which may send a mutated frame: whole, or inside."""
 
-    Args:
-        endpoint: With the side's certificate.
-        seed: Of the mutations.
-    """
-
-    def __init__(self, endpoint: Endpoint, seed: int) -> None:
-        self._endpoint, self._mutate = endpoint, Mutator(seed)
-        self._seen: list[bytes] = []
-        self._left: int | None = None
-        self._from, self.done = 0, True
-
-    def arm(self, frames: int, *, inner: bool) -> None:
-        """Mutates the frame after so many; only the protocol's, and not what carries it, if so."""
-        self._left, self._from, self.done = frames, CARRIER_BYTES if inner else 0, False
-
-    def connect(self, timeout: float) -> Channel:
-        return MutatingChannel(self._endpoint.connect(timeout), self)
-
-    def close(self) -> None:
-        self._endpoint.close()
-
-    def changed(self, frame: bytes) -> bytes:
-        self._seen = [*self._seen[-8:], frame]
-        if self._left is None:
-            return frame
-        self._left -= 1
-        if self._left >= 0:
-            return frame
-        start = min(self._from, len(frame))
-        # A long one is a ciphertext or a key, which is the peer's own affair: its head alone.
-        end = len(frame) if len(frame) < LONG_BYTES else CARRIER_BYTES + FRAME_HEAD_BYTES
-        others = [other[start:LONG_BYTES] for other in self._seen[:-1]]
-        changed = frame
-        while changed == frame or not changed:
-            changed = frame[:start] + self._mutate([frame[start:end], *others]) + frame[end:]
-        self._left, self.done = None, True
-        return changed
+    endpoint: HookedEndpoint
+    whole: MutatingPeer
+    inside: MutatingPeer
 
 
-class MutatingChannel:
-    """A channel of such an endpoint."""
+def head(start: int, frame: bytes) -> slice:
+    """A long one is a ciphertext or a key, which is the peer's own affair: its head alone."""
+    return slice(start, None if len(frame) < LONG_BYTES else CARRIER_BYTES + FRAME_HEAD_BYTES)
 
-    def __init__(self, channel: Channel, endpoint: Mutating) -> None:
-        self._channel, self._endpoint = channel, endpoint
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._channel, name)
-
-    def send(self, frame: bytes, *, wait: bool = True) -> None:
-        self._channel.send(self._endpoint.changed(frame), wait=wait)
-
-    def receive(self, timeout: float) -> bytes:
-        return self._channel.receive(timeout)
-
-    def close(self) -> None:
-        self._channel.close()
+def mutating(endpoint: Endpoints, seed: int) -> Peers:
+    assert not isinstance(endpoint, Mapping)
+    whole, inside = (
+        MutatingPeer(Mutator(seed), partial(head, start)) for start in (0, CARRIER_BYTES)
+    )
+    hooks = Hooks(sending=lambda frame: inside.changed(whole.changed(frame)))
+    return Peers(HookedEndpoint(endpoint, hooks), whole, inside)
 
 
 @contextmanager
-def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Mutating]]]:
+def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Peers]]]:
     """Both sides over real links with certificates, either of which may send a mutated frame."""
     furnish(folder)
     configs = {role: serve_settings(folder, role) for role in ("alice", "bob")}
@@ -214,11 +177,9 @@ def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Mutating
         way_to_peer(configs["bob"], silent) as bobs,
         way_to_peer(configs["alice"], silent) as alices,
     ):
-        assert not isinstance(bobs, dict)
-        assert not isinstance(alices, dict)
-        ends = {"bob": Mutating(bobs, 1), "alice": Mutating(alices, 2)}  # type: ignore[arg-type]
-        stand = Stand(configs["bob"], ends["bob"])
-        alice = partner(configs["alice"], ends["alice"])
+        ends = {"bob": mutating(bobs, 1), "alice": mutating(alices, 2)}
+        stand = Stand(configs["bob"], ends["bob"].endpoint)
+        alice = partner(configs["alice"], ends["alice"].endpoint)
         with runs(alice):
             stand.desk.start()
             try:
@@ -241,9 +202,10 @@ def test_a_mutated_frame_is_taken_or_refused_and_the_service_goes_on(folder, mon
         for trial in range(FRAMES):
             sender = ("alice", "bob")[trial % 2]
             name, meetings = ROWS[trial % len(ROWS)], stand.desk.seen.meetings
-            ends[sender].arm(int(draw.integers(4)), inner=trial % 4 > 1)
+            peer = ends[sender].inside if trial % 4 > 1 else ends[sender].whole
+            peer.arm(int(draw.integers(4)))
             outcome = ended(stand, name, wanted if sender == "alice" else None)
-            wait_until(lambda: ends[sender].done)  # noqa: B023 - it is called at once
+            wait_until(lambda: peer.done)  # noqa: B023 - it is called at once
             honest = ended(stand, name, wanted)
             while honest != "right" and stand.desk.failure is None:
                 # The frame may have been mutated after the first round.

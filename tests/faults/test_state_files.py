@@ -18,12 +18,21 @@ import pytest
 from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
 from taciturn.engine import Transcript
 from taciturn.errors import TaciturnError
-from tests.deploy.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
-from tests.deploy.test_party import Pulled, pulled_at, record
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    ROLES,
+    Pulled,
+    pulled_at,
+    record,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.deploy.test_predict import expected, in_threads, question, trained
 from tests.deploy.wires import Wire
 from tests.faults.damage import DAMAGES, damage
-from tests.faults.setups import ROLES, pair_is_same, state_of, train_on
+from tests.faults.setups import pair_is_same, state_of, train_on
 from tests.faults.trials import Tally, judged
 
 pytestmark = pytest.mark.slow

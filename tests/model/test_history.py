@@ -61,6 +61,7 @@ def test_what_is_no_model_is_kept_too_and_no_name_is_taken_twice(path):
     path.write_text("also precious")
     third = set_aside(path, SECOND)
     assert third is not None
+    # exact: the test's own content
     assert third.read_text() == "also precious"
     assert kept.read_text() == "precious"
 

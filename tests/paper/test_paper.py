@@ -196,8 +196,11 @@ def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true
 def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     by_name = {statement["name"]: statement for statement in record["statements"]}
     assert len(by_name) == len(record["statements"]) == 18
+    # exact: a name and a verdict in JSON
     assert by_name["hybrid protects the labels"]["verdict"] == "does not hold"
+    # exact: a name and a verdict in JSON
     assert by_name["epsilon protects the labels"]["verdict"] == "does not hold"
+    # exact: a name and a verdict in JSON
     assert by_name["mult: its proof of epsilon"]["verdict"] == "does not hold"
     assert by_name["the attack on the baseline"]["verdict"] == "holds"
     assert by_name["hybrid is lossless"]["verdict"] == "holds"

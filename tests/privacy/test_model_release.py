@@ -78,7 +78,7 @@ def test_roundings_move_weights_by_less_than_their_bound(rows, columns):
     """Of 2000 roundings two are allowed beyond it; more than 14 come once in a million times."""
     coins = np.random.default_rng(rows)
     table = BoundedTable.of(coins.normal(size=(rows, columns)), 1e-3).values
-    grid = Scales(59, 10, 20, np.ones(1))
+    grid = Scales(59, 10, 20)
     entropy, lengths = KeyedEntropy.from_seed(rows), []
     for number in range(2000):
         exact = coins.normal(size=rows)
@@ -93,7 +93,7 @@ def test_roundings_move_weights_by_less_than_their_bound(rows, columns):
 
 ROWS, PASSES, SAMPLES = 6, 1, 1500
 TABLE = np.array([[30.0], [1.0], [-1.0], [0.5], [1.5], [-0.5]])
-BITS, GRID = 12, Scales(59, 12, 22, np.ones(1))
+BITS, GRID = 12, Scales(59, 12, 22)
 
 
 class Told:
@@ -115,7 +115,7 @@ class Told:
         for _ in range(PASSES):
             direction = GRID.directions(solver.direction(), entropy)
             product = self._table @ (self._table.T @ direction)
-            solver.add(GRID.numbers(direction), GRID.scores(product, 0))
+            solver.add(GRID.numbers(direction), GRID.scores(product))
         last = GRID.directions(solver.conclude()[0], entropy)
         share = self._table.T @ last
         noisy = self._release.release(share, 59, entropy).value

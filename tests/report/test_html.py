@@ -23,6 +23,7 @@ def render(audit: AuditResult) -> str:
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_page_is_one_small_file_without_script_or_request(name):
     page = render_html(sample_page(name))
+    # exact: what browsers read
     assert page.startswith('<!DOCTYPE html>\n<html lang="en">')
     assert page.endswith("</html>\n")
     assert len(page.encode()) < LARGEST

@@ -140,7 +140,7 @@ def test_a_leak_that_the_model_hides_has_a_caveat():
 
 
 def test_who_is_in_the_batch_stands_in_per_cent():
-    facts = dict(rows(hybrid(), "membership"))
+    facts = {row[0]: row[1] for row in rows(hybrid(), "membership")}
     assert facts["precision"] == "98.10 %"
     assert facts["iterations looked at"] == "290"
 
@@ -239,6 +239,7 @@ def test_the_ledger_in_figures():
 )
 def test_the_claim_is_set_against_the_evidence(audit, answer, figures):
     (heading,) = (b for b in section(audit(), "ledger").blocks if isinstance(b, Heading))
+    assert isinstance(heading.words, tuple)
     assert [span.text for span in heading.words if isinstance(span, Span)] == [answer]
     assert all(figure in words(audit(), "ledger") for figure in figures)
 

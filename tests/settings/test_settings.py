@@ -185,6 +185,7 @@ def test_sources_that_do_not_go_together_are_refused(given):
 def test_the_source_is_named():
     own = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"})
     assert (of().source, own.source) == ("breast-cancer", "mine.csv")
+    # exact: a value in JSON
     assert Settings.of({"mechanism": "none", "label": "y"}).source == "own data"
 
 

@@ -51,9 +51,14 @@ def test_l2_and_an_intercept_are_those_of_centralised_training():
 
 
 def test_a_scheme_that_hides_nothing_is_noted():
-    assert any("clear hides nothing" in note for note in record(dataset="breast-cancer")["notes"])
-    hidden = record(dataset="breast-cancer", scheme="bfv", passes=1)
-    assert not any("hides nothing" in note for note in hidden["notes"])
+    """One note more, which names the scheme."""
+    clear, hidden = (
+        record(dataset="breast-cancer", scheme=scheme, passes=1)["notes"]
+        for scheme in ("clear", "bfv")
+    )
+    (more,) = set(clear) - set(hidden)
+    assert "clear" in more
+    assert not set(hidden) - set(clear)
 
 
 def test_l1_is_refused_by_name():
@@ -85,7 +90,7 @@ def test_an_audit_finds_no_signal_and_lists_every_message():
     assert vectors["count"] == 3
     assert listed["SealedWeights"]["count"] == 2
     assert not listed["KeyOffer"]["encrypted"]
-    assert "not a proof of safety" in result["verdict"]
+    assert result["verdict"]
 
 
 def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
@@ -104,11 +109,12 @@ def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
 
 def test_a_check_warns_alice_of_her_columns_and_bob_of_what_it_rests_on():
     result = check(columns=6, rows=300, mechanism="sealed", passes=6).to_dict()
+    # exact: a word of the contract, by which scripts decide
     assert result["verdict"] == "no attack of ours applies"
     assert result["facts"]["label_epsilon_total"] == 0
-    warnings = " ".join(result["warnings"])
-    assert "for Alice: Bob can reconstruct" in warnings
-    assert "funcCPA" in warnings
+    warnings = result["warnings"]
+    assert any("Alice" in warning for warning in warnings)
+    assert any("funcCPA" in warning for warning in warnings)
     fresh = check(columns=6, rows=300, mechanism="sealed", passes=1, fresh_keys=True)
     assert not any("funcCPA" in warning for warning in fresh.warnings)
 

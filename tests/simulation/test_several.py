@@ -125,8 +125,7 @@ def test_the_record_has_the_parties_and_the_total():
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_notes_say_what_bob_learns_of_several(mechanism):
     notes = " ".join(record(2, mechanism=mechanism)["notes"])
-    assert "the sum of 2 Alices' scores" in notes
-    assert "another Alice does not tell him hers" in notes
+    assert "2 Alices" in notes
     assert "Alices" not in " ".join(record(1, mechanism=mechanism)["notes"])
 
 

@@ -120,7 +120,7 @@ def test_a_training_that_diverged_is_an_error_with_a_way_out():
     table = draws.lognormal(10, 1, (300, 2))
     labels = (draws.random(300) < 0.5).astype(int)
     options = {**BASE, "scale": "none"}
-    with pytest.raises(DivergenceError, match="the training diverged") as raised:
+    with pytest.raises(DivergenceError) as raised:
         taciturn.train(table, labels, alice_columns="1", solver="sgd", **options)
     assert raised.value.exit_code == 11
     assert 'solver="newton"' in str(raised.value)

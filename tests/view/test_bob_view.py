@@ -43,7 +43,7 @@ def test_observations_are_those_of_the_live_run(name):
     assert all(same(now, then) for now, then in zip(seen, made.live, strict=True))
 
 
-@pytest.mark.parametrize("name", ["none", "add", "hybrid", "label-rr"])
+@pytest.mark.parametrize("name", ["none", "add", "hybrid", "label-rr", "penalty"])
 def test_batches_say_how_the_weights_move(name):
     """Alice's weights, carried along with Bob's steps, give the scores that he saw."""
     made = RUNS[name]()

@@ -239,6 +239,7 @@ def test_work_of_several_levels_and_a_table_that_grows():
     assert len(shown["table"]["rows"]) == 2
     # What is waited for takes nothing from how far the work is.
     board.announce("waiting for bob")
+    # exact: the test's own value
     assert board.snapshot()["work"]["activity"] == "waiting for bob"
     assert len(board.snapshot()["work"]["bars"]) == 2
     board.progress(2, 5)

@@ -91,6 +91,7 @@ def test_whatever_runs_many_trainings_fills_a_table_and_says_how_it_ended(capsys
         raise StateError("something in a secret file")
     wait_until(reader.over.is_set)
     assert reader.sections["table"]["rows"] == [[0.1, 0.91]]
+    # exact: the test's own value
     assert reader.sections["lines"][-1]["text"] == "one is done"
     end = reader.sections["end"]
     assert (end["state"], end["kind"], end["code"]) == ("failed", "StateError", 71)

@@ -30,8 +30,10 @@ def test_whoever_knows_the_address_gets_the_page_under_a_strict_policy(running):
         assert body == page().body
     fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     policy = fields["Content-Security-Policy"].split("; ")
+    # exact: a policy that browsers read
     assert policy[0] == "default-src 'none'"
     assert {"connect-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"} < set(policy)
+    # exact: a policy that browsers read
     assert "form-action 'none'" in policy
     assert "unsafe" not in fields["Content-Security-Policy"]
     assert fields["Referrer-Policy"] == "no-referrer"

@@ -13,8 +13,7 @@ from taciturn.deploy.serving import ScorePartner
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.protocol import Verdict, list_name
 from tests.deploy.serving.stands import Stand, partner
-from tests.deploy.several import Company
-from tests.deploy.test_several import company, scoring
+from tests.deploy.sides import Company, scoring
 from tests.seldom import seldom
 from tests.waiting import wait_until
 
@@ -49,7 +48,8 @@ def serving(star: Company, asks: list[list[str]]) -> tuple[list[Any], dict[str, 
 def test_scores_are_those_of_a_prediction_and_a_row_that_one_alice_lacks_has_none(
     tmp_path, mechanism
 ):
-    star = company(tmp_path, agreement={"mechanism": mechanism})
+    star = Company(tmp_path, agreement={"mechanism": mechanism})
+    star.write_tables()
     star.run()
     for name in star.all:
         star.write_new(name, 120, 30)

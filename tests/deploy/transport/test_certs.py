@@ -10,6 +10,7 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.deploy.transport import check_name, load_credentials, make_certificates
 from taciturn.errors import ConfigError, OutputError
+from tests.expected import refused
 
 
 def test_what_is_made_is_fit_for_use(tmp_path):
@@ -31,7 +32,7 @@ def test_keys_are_for_their_owner_alone(tmp_path):
 
 def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
     (tmp_path / "bob.key").write_text("precious")
-    with pytest.raises(OutputError, match="not overwritten") as caught:
+    with refused(OutputError) as caught:
         make_certificates(tmp_path, ["alice", "bob"])
     assert caught.value.where == str(tmp_path / "bob.key")
     assert [entry.name for entry in tmp_path.iterdir()] == ["bob.key"]
@@ -40,22 +41,25 @@ def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
 
 @pytest.mark.parametrize("name", ["", "Alice", "a b", "*.x", "-a", "a..b", "../x", "a" * 64, "1.2"])
 def test_names_that_cannot_be(name):
-    with pytest.raises(ConfigError, match="cannot be a party's name"):
+    with refused(ConfigError, names=name):
         check_name(name)
 
 
 @pytest.mark.parametrize("names", [[], ["alice"], ["alice", "alice"], ["alice", "ca"]])
 def test_a_trial_needs_two_names(tmp_path, names):
-    with pytest.raises(ConfigError, match="two or more different names"):
+    with refused(ConfigError):
         make_certificates(tmp_path, names)
 
 
 def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("certs --out c --name alice --name bob --days 10".split()) == 0
-    said = capsys.readouterr().out
-    assert "to alice: c/ca.pem, c/alice.pem, c/alice.key" in said
-    assert "to nobody: c/ca.key" in said
+    lines = capsys.readouterr().out.splitlines()
+    (hers,) = [line for line in lines if "c/alice.key" in line]
+    assert "c/ca.pem" in hers
+    assert "c/alice.pem" in hers
+    (authority,) = [line for line in lines if "c/ca.key" in line]
+    assert not {"alice", "bob"} & {*authority.replace(":", " ").split()}
 
 
 def test_the_command_prints_one_json_object(tmp_path, capsys, monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from taciturn.deploy.transport import (
     ServeEndpoint,
     objection,
 )
-from taciturn.engine import Channel, Endpoint
 from taciturn.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
 from taciturn.protocol import MAX_FRAME
 from tests.deploy.transport.parties import (
@@ -41,15 +39,10 @@ from tests.deploy.transport.parties import (
     serving,
 )
 from tests.deploy.transport.relay import Relay
+from tests.expected import refused
 from tests.modules import module_of
+from tests.system import free_port
 from tests.waiting import HANG, wait_until
-
-
-def test_what_the_transport_gives_is_what_the_runtime_asks_for(pair):
-    channels: list[Channel] = [pair.alice, pair.bob]
-    endpoints: list[Endpoint] = [pair.server, pair.client]
-    assert channels
-    assert endpoints
 
 
 @pytest.mark.parametrize("size", [0, 1, 200_000, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK])
@@ -66,7 +59,7 @@ def test_the_largest_frame_passes_and_a_larger_one_is_refused_here(pair):
     work = in_thread(lambda: pair.alice.send(frame))
     assert len(pair.bob.receive(HANG)) == len(frame)
     work.join(HANG)
-    with pytest.raises(LocalProtocolError, match="exceeds"):
+    with refused(LocalProtocolError):
         pair.alice.send(frame + b"x")
 
 
@@ -151,18 +144,11 @@ def test_empty_entries_of_a_queue_are_not_free():
     assert not thread.is_alive()
 
 
-def test_one_may_wait_without_end(fresh):
-    fresh.bob.send(b"x")
-    assert fresh.alice.receive(float("inf")) == b"x"
-
-
 def test_silence_is_named(fresh):
-    before = time.monotonic()
-    with pytest.raises(PeerSilent, match=r"bob has sent nothing for 0\.2 s"):
+    with refused(PeerSilent, names=("bob", "0.2 s")):
         fresh.alice.receive(0.2)
-    assert time.monotonic() - before >= 0.2
     fresh.bob.send(b"late")
-    assert fresh.alice.receive(HANG) == b"late"
+    assert fresh.alice.receive(float("inf")) == b"late"
 
 
 @pytest.mark.parametrize("closer", ["alice", "bob"])
@@ -180,7 +166,7 @@ def test_what_was_sent_before_closing_arrives(authority, closer):
         for frame in frames:
             time.sleep(0.01)
             assert second.receive(HANG) == frame
-        with pytest.raises(ConnectionLost, match="closed the connection"):
+        with refused(ConnectionLost):
             second.receive(HANG)
         with pytest.raises(ConnectionLost):
             second.send(b"too late")
@@ -215,43 +201,6 @@ def test_both_may_close_at_once_with_everything_full(authority):
         for thread in (*closers, *floods):
             thread.join(HANG)
             assert not thread.is_alive()
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_closing_does_not_wait_for_ever_for_a_peer_that_does_not_read(authority):
-    limits = Limits(in_flight=1 << 20, drain=0.5)
-    with connected(authority, limits) as pair:
-        for _ in range(3):
-            pair.alice.send(bytes(400_000))
-
-        def flood() -> None:
-            with contextlib.suppress(ConnectionLost):
-                for _ in range(9):
-                    pair.alice.send(bytes(900_000))
-
-        work = in_thread(flood)
-        time.sleep(0.5)
-        for thread in (in_thread(pair.alice.close), work):
-            thread.join(HANG)
-            assert not thread.is_alive()
-
-
-def test_a_new_stream_of_the_peer_replaces_the_old_one(authority):
-    with connected(authority) as pair:
-        pair.bob.send(b"before")
-        assert pair.alice.receive(HANG) == b"before"
-        again = dialling(authority, pair.server.port)
-        try:
-            newer = again.connect(HANG)
-            with pytest.raises(ConnectionLost, match="connected again"):
-                pair.alice.receive(HANG)
-            with pytest.raises(ConnectionLost):
-                pair.bob.receive(HANG)
-            alice = pair.server.connect(HANG)
-            newer.send(b"after")
-            assert alice.receive(HANG) == b"after"
-        finally:
-            again.close()
 
 
 @pytest.mark.parametrize("over", [True, False], ids=["over", "live"])
@@ -300,19 +249,8 @@ def held_open(ended: threading.Event) -> Iterator[bytes]:
     ended.wait(HANG)
 
 
-def test_dialling_again_after_a_loss(authority):
-    with connected(authority) as pair:
-        for _ in range(3):
-            bob = pair.client.connect(HANG)
-            alice = pair.server.connect(HANG)
-            alice.send(b"hello")
-            assert bob.receive(HANG) == b"hello"
-
-
 def test_dialling_waits_for_a_server_that_comes_later(authority):
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     client = dialling(authority, port)
     made = []
     thread = in_thread(lambda: made.append(client.connect(HANG)))
@@ -330,12 +268,12 @@ def test_dialling_waits_for_a_server_that_comes_later(authority):
 
 def test_nobody_there_is_named_on_both_sides(authority):
     server = serving(authority)
-    with pytest.raises(PeerAbsent, match=r"bob has not connected within 0\.2 s"):
+    with refused(PeerAbsent, names=("bob", "0.2 s")):
         server.connect(0.2)
     port = server.port
     server.close()
     client = dialling(authority, port)
-    with pytest.raises(PeerAbsent, match=r"alice has not answered within 0\.5 s"):
+    with refused(PeerAbsent, names=("alice", "0.5 s")):
         client.connect(0.5)
     client.close()
 
@@ -351,7 +289,7 @@ def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
         bob, alice = client.connect(HANG), server.connect(HANG)
         relay.close()
         for channel in (alice, bob):
-            with pytest.raises(ConnectionLost, match="broke"):
+            with refused(ConnectionLost):
                 channel.receive(HANG)
         again.connect(HANG).send(b"again")
         assert server.connect(HANG).receive(HANG) == b"again"

@@ -35,7 +35,7 @@ def test_a_frame_beyond_the_limit_is_refused_at_the_first_chunk_too_many(size):
     messages = split(bytes(size))
     for _ in range(4):
         assembler.feed(next(messages))
-    with pytest.raises(MalformedFrame, match="exceeds"):
+    with pytest.raises(MalformedFrame):
         assembler.feed(next(messages))
 
 

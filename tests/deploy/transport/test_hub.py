@@ -10,6 +10,7 @@ import pytest
 from taciturn.deploy.transport import Credentials, DialEndpoint, Hub, objection, pin_objection
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from tests.deploy.transport.parties import HOST, QUICK, Authority, in_thread
+from tests.expected import refused
 from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
@@ -64,18 +65,17 @@ def test_each_peer_has_an_endpoint_whatever_the_order_of_calls(star):
         assert list(made.endpoints) == list(NAMES)
         talks(made, third, "alice-3")
         talks(made, first, "alice-1")
-        with pytest.raises(PeerAbsent, match="alice-2 has not connected"):
+        with refused(PeerAbsent, names="alice-2"):
             made.endpoints["alice-2"].connect(0)
 
 
 def test_whoever_is_none_of_them_is_refused_and_named(star):
     refusals: list[str] = []
     with hub(star, refusals) as made, calling(star, made.port, "eve") as client:
-        with pytest.raises(PeerRefused, match="bob refused this side"):
+        with refused(PeerRefused, names="bob"):
             client.connect(HANG)
-        names = "'alice-1' or 'alice-2' or 'alice-3'"
-        assert refusals[-1].endswith(f": its certificate names 'eve', not {names}")
-        with pytest.raises(PeerAbsent, match=r"a connection was refused.*'eve'"):
+        assert all(f"'{name}'" in refusals[-1] for name in ("eve", *NAMES))
+        with refused(PeerAbsent, names="'eve'"):
             made.endpoints["alice-1"].connect(0)
 
 
@@ -85,18 +85,15 @@ def test_the_right_name_with_another_key_is_refused_and_the_right_key_is_not(sta
     with hub(star, refusals) as made:
         with (
             calling(star, made.port, "impostor") as client,
-            pytest.raises(PeerRefused, match="bob refused this side"),
+            refused(PeerRefused, names="bob"),
         ):
             client.connect(HANG)
-        assert refusals[-1].endswith(
-            f", alice-2: its certificate is not the agreed one: its key has fingerprint "
-            f"{other[:16]}…, and the agreement has {agreed[:16]}…"
-        )
-        with pytest.raises(PeerAbsent, match="not the agreed one"):
+        assert all(named in refusals[-1] for named in ("alice-2", other[:16], agreed[:16]))
+        with refused(PeerAbsent, names=other[:16]):
             made.endpoints["alice-2"].connect(0)
-        with pytest.raises(PeerAbsent) as caught:
+        with refused(PeerAbsent) as caught:
             made.endpoints["alice-1"].connect(0)
-        assert "refused" not in caught.value.message
+        assert other[:16] not in caught.value.message
         with calling(star, made.port, "alice-2") as client:
             talks(made, client, "alice-2")
 
@@ -109,12 +106,14 @@ def test_a_second_process_of_one_waits_and_the_others_do_not(star, monkeypatch):
         calling(star, made.port, "alice-1") as second,
         calling(star, made.port, "alice-2") as other,
     ):
-        talks(made, first, "alice-1")
+        hers, his = first.connect(HANG), made.endpoints["alice-1"].connect(HANG)
         monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
         waiting = in_thread(lambda: second.connect(HANG).send(b"second"))
         wait_until(lambda: refusals)
-        assert refusals[0].endswith(", alice-1: another session of its is connected")
+        assert "alice-1" in refusals[0]
         talks(made, other, "alice-2")
+        hers.send(b"still here")
+        assert his.receive(HANG) == b"still here"
         first.close()
         assert made.endpoints["alice-1"].connect(HANG).receive(HANG) == b"second"
         waiting.join(HANG)
@@ -132,7 +131,7 @@ def test_the_newest_call_of_a_peer_wins_and_leaves_the_others_alone(star):
         hers = other.connect(HANG)
         his = made.endpoints["alice-2"].connect(HANG)
         talks(made, again, "alice-1")
-        with pytest.raises(ConnectionLost, match="alice-1 has connected again"):
+        with refused(ConnectionLost, names="alice-1"):
             older.receive(HANG)
         hers.send(b"still here")
         assert his.receive(HANG) == b"still here"
@@ -142,7 +141,7 @@ def test_the_port_stays_open_until_the_last_endpoint_is_closed(star):
     with hub(star) as made, calling(star, made.port, "alice-3") as client:
         made.endpoints["alice-1"].close()
         made.endpoints["alice-2"].close()
-        with pytest.raises(TransportError, match="the endpoint is closed"):
+        with refused(TransportError):
             made.endpoints["alice-1"].connect(HANG)
         talks(made, client, "alice-3")
         made.endpoints["alice-3"].close()
@@ -154,14 +153,14 @@ def shown(*names: bytes, pem: bytes = b"") -> dict[str, list[bytes]]:
 
 
 def test_a_certificate_of_two_parties_is_nobodys():
-    assert objection(shown(b"alice-1", b"alice-2"), NAMES) == (
-        "its certificate names 'alice-1' and 'alice-2', who are two parties"
-    )
+    against = objection(shown(b"alice-1", b"alice-2"), NAMES)
+    assert "'alice-1'" in against
+    assert "'alice-2'" in against
     assert objection(shown(b"alice-1", b"elsewhere"), NAMES) == ""
 
 
 @pytest.mark.parametrize("pem", [b"", b"nonsense"])
 def test_a_certificate_that_cannot_be_read_has_no_fingerprint(pem):
-    assert "has fingerprint none" in pin_objection(shown(b"alice-1", pem=pem), "a" * 64)
-    assert "has fingerprint none" in pin_objection({}, "a" * 64)
+    for unreadable in (shown(b"alice-1", pem=pem), {}):
+        assert "a" * 16 in pin_objection(unreadable, "a" * 64)
     assert pin_objection(shown(b"alice-1", pem=pem), None) == ""

@@ -22,8 +22,10 @@ from taciturn.deploy.transport import (
     obstacle,
 )
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
-from tests.deploy.transport.parties import HOST, QUICK, Authority, dialling, in_thread, serving
+from tests.deploy.transport.parties import HOST, QUICK, Authority, in_thread, serving
+from tests.expected import refused
 from tests.modules import module_of
+from tests.system import free_port
 from tests.waiting import HANG, wait_until
 
 
@@ -92,20 +94,12 @@ def answering(answer: Callable[[socket.socket], None], port: int = 0) -> Iterato
             caller.close()
 
 
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def test_nobody_listens(authority):
-    with calling(authority, f"{HOST}:{free_port()}") as call:
-        call.hears(NO_LISTENER)
-
-
-def test_a_name_that_nobody_knows(authority):
-    with calling(authority, "nobody.invalid:9443") as call:
-        call.hears(UNKNOWN_NAME)
+@pytest.mark.parametrize(
+    ("host", "reason"), [(HOST, NO_LISTENER), ("nobody.invalid", UNKNOWN_NAME)]
+)
+def test_nobody_listens_and_a_name_that_nobody_knows(authority, host, reason):
+    with calling(authority, f"{host}:{free_port()}") as call:
+        call.hears(reason)
 
 
 def test_an_address_that_does_not_answer(authority):
@@ -123,17 +117,13 @@ def test_an_address_that_does_not_answer(authority):
             call.hears(NO_ANSWER)
 
 
-def test_a_program_that_says_nothing(authority):
-    with answering(lambda caller: None) as port, calling(authority, f"{HOST}:{port}") as call:
-        call.hears(MUTE)
-
-
 def test_another_protocol(authority):
     with (
         answering(lambda caller: caller.sendall(b"SSH-2.0-x\r\n")) as port,
         calling(authority, f"{HOST}:{port}") as call,
     ):
-        call.hears("the server does not speak TLS, or its answer was damaged on the way")
+        wait_until(lambda: any("TLS" in reason for reason in call.said))
+        assert not call.ended.is_set()
 
 
 def test_a_reason_is_said_once_and_another_when_it_changes(authority):
@@ -145,27 +135,6 @@ def test_a_reason_is_said_once_and_another_when_it_changes(authority):
     assert call.said[:2] == [NO_LISTENER, MUTE]
 
 
-def test_a_second_process_of_the_peer_waits_and_the_first_is_not_disturbed(authority, monkeypatch):
-    refusals: list[str] = []
-    server = serving(authority, on_refused=refusals.append)
-    first = dialling(authority, server.port)
-    try:
-        bob, alice = first.connect(HANG), server.connect(HANG)
-        monkeypatch.setattr(module_of(DialEndpoint), "_this_process", lambda: "another")
-        with calling(authority, f"{HOST}:{server.port}") as call:
-            call.hears("it is busy with another session of this side's; waiting for its end")
-            assert "another session of its is connected" in refusals[-1]
-            bob.send(b"still here")
-            assert alice.receive(HANG) == b"still here"
-            first.close()
-            assert call.ended.wait(HANG)
-            assert not call.problems
-            assert server.connect(HANG).alive
-    finally:
-        first.close()
-        server.close()
-
-
 def test_a_call_to_oneself_and_to_somebody_else_is_recognised(authority):
     own = authority.load("bob")
     server = serving(authority)
@@ -173,10 +142,10 @@ def test_a_call_to_oneself_and_to_somebody_else_is_recognised(authority):
     try:
         assert names_shown(address, own.authority, HANG) == ("alice",)
         elsewhere = DialEndpoint(address, own, peer="carol", limits=QUICK)
-        with pytest.raises(PeerRefused, match="another name: 'alice'"):
+        with refused(PeerRefused, names="'alice'"):
             elsewhere.connect(HANG)
         itself = DialEndpoint(address, authority.load("alice"), peer="bob", limits=QUICK)
-        with pytest.raises(PeerRefused, match="the server is alice, which is this side itself"):
+        with refused(PeerRefused, names="alice"):
             itself.connect(HANG)
         elsewhere.close()
         itself.close()
@@ -191,5 +160,4 @@ def test_a_port_that_nobody_calls_says_so_while_it_waits(authority):
         server.connect(0.5)
     server.close()
     assert len(said) == 1
-    assert f"nobody has called port {server.port} yet" in said[0]
-    assert "its file has listen too" in said[0]
+    assert str(server.port) in said[0]

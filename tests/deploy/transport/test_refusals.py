@@ -32,6 +32,7 @@ from tests.deploy.transport.parties import (
     serving,
     tls_client,
 )
+from tests.expected import refused
 from tests.waiting import HANG
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -59,13 +60,20 @@ def still_serves(authority: Authority, server: ServeEndpoint) -> None:
         client.close()
 
 
-def test_the_right_name_of_the_same_authority_is_needed(authority, server, refusals):
-    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
-    with pytest.raises(PeerRefused, match="alice refused this side"):
+def connects(port: int, credentials: Credentials, peer: str = "alice") -> None:
+    client = DialEndpoint(f"{HOST}:{port}", credentials, peer=peer, limits=QUICK)
+    try:
         client.connect(HANG)
-    client.close()
-    assert "its certificate names 'eve', not 'bob'" in refusals[-1]
-    with pytest.raises(PeerAbsent, match="a connection was refused"):
+    finally:
+        client.close()
+
+
+def test_the_right_name_of_the_same_authority_is_needed(authority, server, refusals):
+    with refused(PeerRefused, names="alice"):
+        connects(server.port, authority.load("eve"))
+    assert "'eve'" in refusals[-1]
+    assert "'bob'" in refusals[-1]
+    with refused(PeerAbsent, names="'eve'"):
         server.connect(0.1)
     still_serves(authority, server)
 
@@ -84,47 +92,29 @@ def test_a_refused_caller_is_told_nothing(authority, server):
             assert not call.trailing_metadata()
 
 
-@pytest.mark.parametrize("file", ["expired", "early"])
-@pytest.mark.sampled(1)
-def test_a_certificate_out_of_its_time(authority, server, file):
-    refused(authority, server, authority.unchecked(file))
-
-
-def test_a_certificate_of_another_authority(authority, stranger, server):
-    refused(authority, server, stranger.unchecked("bob", ca=authority.folder / "ca.pem"))
-
-
-def refused(authority: Authority, server: ServeEndpoint, credentials: Credentials) -> None:
-    client = DialEndpoint(f"{HOST}:{server.port}", credentials, peer="alice", limits=QUICK)
-    with pytest.raises(PeerRefused, match="probably does not accept our certificate"):
-        client.connect(HANG)
-    client.close()
+@pytest.mark.parametrize("file", ["expired", "early", "a stranger's"])
+@pytest.mark.sampled(2)
+def test_a_caller_with_a_certificate_that_is_not_accepted(authority, stranger, server, file):
+    own = authority.folder / "ca.pem"
+    strange = stranger.unchecked("bob", ca=own)
+    with refused(PeerRefused):
+        connects(server.port, strange if file == "a stranger's" else authority.unchecked(file))
     still_serves(authority, server)
 
 
-def test_a_server_of_another_authority_is_named_at_once(authority, stranger, server):
-    own = authority.unchecked("bob", ca=stranger.folder / "ca.pem")
-    client = DialEndpoint(f"{HOST}:{server.port}", own, peer="alice")
-    with pytest.raises(PeerRefused, match="not signed by our authority"):
-        client.connect(HANG)
-    client.close()
-
-
-def test_a_server_of_another_name_is_named_at_once(authority, server):
-    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("bob"), peer="carol")
-    with pytest.raises(PeerRefused, match="has another name"):
-        client.connect(HANG)
-    client.close()
-
-
-@pytest.mark.parametrize("file", ["expired", "early"])
-def test_a_server_out_of_its_time_is_named_at_once(authority, file):
-    server = ServeEndpoint(f"{HOST}:0", authority.unchecked(file), peer="alice", limits=QUICK)
-    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
-    with pytest.raises(PeerRefused, match="the server's certificate"):
-        client.connect(HANG)
-    client.close()
-    server.close()
+@pytest.mark.parametrize("wrong", ["authority", "name", "expired", "early"])
+def test_a_server_that_is_not_accepted_is_named_at_once(authority, stranger, server, wrong):
+    if wrong == "authority":
+        with refused(PeerRefused):
+            connects(server.port, authority.unchecked("bob", ca=stranger.folder / "ca.pem"))
+    elif wrong == "name":
+        with refused(PeerRefused, names="carol"):
+            connects(server.port, authority.load("bob"), peer="carol")
+    else:
+        other = ServeEndpoint(f"{HOST}:0", authority.unchecked(wrong), peer="alice", limits=QUICK)
+        with refused(PeerRefused):
+            connects(other.port, authority.load("alice"), peer="bob")
+        other.close()
 
 
 def test_no_certificate_at_all(authority, server):
@@ -171,7 +161,7 @@ def test_a_peer_that_calls_too_often_is_slowed_down_and_not_shut_out(authority):
                 call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
                 with contextlib.suppress(grpc.RpcError, StopIteration):
                     next(call)
-        assert any("connects too often" in reason for reason in refusals)
+        assert refusals
         assert client.connect(HANG).alive
     finally:
         client.close()
@@ -187,17 +177,17 @@ def tls_server(authority: Authority, version: ssl.TLSVersion, protocol: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("version", "protocol", "answer", "error", "words"),
+    ("version", "protocol", "answer", "error", "named"),
     [
-        (None, "", b"", PeerAbsent, "has not answered within"),
-        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerAbsent, "does not speak TLS"),
-        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerAbsent, "does not complete a TLS 1.3"),
-        (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "TLS, but not gRPC"),
-        (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "TLS, but not gRPC"),
+        (None, "", b"", PeerAbsent, "alice"),
+        (None, "", b"HTTP/1.1 400 Bad Request\r\n\r\n", PeerAbsent, "TLS"),
+        (ssl.TLSVersion.TLSv1_2, "h2", b"x", PeerAbsent, "1.3"),
+        (ssl.TLSVersion.TLSv1_3, "http/1.1", b"x", PeerRefused, "gRPC"),
+        (ssl.TLSVersion.TLSv1_3, "h2", b"x" * 99, PeerRefused, "gRPC"),
     ],
 )
 @pytest.mark.sampled(2)
-def test_whoever_else_answers_is_named(authority, version, protocol, answer, error, words):
+def test_whoever_else_answers_is_named(authority, version, protocol, answer, error, named):
     def reply() -> None:
         with contextlib.suppress(OSError):
             while True:
@@ -216,7 +206,7 @@ def test_whoever_else_answers_is_named(authority, version, protocol, answer, err
     with socket.create_server((HOST, 0)) as listener:
         in_thread(reply)
         client = dialling(authority, listener.getsockname()[1])
-        with pytest.raises(error, match=words):
+        with refused(error, names=named):
             client.connect(1.0 if error is PeerAbsent else HANG)
         client.close()
 
@@ -236,10 +226,9 @@ def test_a_server_that_is_full_is_tried_again(authority):
 
 
 def test_a_port_that_is_taken_is_named(authority, server):
-    with pytest.raises(TransportError, match="cannot listen on this address: the port is in use"):
-        ServeEndpoint(f"{HOST}:{server.port}", authority.load("alice"), peer="bob")
-    with pytest.raises(TransportError, match="it is not this machine's"):
-        ServeEndpoint("192.0.2.7:9443", authority.load("alice"), peer="bob")
+    for address in (f"{HOST}:{server.port}", "192.0.2.7:9443"):
+        with refused(TransportError, names=address):
+            ServeEndpoint(address, authority.load("alice"), peer="bob")
 
 
 def test_an_endpoint_that_is_closed_says_so(authority):
@@ -248,7 +237,7 @@ def test_an_endpoint_that_is_closed_says_so(authority):
     for endpoint in (server, client):
         endpoint.close()
         endpoint.close()
-        with pytest.raises(TransportError, match="closed"):
+        with refused(TransportError):
             endpoint.connect(1)
 
 
@@ -269,7 +258,7 @@ def test_closing_ends_an_attempt_that_waits(authority):
         thread.join(HANG)
         caller.close()
         assert not thread.is_alive()
-        assert "closed" in str(caught[0])
+        assert type(caught[0]) is TransportError
 
 
 def test_an_observer_that_fails_changes_nothing(authority):
@@ -277,10 +266,8 @@ def test_an_observer_that_fails_changes_nothing(authority):
         raise ValueError("a secret")
 
     server = serving(authority, on_refused=fail)
-    client = DialEndpoint(f"{HOST}:{server.port}", authority.load("eve"), peer="alice")
-    with pytest.raises(PeerRefused, match="refused this side"):
-        client.connect(HANG)
-    client.close()
+    with refused(PeerRefused):
+        connects(server.port, authority.load("eve"))
     server.close()
 
 
@@ -334,17 +321,12 @@ def test_the_serving_side_learns_the_reason_of_each_refusal(authority, stranger)
     said.append(process.stdout.readline().strip())
     out, err = process.communicate("stop\n", timeout=HANG)
     assert process.returncode == 0
-    said[3] = said[3].split(": ", 1)[1]
-    assert said == [
-        "its certificate has expired",
-        "its certificate is not valid yet",
-        "its certificate was signed by another authority",
-        "its certificate names 'eve', not 'bob'",
-        "it shows no certificate",
-        "it does not use TLS 1.3",
-    ]
+    # Each has its own.
+    assert len({*said}) == len(said) == 6
+    assert "'eve'" in said[3]
+    assert "1.3" in said[5]
     assert out == ""
-    assert err.splitlines() == ["python's own", "of a library", "after"]
+    assert len(err.splitlines()) == 3
 
 
 def knock(port: int, credentials: Credentials) -> None:
@@ -358,23 +340,13 @@ def knock(port: int, credentials: Credentials) -> None:
             next(call)
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        ("SSLV3_ALERT_BAD_RECORD_MAC", "its TLS handshake failed"),
-        ("TLSV1_ALERT_DECRYPT_ERROR", "its TLS handshake failed"),
-        ("TLSV1_ALERT_UNKNOWN_CA", "it does not accept our certificate"),
-        ("SSLV3_ALERT_CERTIFICATE_EXPIRED", "it does not accept our certificate"),
-    ],
-)
-def test_an_alert_is_about_a_certificate_only_where_it_says_so(error, words):
+def test_an_alert_is_about_a_certificate_only_where_it_says_so():
     line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
-    assert explain(line + error.encode()) == words
-
-
-def test_an_unknown_failure_still_has_words():
-    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SOMETHING_NEW"
-    assert explain(line) == "its TLS handshake failed"
+    about_it = {b"TLSV1_ALERT_UNKNOWN_CA", b"SSLV3_ALERT_CERTIFICATE_EXPIRED"}
+    others = {b"SSLV3_ALERT_BAD_RECORD_MAC", b"TLSV1_ALERT_DECRYPT_ERROR", b"SOMETHING_NEW"}
+    (certificate,) = {explain(line + error) for error in about_it}
+    (handshake,) = {explain(line + error) for error in others}
+    assert certificate != handshake
 
 
 EARLIER = """
@@ -408,7 +380,7 @@ def test_where_grpc_was_imported_before_us_the_stream_is_refused(authority):
     with tls_client(authority, port, version=ssl.TLSVersion.TLSv1_2) as caller:
         assert caller.version() == "TLSv1.2"
         caller.sendall(PREFACE + headers(METHOD, port))
-        assert process.stdout.readline().strip().endswith("it does not use TLS 1.3")
+        assert process.stdout.readline().strip().endswith("1.3")
     process.communicate("stop\n", timeout=HANG)
     assert process.returncode == 0
 
@@ -450,4 +422,4 @@ def test_grpcs_own_chatter_does_not_reach_the_operator_not_even_after_the_end():
     )
     first, second = done.stderr.splitlines()
     assert first.startswith("E1116")
-    assert second == "python's own"
+    assert not second.startswith("I1116")

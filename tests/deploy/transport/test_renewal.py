@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.deploy import BROKEN, Party, PartyConfig, way_to_peer
 from taciturn.deploy.transport import (
     Credentials,
     DialEndpoint,
@@ -20,13 +17,12 @@ from taciturn.deploy.transport import (
     load_credentials,
     make_certificates,
 )
-from taciturn.engine import Callbacks, silent
 from taciturn.errors import PeerStopped
-from taciturn.protocol import Event, Progress
+from taciturn.protocol import Progress
 from tests.certificates import renew
-from tests.deploy.sides import write_config, write_tables
+from tests.deploy.sides import Company, Pulled, pulled_at, records
 from tests.deploy.transport.parties import HOST, QUICK
-from tests.waiting import HANG, wait_until
+from tests.waiting import HANG
 
 
 def credentials(folder: Path, name: str, authority: Path | None = None) -> Credentials:
@@ -90,55 +86,18 @@ def _run(commands: str, folder: Path) -> None:
     subprocess.run(["sh", "-ec", commands], cwd=folder, check=True, capture_output=True)
 
 
-class Side(threading.Thread):
-    """One party of a folder over a real link; interrupted at an iteration, where one is given."""
-
-    def __init__(self, folder: Path, role: str, stop: int = -1) -> None:
-        super().__init__(daemon=True)
-        self._config = PartyConfig.read(folder / f"{role}.toml")
-        self._stop_at = stop
-        self.problem: BaseException | None = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            with way_to_peer(self._config, silent) as endpoint:
-                Party(self._config, endpoint, Callbacks(observe=self._observe)).run()
-        except BaseException as problem:
-            self.problem = problem
-
-    def _observe(self, event: Event) -> None:
-        if isinstance(event, Progress) and event.done == self._stop_at:
-            raise KeyboardInterrupt
-
-    def ended(self) -> BaseException | None:
-        self.join(HANG)
-        assert not self.is_alive()
-        return self.problem
-
-
 @pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_session_resumes_over_renewed_certificates(tmp_path, trial):
     """Bob stops in the middle; both are renewed, and resume over real links to the end."""
-    write_tables(tmp_path)
-    with socket.create_server((HOST, 0)) as free:
-        address = f"{HOST}:{free.getsockname()[1]}"
-    write_config(tmp_path, "alice", link={"connect": address})
-    write_config(tmp_path, "bob", link={"listen": address})
-    alice, bob = Side(tmp_path, "alice"), Side(tmp_path, "bob", stop=7)
-    assert isinstance(bob.ended(), KeyboardInterrupt)
-    # She is told; or his word is lost, and she waits for him with the certificate that she has.
-    log = tmp_path / "alice.log"
-    wait_until(lambda: not alice.is_alive() or BROKEN in log.read_text())
+    star = Company(tmp_path, ("alice",), agreement={"mechanism": "none"}, certified=True)
+    star.write_tables()
+    ends = star.run(real=True, watch=pulled_at("bob", 2, Progress))
+    assert isinstance(ends["bob"], Pulled)
+    assert isinstance(ends["alice"], PeerStopped)
     before = (trial / "bob.pem").read_bytes()
     renew(trial)
     assert (trial / "bob.pem").read_bytes() != before
-    if not alice.is_alive():
-        assert isinstance(alice.problem, PeerStopped), alice.problem
-        alice = Side(tmp_path, "alice")
-    bob = Side(tmp_path, "bob")
-    assert (alice.ended(), bob.ended()) == (None, None)
-    assert '"event": "session resumed"' in (tmp_path / "bob.log").read_text()
+    star.require_the_same(records(star.run(real=True)))
 
 
 def test_a_name_with_dots_is_shown_as_a_key_that_a_file_may_hold(tmp_path, capsys):

@@ -21,6 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from taciturn.deploy.transport import Credentials, DialEndpoint, load_credentials, objection
 from taciturn.errors import CertificateError, ConfigError
 from tests.deploy.transport.parties import NOW, Authority
+from tests.expected import refused
 
 
 @pytest.fixture
@@ -68,93 +69,98 @@ def test_good_files_give_the_name_and_no_warning(files):
     assert "BEGIN" not in repr(credentials)
 
 
-@pytest.mark.parametrize("name", ["alice.pem", "alice.key", "ca.pem"])
-def test_an_absent_file_is_named(files, name):
+FILES = ("alice.pem", "alice.key", "ca.pem")
+CONTENTS = {"absent": None, "empty": b"", "nonsense": b"nonsense", "binary": b"\xff" * 100}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("content", CONTENTS)
+def test_a_file_that_is_absent_or_not_pem_is_named(files, name, content):
     (files / name).unlink()
-    with pytest.raises(CertificateError, match="does not exist") as caught:
-        load(files)
-    assert caught.value.where == str(files / name)
+    if (data := CONTENTS[content]) is not None:
+        (files / name).write_bytes(data)
+    require_refused(files, name)
 
 
-@pytest.mark.parametrize("name", ["alice.pem", "alice.key", "ca.pem"])
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 100])
-def test_a_file_that_is_not_pem_is_named(files, name, content):
-    (files / name).write_bytes(content)
-    with pytest.raises(CertificateError, match="in PEM form") as caught:
-        load(files)
-    assert caught.value.where == str(files / name)
+def require_refused(folder: Path, name: str = "", now: datetime | None = None) -> None:
+    with refused(CertificateError) as caught:
+        load(folder, now)
+    if name:
+        assert caught.value.where == str(folder / name)
 
 
-def test_a_directory_is_no_certificate(files):
-    (files / "ca.pem").unlink()
-    (files / "ca.pem").mkdir()
-    with pytest.raises(CertificateError, match="cannot be read"):
-        load(files)
+def a_directory(folder: Path, others: dict[str, Path]) -> None:
+    (folder / "ca.pem").unlink()
+    (folder / "ca.pem").mkdir()
 
 
-def test_an_enormous_file_is_not_read(files):
-    (files / "ca.pem").write_bytes(bytes(2 << 20))
-    with pytest.raises(CertificateError, match="too large"):
-        load(files)
+def an_enormous_file(folder: Path, others: dict[str, Path]) -> None:
+    (folder / "ca.pem").write_bytes(bytes(2 << 20))
 
 
-def test_a_key_of_another_certificate(files, authority):
-    shutil.copy(authority.folder / "bob.key", files / "alice.key")
-    with pytest.raises(CertificateError, match="does not belong to the certificate"):
-        load(files)
+def a_key_of_another_certificate(folder: Path, others: dict[str, Path]) -> None:
+    shutil.copy(others["authority"] / "bob.key", folder / "alice.key")
 
 
-def test_a_key_with_a_passphrase(files):
+def a_key_with_a_passphrase(folder: Path, others: dict[str, Path]) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     form = (Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
-    (files / "alice.key").write_bytes(key.private_bytes(*form))
-    with pytest.raises(CertificateError, match="passphrase"):
-        load(files)
+    (folder / "alice.key").write_bytes(key.private_bytes(*form))
 
 
-def test_another_authority(files, stranger):
-    shutil.copy(stranger.folder / "ca.pem", files / "ca.pem")
-    with pytest.raises(CertificateError, match="not signed by the authority"):
-        load(files)
+def another_authority(folder: Path, others: dict[str, Path]) -> None:
+    shutil.copy(others["stranger"] / "ca.pem", folder / "ca.pem")
 
 
-def test_a_party_is_no_authority(files, authority):
-    shutil.copy(authority.folder / "bob.pem", files / "ca.pem")
-    with pytest.raises(CertificateError, match="not an authority's"):
-        load(files)
+def a_party_as_authority(folder: Path, others: dict[str, Path]) -> None:
+    shutil.copy(others["authority"] / "bob.pem", folder / "ca.pem")
+
+
+def for_serving_only(folder: Path, others: dict[str, Path]) -> None:
+    spoil(folder, a=NAMED, b=x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]))
+
+
+def without_a_name(folder: Path, others: dict[str, Path]) -> None:
+    spoil(folder)
+
+
+def with_a_pattern_for_a_name(folder: Path, others: dict[str, Path]) -> None:
+    spoil(folder, a=x509.SubjectAlternativeName([x509.DNSName("*.example")]))
 
 
 @pytest.mark.parametrize(
-    ("days", "message"), [(70, "has expired on 20"), (-2, "is not valid before 20")]
+    "fault",
+    [
+        a_directory,
+        an_enormous_file,
+        a_key_of_another_certificate,
+        a_key_with_a_passphrase,
+        another_authority,
+        a_party_as_authority,
+        for_serving_only,
+        without_a_name,
+        with_a_pattern_for_a_name,
+    ],
 )
-def test_dates_are_checked_and_said(files, days, message):
-    with pytest.raises(CertificateError, match=message):
-        load(files, now=NOW + timedelta(days=days))
+def test_files_that_are_not_fit_for_use_are_refused(files, authority, stranger, fault):
+    fault(files, {"authority": authority.folder, "stranger": stranger.folder})
+    require_refused(files)
+
+
+@pytest.mark.parametrize("days", [70, -2])
+def test_dates_are_checked(files, days):
+    require_refused(files, now=NOW + timedelta(days=days))
 
 
 def test_the_end_is_announced(files):
     (warning,) = load(files, now=NOW + timedelta(days=50)).warnings
-    assert "'CN=alice' expires on" in warning
+    assert "alice" in warning
 
 
 def test_a_key_that_others_can_read_is_warned_of(files):
     (files / "alice.key").chmod(0o644)
     (warning,) = load(files).warnings
-    assert "can be read by others: chmod 600" in warning
-
-
-def test_a_certificate_for_serving_only(files):
-    spoil(files, a=NAMED, b=x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]))
-    with pytest.raises(CertificateError, match="not made for dialling"):
-        load(files)
-
-
-@pytest.mark.parametrize("names", [None, ["*.example"]])
-def test_a_certificate_without_a_usable_name(files, names):
-    more = {"a": x509.SubjectAlternativeName([x509.DNSName(n) for n in names])} if names else {}
-    spoil(files, **more)
-    with pytest.raises(CertificateError, match="names no party"):
-        load(files)
+    assert "chmod 600" in warning
 
 
 def test_no_extended_usage_means_any(files):
@@ -163,28 +169,24 @@ def test_no_extended_usage_means_any(files):
 
 
 @pytest.mark.parametrize(
-    ("shown", "against"),
+    ("shown", "named"),
     [
-        ({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, ""),
-        ({"peer_dns": [b"x", b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, ""),
-        ({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.2"]}, "it does not use TLS 1.3"),
-        ({"peer_dns": [b"bob"]}, "it does not use TLS 1.3"),
-        ({"ssl_tls_version": [b"TLSv1.3"]}, "its certificate names nobody, not 'bob'"),
-        (
-            {"peer_dns": [b"*"], "ssl_tls_version": [b"TLSv1.3"]},
-            "its certificate names '*', not 'bob'",
-        ),
-        (
-            {"x509_common_name": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]},
-            "its certificate names nobody, not 'bob'",
-        ),
+        ({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, None),
+        ({"peer_dns": [b"x", b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, None),
+        ({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.2"]}, "1.3"),
+        ({"peer_dns": [b"bob"]}, "1.3"),
+        ({"ssl_tls_version": [b"TLSv1.3"]}, "'bob'"),
+        ({"peer_dns": [b"*"], "ssl_tls_version": [b"TLSv1.3"]}, "'*'"),
+        ({"x509_common_name": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, "'bob'"),
     ],
 )
-def test_what_speaks_against_a_caller(shown, against):
-    assert objection(shown, ["bob"]) == against
+def test_what_speaks_against_a_caller(shown, named):
+    against = objection(shown, ["bob"])
+    assert bool(against) == (named is not None)
+    assert (named or "") in against
 
 
 @pytest.mark.parametrize("address", ["", "bob", "bob:", "bob:0x1", "bob:99999", ":1", "a b:1"])
 def test_an_address_that_is_none(authority, address):
-    with pytest.raises(ConfigError, match="is not an address"):
+    with refused(ConfigError):
         DialEndpoint(address, authority.load("bob"), peer="alice")
