@@ -254,22 +254,22 @@ def test_a_handful_of_trainings_notices_nothing():
 
 
 def test_the_coins_are_the_labels_of_the_trainings():
-    told = challenge(view(), ClearScheme(), COINS, FEW)
-    assert len(told.heard) == len(told.coins) == FEW
+    received = challenge(view(), ClearScheme(), COINS, FEW)
+    assert len(received.heard) == len(received.coins) == FEW
     # A row's number is positive where the label is 1, and the scheme clear shows it.
-    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in told.heard]
-    np.testing.assert_array_equal(first, told.coins)
-    assert 0.2 < told.coins.mean() < 0.8
+    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in received.heard]
+    np.testing.assert_array_equal(first, received.coins)
+    assert 0.2 < received.coins.mean() < 0.8
 
 
 def test_the_same_seed_gives_the_same_coins():
-    told, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
-    np.testing.assert_array_equal(told.coins, again.coins)
-    assert [one.payload for one in told.heard] == [one.payload for one in again.heard]
+    received, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
+    np.testing.assert_array_equal(received.coins, again.coins)
+    assert [one.payload for one in received.heard] == [one.payload for one in again.heard]
 
 
-def lengths(told: Challenge) -> set[tuple[Any, ...]]:
-    return {(one.kinds, one.lengths) for one in told.heard}
+def lengths(received: Challenge) -> set[tuple[Any, ...]]:
+    return {(one.kinds, one.lengths) for one in received.heard}
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
@@ -293,11 +293,11 @@ def test_halves_alone_are_no_repeated_block():
 
 
 def test_a_longer_message_where_labels_are_1_is_noticed():
-    told = challenge(view(), ClearScheme(), COINS, FEW)
+    received = challenge(view(), ClearScheme(), COINS, FEW)
     heard = tuple(
         replace(one, lengths=(one.lengths[0] + int(coin), *one.lengths[1:]))
-        for one, coin in zip(told.heard, told.coins, strict=True)
+        for one, coin in zip(received.heard, received.coins, strict=True)
     )
-    spoilt = replace(told, heard=heard)
-    assert _look("lengths and order", _shape_features(spoilt), told.coins).noticed
-    assert not _look("lengths and order", _shape_features(told), told.coins).noticed
+    spoilt = replace(received, heard=heard)
+    assert _look("lengths and order", _shape_features(spoilt), received.coins).noticed
+    assert not _look("lengths and order", _shape_features(received), received.coins).noticed

@@ -102,7 +102,7 @@ def test_a_recording_shows_what_bob_saw_in_the_session(tmp_path, name):
 
 
 def test_a_recording_that_goes_on_after_a_stop_holds_his_keys(tmp_path):
-    prepared(tmp_path, **KINDS["sealed"])
+    prepared(tmp_path, **{**KINDS["sealed"], "passes": 4})
     record(tmp_path, pulled_at("bob", 5))
     live: list[BobObservation] = []
     assert record(tmp_path, noting(live)).records

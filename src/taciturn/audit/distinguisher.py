@@ -84,26 +84,26 @@ def distinguish(
     """
     start = time.perf_counter()
     with one_thread():
-        told = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
-        payloads = [one.payload for one in told.heard]
-        looks = _looks(told)
+        received = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
+        payloads = [one.payload for one in received.heard]
+        looks = _looks(received)
         repeated = repeated_blocks([*payloads, *_recorded(view)])
         bits = entropy_bits(payloads)
         faults = (
             _unencrypted(view, entropy, trainings),
             _reused_seed(payloads),
-            _marked(told),
-            _delayed(told),
+            _marked(received),
+            _delayed(received),
         )
     judged = looks[0].judged
     return Distinguisher(
-        trained=len(told.coins) - judged,
+        trained=len(received.coins) - judged,
         judged=judged,
-        batch=told.rows,
-        columns=told.columns,
-        scheme=told.scheme,
+        batch=received.rows,
+        columns=received.columns,
+        scheme=received.scheme,
         looks=looks,
-        messages=len(told.heard),
+        messages=len(received.heard),
         bytes=sum(map(len, payloads)),
         repeated=repeated,
         entropy=bits,
@@ -118,9 +118,9 @@ def distinguish(
 # --- three looks that learn -------------------------------------------------------------------
 
 
-def _looks(told: Challenge) -> tuple[Look, ...]:
+def _looks(received: Challenge) -> tuple[Look, ...]:
     features = {BYTES: _byte_features, SHAPE: _shape_features, TIMES: _time_features}
-    return tuple(_look(name, features[name](told), told.coins) for name in _LOOKS)
+    return tuple(_look(name, features[name](received), received.coins) for name in _LOOKS)
 
 
 def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
@@ -180,8 +180,8 @@ def detectable(judged: int) -> float:
     return 1.0 if least > judged else float(betaincinv(least, judged - least + 1, POWER))
 
 
-def _byte_features(told: Challenge) -> FloatArray:
-    return np.array([_of_bytes(one.payload) for one in told.heard])
+def _byte_features(received: Challenge) -> FloatArray:
+    return np.array([_of_bytes(one.payload) for one in received.heard])
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
@@ -195,10 +195,10 @@ def _of_bytes(payload: bytes) -> FloatArray:
     return np.concatenate([part.astype(np.float64) for part in parts])
 
 
-def _shape_features(told: Challenge) -> FloatArray:
+def _shape_features(received: Challenge) -> FloatArray:
     """How many messages, of which kinds, of what lengths."""
-    most = max(len(one.kinds) for one in told.heard)
-    return np.array([_shape(one, most) for one in told.heard])
+    most = max(len(one.kinds) for one in received.heard)
+    return np.array([_shape(one, most) for one in received.heard])
 
 
 def _shape(one: Heard, most: int) -> list[float]:
@@ -206,14 +206,14 @@ def _shape(one: Heard, most: int) -> list[float]:
     return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
 
 
-def _time_features(told: Challenge) -> FloatArray:
+def _time_features(received: Challenge) -> FloatArray:
     """Ranks of the time of each message and of all, by themselves and beside their neighbours.
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
-    most = max(len(one.seconds) for one in told.heard)
-    times = np.zeros((len(told.heard), most + 1))
-    for row, one in zip(times, told.heard, strict=True):
+    most = max(len(one.seconds) for one in received.heard)
+    times = np.zeros((len(received.heard), most + 1))
+    for row, one in zip(times, received.heard, strict=True):
         row[: len(one.seconds)] = one.seconds
         row[most] = sum(one.seconds)
     columns = [*times.T, *(_beside(column) for column in times.T)]
@@ -277,8 +277,8 @@ def _recorded(view: AliceView) -> Iterator[bytes]:
 
 def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
     """The same trainings on the same coins, by the scheme that hides nothing."""
-    told = challenge(view, scheme("clear"), entropy, trainings)
-    look = _look(BYTES, _byte_features(told), told.coins)
+    received = challenge(view, scheme("clear"), entropy, trainings)
+    look = _look(BYTES, _byte_features(received), received.coins)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
     sent = "shares of residues" if view.mechanism.shares_scores else "residues"
     words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
@@ -293,18 +293,18 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
     return Fault(REUSED_SEED, "one encryption's seed used twice", "repeated blocks", noticed)
 
 
-def _marked(told: Challenge) -> Fault:
+def _marked(received: Challenge) -> Fault:
     """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
-    length = min(len(one.payload) for one in told.heard)
+    length = min(len(one.payload) for one in received.heard)
 
     def noticed(count: int) -> bool:
         at = length // 2
         heard = [
             replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(told.heard, told.coins, strict=True)
+            for one, coin in zip(received.heard, received.coins, strict=True)
         ]
-        spoilt = replace(told, heard=tuple(heard))
-        return _look(BYTES, _byte_features(spoilt), told.coins).noticed
+        spoilt = replace(received, heard=tuple(heard))
+        return _look(BYTES, _byte_features(spoilt), received.coins).noticed
 
     size = _least(_MARKED_BYTES, noticed)
     words = f"{size or _MARKED_BYTES[-1]:,} bytes in a row of {length:,} that follow the label"
@@ -315,19 +315,19 @@ def _mark(payload: bytes, at: int, count: int, value: int) -> bytes:
     return payload[:at] + bytes([value]) * count + payload[at + count :]
 
 
-def _delayed(told: Challenge) -> Fault:
+def _delayed(received: Challenge) -> Fault:
     """The least time that an answer takes longer where the labels are 1."""
 
     def noticed(microseconds: int) -> bool:
         heard = [
             replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(told.heard, told.coins, strict=True)
+            for one, coin in zip(received.heard, received.coins, strict=True)
         ]
-        spoilt = replace(told, heard=tuple(heard))
-        return _look(TIMES, _time_features(spoilt), told.coins).noticed
+        spoilt = replace(received, heard=tuple(heard))
+        return _look(TIMES, _time_features(spoilt), received.coins).noticed
 
     size = _least(_MICROSECONDS, noticed)
-    typical = 1e6 * float(np.median([sum(one.seconds) for one in told.heard]))
+    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.heard]))
     words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
     return Fault("delay", words, TIMES, size is not None, size)
 
