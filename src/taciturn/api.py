@@ -311,6 +311,7 @@ def study(
     Traceback (most recent call last):
         ...
     taciturn.errors.ConfigError: unknown setting l3
+      where: l3=
       try:   ...
     """
     from taciturn.settings.study import Study

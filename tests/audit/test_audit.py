@@ -151,7 +151,7 @@ def percentages(sentence: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("scores", "status", "figure", "figures", "told"),
+    ("scores", "status", "figure", "figures", "printed"),
     [
         (
             [score(), score(0.95, 0.91)],
@@ -180,13 +180,13 @@ def percentages(sentence: str) -> list[float]:
     ids=["accuracy", "AUC", "certain", "nothing"],
 )
 def test_the_verdict_has_the_figures_of_the_best_attack_and_control(
-    scores, status, figure, figures, told
+    scores, status, figure, figures, printed
 ):
     verdict = weigh(CONTROLS, scores)
     assert (verdict.status, verdict.figure, verdict.control) == (status, figure, CONTROLS[1])
     assert (verdict.value, verdict.known, verdict.interval) == figures
     assert verdict.above == ({"x": figure} if status is Status.LEAK else {})
-    assert set(told) <= set(percentages(verdict.sentence))
+    assert set(printed) <= set(percentages(verdict.sentence))
 
 
 def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():

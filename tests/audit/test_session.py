@@ -32,12 +32,12 @@ def test_the_canary_the_epochs_and_the_evidence_stand_beside_the_run(noisy):
     assert not noisy["permute_labels"]
     model = next(c for c in noisy["canary"]["controls"] if c["name"] == "model-only")
     assert model["accuracy"] < 0.75
-    told = {
+    received = {
         row["epochs"]: next(a["accuracy"] for a in row["attacks"] if a["name"] == "likelihood")
         for row in noisy["over_epochs"]
     }
-    assert [*told] == [1, 2]
-    assert told[1] <= told[2]
+    assert [*received] == [1, 2]
+    assert received[1] <= received[2]
     # A true claim is not refuted.
     proof = noisy["evidence"]
     assert proof["claim"] == noisy["ledger"]["label_epsilon_total"] == 10.0

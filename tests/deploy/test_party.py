@@ -487,9 +487,9 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
 
     monkeypatch.setattr(Vault, "append", full)
     ends = run_both(folder)
-    full_disk, told = OutputError.exit_code, PeerStopped.exit_code
+    full_disk, received = OutputError.exit_code, PeerStopped.exit_code
     codes = sorted(end.exit_code for end in (ends.alice, ends.bob))
-    assert codes in ([told, full_disk], [full_disk, full_disk])
+    assert codes in ([received, full_disk], [full_disk, full_disk])
     monkeypatch.setattr(Vault, "append", append)
     run_both(folder).records  # noqa: B018 - goes on once there is room
 

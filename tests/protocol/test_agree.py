@@ -369,7 +369,7 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
     ],
 )
 def test_what_has_no_newton_says_so_by_name(given, setting, named):
-    with refused(ConfigError, setting=setting, names=(named, "newton")) as raised:
+    with refused(ConfigError, setting=setting, names=named) as raised:
         newton(**given)
     assert raised.value.hint
 

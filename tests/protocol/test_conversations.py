@@ -363,10 +363,10 @@ def test_the_model_is_that_of_the_joined_table(name, alices, split, terms):
         changes["epochs"] = 12
     star = star_of(name, alices, SPLITS[split], **{**changes, **TERMS[name][terms]})
     talk = converse(star)
-    found = ORACLES[name](star, talk)
-    assert np.abs(found.ours - found.expected).max() <= found.tolerance
+    listed = ORACLES[name](star, talk)
+    assert np.abs(listed.ours - listed.expected).max() <= listed.tolerance
     # A tolerance that any model meets would prove nothing.
-    assert np.abs(found.expected).max() > 2 * found.tolerance
+    assert np.abs(listed.expected).max() > 2 * listed.tolerance
     assert len(talk.batches) == talk.bob.iterations
 
 

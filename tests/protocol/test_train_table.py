@@ -305,14 +305,14 @@ def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
 
 def test_the_noise_is_what_was_promised():
     """The same coins but for the noise: what was added is of the stated size, and not less."""
-    loud, told = newton(**LOUD), newton(**TOLD)
-    quiet, noisy = session(loud), session(told)
+    loud, released = newton(**LOUD), newton(**TOLD)
+    quiet, noisy = session(loud), session(released)
     whitened = shared(noisy.alice).whitening
     assert whitened is not None
     added = whitened.whitened(noisy.alice.weights - quiet.alice.weights)
     sigmas = [
         release_of(run, agreed).sigma * 2.0 ** -shared(run.bob).scales.weight_bits
-        for run, agreed in ((noisy, told), (quiet, loud))
+        for run, agreed in ((noisy, released), (quiet, loud))
     ]
     # Three draws: below a fiftieth of sigma all of them once in 250,000 times, beyond six never.
     assert sigmas[0] / 50 < np.abs(added).max() < 6 * sigmas[0]

@@ -248,5 +248,5 @@ class _Watch:
         count, marks = self._iterations, self._marks
         if iterations == count:
             return marks[-1]
-        each = (marks[count - 2] - marks[0]) / (count - 2)
-        return marks[-1] + (iterations - count) * each
+        typical = (marks[count - 2] - marks[0]) / (count - 2)
+        return marks[-1] + (iterations - count) * typical
