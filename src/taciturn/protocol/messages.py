@@ -330,7 +330,7 @@ class ResidueShares(Message):
 
 @dataclass(frozen=True, slots=True)
 class SharedVector(Message):
-    """The sender's share of a vector that the receiver's columns are multiplied with, under its key.
+    """The sender's share of a vector, under its key, for a product with the receiver's columns.
 
     ``turn`` is twice the pass for scores, and one more for the step.
     """
