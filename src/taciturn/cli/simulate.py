@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from taciturn.cli.console import Json, console, progress_bar
+from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, typed
 from taciturn.cli.watching import Watch, WatchPort, watched_bar
@@ -72,8 +72,6 @@ def train(
 
     plan = planned(out)
     require_writable(model_report)
-    if not json:
-        _announce_estimate(settings)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
@@ -476,14 +474,3 @@ def asked(settings: dict[str, Any]) -> dict[str, object]:
     """What was asked for, in the words of the command line."""
     named = {name: value for name, value in settings.items() if value not in (None, (), [])}
     return {hyphenated(name): value for name, value in named.items()}
-
-
-def _announce_estimate(settings: dict[str, Any]) -> None:
-    from taciturn import api
-    from taciturn.report.training import estimate_line
-
-    wanted = {key: value for key, value in settings.items() if key != "record"}
-    with progress_bar() as meter:
-        meter.announce("measuring a sample of rows")
-        expected = api.estimate(**wanted)
-    console(error=True).print(estimate_line(expected), style="dim", markup=False)

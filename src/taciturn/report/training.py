@@ -19,7 +19,6 @@ from taciturn.report.worth import (
     symmetry_blocks,
 )
 from taciturn.results.compare import Comparison
-from taciturn.results.estimate import Estimate
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import FeatureParty, TrainingRun
 
@@ -61,14 +60,6 @@ def _symmetry(runs: Runs[R]) -> Symmetry | None:
     """What Bob's test of the scores came to; of several runs the worst."""
     tests = [run.symmetry for run in runs.trainings if run.symmetry is not None]
     return max(tests, key=lambda one: one.largest, default=None)
-
-
-def estimate_line(estimate: Estimate) -> str:
-    """Duration and traffic of a training, in a line."""
-    return (
-        f"{estimate.iterations:,} iterations, about {estimate.seconds:.1f} s and "
-        f"{traffic(estimate.bytes_to_alice, estimate.bytes_to_bob)}"
-    )
 
 
 def traffic(to_alice: float, to_bob: float) -> str:
