@@ -365,7 +365,7 @@ def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
         ({"mechanism": "add", "epsilon": 1.0}, "solver", "add"),
         ({"mechanism": "mult", "epsilon": 1.0}, "solver", "mult"),
         ({"mechanism": "hybrid"}, "solver", "hybrid"),
-        ({"scheme": "paillier"}, "scheme", "paillier"),
+        ({"mechanism": "none", "scheme": "paillier"}, "scheme", "paillier"),
     ],
 )
 def test_what_has_no_newton_says_so_by_name(given, setting, named):

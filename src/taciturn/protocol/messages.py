@@ -229,10 +229,7 @@ class SealedScores(Message):
 
 @dataclass(frozen=True, slots=True)
 class SealedResidues(Message):
-    """The batch's residues, times the step and divided by the rows, under Bob's key.
-
-    Where scores come ahead, 2^h times the same and Bob's share of Alice's weights stand after them.
-    """
+    """A number of each row, or of a part of the rows, under Bob's key."""
 
     code = 18
     senders = ("bob",)
@@ -243,10 +240,7 @@ class SealedResidues(Message):
 
 @dataclass(frozen=True, slots=True)
 class SealedGradient(Message):
-    """``X_A^T r' + xi`` under Bob's key: he keeps what he decrypts, as his share of the step.
-
-    Where scores come ahead, those of the next batch stand after it.
-    """
+    """``X_A^T a + xi`` under Bob's key: he keeps what he decrypts, as his share of the weights."""
 
     code = 19
     senders = ("alice",)
@@ -314,7 +308,7 @@ class AlignmentEnd(Message):
 
 @dataclass(frozen=True, slots=True)
 class Phases(Message):
-    """Of his share of each score of a batch, the numbers of all waves, under Bob's key."""
+    """Of his share of each score, the numbers of all waves, under Bob's key."""
 
     code = 25
     senders = ("bob",)
@@ -336,9 +330,9 @@ class ResidueShares(Message):
 
 @dataclass(frozen=True, slots=True)
 class SharedVector(Message):
-    """The sender's share of a batch's residues, and of the receiver's weights, under its own key.
+    """The sender's share of a vector, under its key, for a product with the receiver's columns.
 
-    ``turn`` is twice the iteration, and one more where scores have an exchange of their own.
+    ``turn`` is twice the pass for scores, and one more for the step.
     """
 
     code = 27

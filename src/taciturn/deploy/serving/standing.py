@@ -80,9 +80,7 @@ class StandingModel:
     @property
     def row_answers(self) -> int | None:
         """How many answers a row may be in; None where they tell nothing beyond scores."""
-        used = self.used
-        tables = used.model.sealed and used.terms.scheme.whole_tables
-        return ROW_ANSWERS if tables and not self._shares_all else None
+        return ROW_ANSWERS if self.used.model.sealed and not self._shares_all else None
 
     @property
     def _shares_all(self) -> bool:
