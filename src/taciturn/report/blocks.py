@@ -248,15 +248,10 @@ def table(
     words: Sequence[int] = (0,),
     grouped: bool = False,
 ) -> Table:
-    """A table from headings and rows.
+    """Table of headings and rows; ``words`` lists the text columns, all others hold numbers.
 
-    Args:
-        headings: Of all columns.
-        rows: A cell for each column.
-        caption: The table's title.
-        label: What it is of, where it has no caption.
-        words: The columns of texts; all others hold numbers.
-        grouped: Whether a line separates rows whose first cells differ.
+    ``label`` says what the table shows where it has no caption. ``grouped`` draws a line between
+    rows whose first cells differ.
     """
     columns = tuple(Column(text, number not in words) for number, text in enumerate(headings))
     groups: list[list[tuple[Words, ...]]] = [[]]

@@ -86,22 +86,16 @@ def rows_of(result: Shown) -> list[dict[str, Any]]:
 
 
 def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a pandas frame.
-
-    Raises:
-        ConfigError: pandas is not installed; says which extra brings it.
-    """
+    """Rows as a pandas frame; without pandas a ConfigError names the extra that brings it."""
     with explained():
         import pandas as pd
     return pd.DataFrame(list(rows))
 
 
 def draw(result: Shown) -> Figure:
-    """The picture of a result: how attacks compare, or how probabilities fit what happened.
+    """Picture of a result: how attacks compare, or how probabilities fit what happened.
 
-    Raises:
-        ConfigError: matplotlib is not installed; says which extra brings it.
-        TypeError: The result has no picture.
+    Raises ConfigError without matplotlib, and TypeError where the result has no picture.
     """
     with explained():
         from taciturn.report.plots import attacks_figure, calibration_figure, style
@@ -137,12 +131,10 @@ def _attacks(findings: Findings) -> list[dict[str, Any]]:
 
 
 def _run(entry: RunEntry) -> dict[str, Any]:
-    """A run's line, with the parts of its leakage beside it."""
     record = record_of(entry)
     leakage = record.pop("leakage") or {}
     return {**record, **{f"leak_{name}": value for name, value in leakage.items()}}
 
 
 def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
-    """What fits a cell."""
     return {name: value for name, value in metrics.items() if not isinstance(value, list | dict)}
