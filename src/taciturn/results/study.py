@@ -149,11 +149,9 @@ def choice_bits(combinations: int) -> float:
 
 
 def ranked(settings: Sequence[StudiedSetting], rank_by: str) -> tuple[StudiedSetting, ...]:
-    """The combinations with how far each is behind the best; in the order that they have.
+    """The combinations in their order, with how far each is behind the best.
 
-    Args:
-        settings: With their means.
-        rank_by: ``loss``, of which less is better, or ``auc``.
+    ``rank_by`` is ``loss``, of which less is better, or ``auc``.
     """
     best = best_of(settings, rank_by)
     if best is None:
@@ -173,7 +171,6 @@ def best_of(settings: Sequence[StudiedSetting], rank_by: str) -> StudiedSetting 
 
 
 def _worse(one: StudiedSetting | FoldFigures, rank_by: str) -> float:
-    """A figure of which less is better."""
     if rank_by == "auc":
         return math.inf if one.auc is None or math.isnan(one.auc) else -one.auc
     return math.inf if one.loss is None or math.isnan(one.loss) else one.loss
