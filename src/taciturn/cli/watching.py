@@ -39,16 +39,9 @@ WatchPort = Annotated[
 def watched_bar(
     command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
 ) -> Iterator[Meter]:
-    """A progress bar, and where it is asked for a live page: of both sides in one process.
+    """Progress bar of both sides in one process and, with ``watch`` or a port, a live page.
 
-    Args:
-        command: The command's name.
-        watch: Whether to serve a page.
-        port: On which port; None for any. Names a page too.
-        facts: What the page says of the work, by name.
-
-    Raises:
-        ConfigError: The port cannot be had.
+    ``port`` is None for any; a port that cannot be had is a ConfigError.
     """
     if not watch and port is None:
         with progress_bar() as meter:
@@ -67,16 +60,10 @@ def watched_bar(
 def watched_side(
     command: str, watch: bool, port: int | None, config: PartyConfig
 ) -> Iterator[Meter]:
-    """The same for one side of a real run; its address is kept in its state folder.
+    """Progress bar and live page of one side of a real run.
 
-    Args:
-        command: The command's name.
-        watch: Whether to serve a page.
-        port: On which port; None for the one that was used before, or any.
-        config: The side's settings.
-
-    Raises:
-        ConfigError: The port cannot be had.
+    The page's address is kept in the side's state folder; without a ``port`` the page uses the last
+    one again, or any. A port that cannot be had is a ConfigError.
     """
     if not watch and port is None:
         with progress_bar(config.role) as meter:
@@ -92,7 +79,6 @@ def watched_side(
 
 
 def _own_file(port: int | None) -> Path | None:
-    """Where the address of a simulation's page is kept: for a port that was named."""
     if port is None:
         return None
     try:

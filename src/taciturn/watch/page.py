@@ -19,12 +19,9 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page.
+    """The page, its content security policy and its digest.
 
-    Args:
-        body: Its bytes.
-        policy: Its content security policy.
-        digest: A name of this very page: a browser that has another one loads it anew.
+    A browser that shows a page of another digest loads it anew.
     """
 
     body: bytes
