@@ -55,10 +55,7 @@ def console(*, error: bool = False) -> Console:
 
 
 class Meter:
-    """Turns a run's events into a progress bar, or into a line now and then.
-
-    ``name`` stands before each line; ``board`` receives the same events for the live page.
-    """
+    """Turns a run's events into a progress bar, or into a line now and then."""
 
     def __init__(
         self, progress: Progress | None, name: str = "", board: Board | None = None

@@ -62,10 +62,7 @@ class Origin:
 
 
 def planned(out: str | None) -> Plan | None:
-    """Check where a result folder is to lie, before any work is done for it.
-
-    Raises OutputError where something else is there, or nothing can be written.
-    """
+    """Check where a result folder is to lie, before any work; OutputError if it cannot."""
     if out is None:
         return None
     # Loaded here: the help does not need it.
@@ -99,11 +96,7 @@ def keep(
     origin: Callable[[], Origin],
     page: Callable[[], Page | None] = lambda: None,
 ) -> Path | None:
-    """Write a result folder where one is planned, and print its path on standard error.
-
-    ``origin`` and ``page`` are called only where there is a plan. Raises OutputError, and then
-    leaves nothing behind.
-    """
+    """Write a result folder where one is planned, and print its path on standard error."""
     if plan is None:
         return None
     from taciturn.files import to_json

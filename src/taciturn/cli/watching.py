@@ -39,10 +39,7 @@ WatchPort = Annotated[
 def watched_bar(
     command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
 ) -> Iterator[Meter]:
-    """Progress bar of both sides in one process and, with ``watch`` or a port, a live page.
-
-    ``port`` is None for any; a port that cannot be had is a ConfigError.
-    """
+    """Progress bar and, with ``watch`` or a port, a live page of both sides in one process."""
     if not watch and port is None:
         with progress_bar() as meter:
             yield meter
@@ -60,10 +57,9 @@ def watched_bar(
 def watched_side(
     command: str, watch: bool, port: int | None, config: PartyConfig
 ) -> Iterator[Meter]:
-    """Progress bar and live page of one side of a real run.
+    """Progress bar and live page of one side; the state folder keeps its address.
 
-    The page's address is kept in the side's state folder; without a ``port`` the page uses the last
-    one again, or any. A port that cannot be had is a ConfigError.
+    Without a ``port`` the page uses the last one again, or any.
     """
     if not watch and port is None:
         with progress_bar(config.role) as meter:

@@ -73,10 +73,7 @@ def roc_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
-    """Score distributions of the two classes, and where they lie furthest apart.
-
-    ``shift`` is by how much class weights have moved the scores.
-    """
+    """Score distributions of the two classes; ``shift`` is by how much class weights moved them."""
     points = [point for point in rows.roc if math.isfinite(point.score)]
     scores = [point.score - shift for point in points]
     with _drawn(name, "predicted probability", "rows at or below") as drawing:

@@ -1,7 +1,6 @@
 """Results in a notebook: as HTML, as a pandas frame, as a picture.
 
-HTML needs Jinja and pictures need matplotlib, which the extra ``audit`` brings; a frame needs
-pandas. Nothing of them is loaded before it is asked for.
+Jinja, matplotlib (both of the extra ``audit``) and pandas are loaded only when they are needed.
 """
 
 from __future__ import annotations
@@ -57,11 +56,7 @@ def to_html(result: Shown) -> str | None:
 
 
 def rows_of(result: Shown) -> list[dict[str, Any]]:
-    """A result's figures as the rows of a table.
-
-    A training has a row for each set of rows that was scored, an audit one for each control and
-    attack, a check one for each attack, a list of runs one for each run.
-    """
+    """A result's figures as table rows: one for each scored set, control, attack or run."""
     if isinstance(result, RunList):
         return [_run(entry) for entry in result.listed]
     if isinstance(result, CheckResult):
@@ -93,10 +88,7 @@ def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def draw(result: Shown) -> Figure:
-    """Picture of a result: how attacks compare, or how probabilities fit what happened.
-
-    Raises ConfigError without matplotlib, and TypeError where the result has no picture.
-    """
+    """Picture of a result; ConfigError without matplotlib, TypeError if it has no picture."""
     with explained():
         from taciturn.report.plots import attacks_figure, calibration_figure, style
     _let_cells_show_figures()

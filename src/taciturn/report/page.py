@@ -213,10 +213,7 @@ Part: TypeAlias = tuple[str, str, Weighed]
 def attacks_section(
     parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
 ) -> b.Section:
-    """Attacks beside the controls as figures and tables.
-
-    ``over`` says what the intervals are of; ``scope`` of which run, where runs differ.
-    """
+    """Attacks beside the controls; ``over`` says what the intervals are of."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),

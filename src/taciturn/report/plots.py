@@ -65,11 +65,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """Drawing as SVG for a page that may hold others; the same drawing gives the same text.
-
-    ``figure`` is still within ``style``. ``name`` begins each identifier, which makes it unique on
-    the page.
-    """
+    """Drawing within ``style`` as SVG; ``name`` makes its identifiers unique on a page."""
     stream = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(stream, format="svg", metadata=nothing, transparent=True)

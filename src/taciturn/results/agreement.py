@@ -72,8 +72,7 @@ class Proposal(Result):
 class SignedAgreement(Result):
     """An agreement that one side has signed.
 
-    ``already``: the side had signed before, and nothing was changed. ``lines`` are what each side's
-    file needs to use it.
+    ``already``: the side had signed before, and nothing was changed.
     """
 
     signed_by: str
@@ -88,8 +87,7 @@ class SignedAgreement(Result):
 class OpenedSum:
     """How many scores of a row of Alice's this peer has, and will have.
 
-    Each count is the most of any row: given before, by this training, and both together. ``limit``
-    is None for no limit.
+    Each count is the most of any row. ``limit`` is None for no limit.
     """
 
     so_far: int

@@ -126,10 +126,10 @@ def _require_room(path: Path, within: bool) -> None:
 def write_folder(
     destination: Destination, name: str, manifest: Manifest, files: Mapping[str, bytes]
 ) -> Path:
-    """Write a result folder, whole or not at all, and return its path.
+    """Write a result folder, whole or not at all (OutputError), and return its path.
 
     ``name`` is used where the destination holds several, numbered if it is taken. The manifest's
-    list of files is made here. Raises OutputError, and then leaves nothing behind.
+    list of files is made here.
     """
     entries = tuple(
         FileFacts(file, len(content), hashlib.sha256(content).hexdigest())

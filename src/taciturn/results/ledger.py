@@ -51,8 +51,7 @@ class ExposedSession:
 class ExposedModel:
     """A model on Alice's disk whose training opened scores of training rows.
 
-    ``session`` is its name in both sides' model files. ``scores_per_row`` is the most of one
-    training row; None where it cannot be computed.
+    ``scores_per_row`` is the most of one training row; None where it cannot be computed.
     """
 
     file: str

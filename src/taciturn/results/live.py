@@ -63,10 +63,7 @@ class ScoresOpened:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPlanned:
-    """Bob's ledger, as it will stand at the end.
-
-    ``budget`` is None for no limit.
-    """
+    """Bob's ledger, as it will stand at the end."""
 
     statement: Statement
     budget: float | None = None

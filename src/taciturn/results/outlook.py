@@ -32,7 +32,7 @@ class Refusal:
 class LedgerSum:
     """What the labels of a training have cost with this partner, over time.
 
-    ``so_far`` is for these rows, ``then`` includes this training. ``limit`` is None for no limit.
+    ``so_far`` is for these rows, ``then`` includes this training.
     """
 
     trainings: int
@@ -45,8 +45,8 @@ class LedgerSum:
 class Outlook:
     """What a training will cost, and tell.
 
-    ``ledger`` is Bob's at the end of the training and ``ledger_book`` the same with the trainings
-    before; both are None at Alice. ``refused`` is why this side would not begin.
+    ``ledger`` is Bob's at the end of the training, ``ledger_book`` with the trainings before it;
+    both are None at Alice.
     """
 
     ledger: Statement | None = field(metadata=EMPTY)

@@ -208,9 +208,9 @@ class AuditResult(Runs[AuditRun]):
 
 
 def mean_findings(parts: Sequence[Findings]) -> Findings:
-    """Means over runs, of the attacks that the first run has; what was skipped is the first run's.
+    """Means over runs of the attacks that the first run has; the rest is the first run's.
 
-    The verdict is the first run's too; that of the means is ``taciturn.audit.verdict``'s to give.
+    So is the verdict: ``taciturn.audit.verdict`` gives that of the means.
     """
     first = parts[0]
     if len(parts) == 1:

@@ -85,10 +85,7 @@ def load(path: str | Path) -> Result:
 
 
 def of_record(record: object) -> Result:
-    """The result that a record is of; means over several seeds are computed anew.
-
-    Raises DataError, which says which part is not of a result.
-    """
+    """The result that a record is of, with means computed anew; a DataError says what is wrong."""
     if not isinstance(record, Mapping):
         raise refusal("", "is not an object")
     if "html" in record and isinstance(record.get("runs"), list):
@@ -104,10 +101,7 @@ def of_record(record: object) -> Result:
 
 
 def kind_of(result: Result) -> str:
-    """The kind of a result, by the name of its command: ``train``, ``audit``, ``party-dry-run``.
-
-    Raises TypeError where no command gives such a result.
-    """
+    """The kind of a result, by its command: ``train``, ``party-dry-run``; TypeError if none."""
     several: dict[str, type] = {"demo": DemoResult, "audit": AuditResult, "train": Runs}
     for name, kind in (several | {name: kind for name, (_, kind) in _KINDS.items()}).items():
         if isinstance(result, kind):

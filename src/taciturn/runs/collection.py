@@ -44,10 +44,7 @@ ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs are wanted; None stands for any.
-
-    ``sort`` is a key of ``ORDERS``; None for the order of time.
-    """
+    """Which runs are wanted; None stands for any, and for the order of time."""
 
     mechanism: str | None = None
     dataset: str | None = None
@@ -97,10 +94,7 @@ class Collection:
 
 
 def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
-    """The runs in a folder, or in one result folder; those that cannot be read are named.
-
-    Raises FileError where there is no such folder.
-    """
+    """The runs in a folder, or in one result folder; FileError if there is no such folder."""
     if not folder.is_dir():
         raise FileError("there is no folder of runs here", where=str(folder), hint=_HOW)
     places = [folder] if (folder / MANIFEST).exists() else list(run_folders(folder))

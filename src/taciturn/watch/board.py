@@ -79,10 +79,7 @@ class _Sample(NamedTuple):
 
 
 class Board:
-    """What a page shows of a side that has no labels.
-
-    ``clock`` gives seconds for paces, ``wall`` seconds since 1970 for times.
-    """
+    """What a page shows of a side that has no labels; ``wall`` gives seconds since 1970."""
 
     def __init__(
         self,

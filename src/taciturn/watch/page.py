@@ -19,10 +19,7 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page, its content security policy and its digest.
-
-    A browser that shows a page of another digest loads it anew.
-    """
+    """The page, its content security policy, and a digest by which browsers notice a new one."""
 
     body: bytes
     policy: str
