@@ -193,12 +193,7 @@ def sign(
 
 
 def _ask(agreement: AgreementRecord, role: str) -> None:
-    """Shows in short what is about to be signed, and asks; only a person can answer.
-
-    Raises:
-        ConfigError: Nobody is there to be asked.
-        Abort: The answer is no.
-    """
+    """Show in short what is about to be signed, and ask; only a person can answer."""
     from taciturn.report.review import short_blocks
     from taciturn.report.terminal import render
 
@@ -223,7 +218,6 @@ def _require_absent(out: Path | None) -> None:
 
 
 def _end(until: str | None, days: int | None) -> datetime | None:
-    """When an agreement ends, as it was asked for."""
     if until is None:
         now = datetime.now(UTC).replace(microsecond=0)
         return None if days is None else now + timedelta(days=min(days, 100_000))

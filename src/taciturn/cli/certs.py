@@ -89,7 +89,6 @@ def _show(path: Path) -> tuple[dict[str, Any], list[str]]:
 
 
 def _handed_out(record: dict[str, Any]) -> list[str]:
-    """What was made, and what goes to whom."""
     lines = [
         f"to {party['name']}: {record['authority']}, {party['certificate']}, {party['key']}"
         for party in record["parties"]

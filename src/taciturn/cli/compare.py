@@ -70,7 +70,6 @@ def compare(
 
 
 def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:
-    """The settings that all mechanisms share, and the mechanisms."""
     own = settings.get("mechanism")
     all_names = names if own is None or own in names else (own, *names)
     common = {name: value for name, value in settings.items() if name != "mechanism"}

@@ -35,13 +35,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 def show(result: T, as_json: bool, blocks: Callable[[T], Iterable[Block]]) -> None:
-    """Prints a result: as JSON, or as blocks.
-
-    Args:
-        result: What a command gave.
-        as_json: Whether to print its record.
-        blocks: Makes blocks of it.
-    """
+    """Print a result as JSON, or as blocks."""
     if as_json:
         typer.echo(to_json(result if isinstance(result, Mapping) else result.to_dict()))
         return
@@ -61,13 +55,7 @@ def console(*, error: bool = False) -> Console:
 
 
 class Meter:
-    """Turns a run's events into a progress bar, or into a line now and then.
-
-    Args:
-        progress: The bar; None without a terminal.
-        name: Who speaks, before each line; empty for nobody in particular.
-        board: What a live page shows, which is told the same; None for none.
-    """
+    """Turns a run's events into a progress bar, or into a line now and then."""
 
     def __init__(
         self, progress: Progress | None, name: str = "", board: Board | None = None
@@ -142,12 +130,7 @@ class Meter:
 
 @contextmanager
 def progress_bar(name: str = "", board: Board | None = None) -> Iterator[Meter]:
-    """Progress on standard error: a bar on a terminal, and else a line a minute.
-
-    Args:
-        name: Who speaks, before each line.
-        board: What a live page shows, which is told the same; None for none.
-    """
+    """Progress on standard error: a bar on a terminal, and else a line a minute."""
     if not sys.stderr.isatty():
         with _beating(Meter(None, name, board)) as meter:
             yield meter

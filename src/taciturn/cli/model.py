@@ -104,11 +104,7 @@ def use(
 
 
 def _confirm(peer: str, number: int, models: int) -> None:
-    """Asks Bob whether his choice may be told.
-
-    Raises:
-        ConfigError: Nobody can be asked, or the answer is no.
-    """
+    """Ask Bob whether his choice may be told; ConfigError unless a person says yes."""
     import math
     import sys
 

@@ -134,7 +134,6 @@ def _page_of(model: Path) -> Path:
 
 
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
-    """The costs as they were typed, or those of the settings."""
     from taciturn.numerics.cutoffs import Costs
 
     miss = settings.output.miss_cost
@@ -152,7 +151,6 @@ def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
 
 
 def _bands(text: str) -> int | tuple[float, ...]:
-    """A number of bands, or where they begin."""
     from taciturn.numerics.bands import MOST_BANDS
 
     try:

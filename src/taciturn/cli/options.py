@@ -43,7 +43,6 @@ def _kind(name: str) -> Any:  # noqa: ANN401 - a type form
 
 
 def _parts(annotation: Any) -> list[Any]:  # noqa: ANN401 - a type form
-    """The members of a union, without None; a type alone is its only member."""
     return [part for part in get_args(annotation) if part is not type(None)] or [annotation]
 
 

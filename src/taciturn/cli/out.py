@@ -51,8 +51,8 @@ class Plan:
 class Origin:
     """What a result comes from.
 
-    ``settings`` are in full. ``source`` is the name of the data, or the path of the own table, and
-    ``digests`` what is known of its content. ``private``: it is a party's.
+    ``settings`` are in full. ``source`` is the name of the data, or the path of the own table.
+    ``private``: it is a party's.
     """
 
     settings: Mapping[str, Any]
@@ -62,14 +62,7 @@ class Origin:
 
 
 def planned(out: str | None) -> Plan | None:
-    """Looks at where a result folder is to lie, before any work is done for it.
-
-    Args:
-        out: As it was typed; None where no folder is asked for.
-
-    Raises:
-        OutputError: Something else is there, or nothing can be written there.
-    """
+    """Check where a result folder is to lie, before any work; OutputError if it cannot."""
     if out is None:
         return None
     # Loaded here: the help does not need it.
@@ -86,20 +79,10 @@ def finish(
     origin: Callable[[], Origin],
     page: Callable[[], Page | None] = lambda: None,
 ) -> None:
-    """Shows a result, and keeps it where that is planned.
+    """Show a result, and write its folder where that is planned.
 
-    Neither keeps the other from happening: a full disk, or a reader that has gone.
-
-    Args:
-        plan: What ``planned`` gave.
-        result: What the command gave.
-        json: Whether to print its record.
-        blocks: Makes blocks of it.
-        origin: Gives what it comes from; asked only where there is a plan.
-        page: Gives the HTML report, where the kind has one.
-
-    Raises:
-        OutputError: The folder cannot be written; nothing of it is left behind.
+    Neither keeps the other from happening: a full disk, or a reader that has gone. ``origin`` and
+    ``page`` are called only where there is a plan.
     """
     try:
         show(result, json, blocks)
@@ -113,17 +96,7 @@ def keep(
     origin: Callable[[], Origin],
     page: Callable[[], Page | None] = lambda: None,
 ) -> Path | None:
-    """Writes a result folder where one is planned, and says where on standard error.
-
-    Args:
-        plan: What ``planned`` gave.
-        result: What the command shows.
-        origin: Gives what the result comes from; asked only where there is a plan.
-        page: Gives the HTML report, where the kind has one.
-
-    Raises:
-        OutputError: The folder cannot be written; nothing of it is left behind.
-    """
+    """Write a result folder where one is planned, and print its path on standard error."""
     if plan is None:
         return None
     from taciturn.files import to_json
@@ -186,12 +159,7 @@ def typed() -> str:
 
 
 def simulated(settings: Mapping[str, Any], **beside: object) -> Origin:
-    """Where a simulation's result comes from.
-
-    Args:
-        settings: What was given on the command line and in a file.
-        beside: What the command takes and is no setting, where it was given.
-    """
+    """Where a simulation's result comes from; ``beside`` are options that are no settings."""
     from taciturn.settings.schema import Settings
 
     given = {name: value for name, value in settings.items() if name != "record"}

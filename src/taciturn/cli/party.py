@@ -128,7 +128,6 @@ def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None
 
 
 def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
-    """Several Alices with the fingerprints of the certificates in the folder, if they are there."""
     from taciturn.deploy.templates import party_names
     from taciturn.deploy.transport.tls import show_certificate
 
@@ -140,7 +139,6 @@ def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
 
 
 def _tables(alices: list[str], theirs: list[str], his: str | None) -> dict[str, str]:
-    """Each side's table, by its name."""
     if len(theirs) > len(alices):
         raise ConfigError(
             f"{len(theirs)} tables are named for {len(alices)} Alices",
@@ -223,10 +221,10 @@ def party(
 
 
 def leave_model_page(settings: PartyConfig, config: Path) -> None:
-    """Bob's page of the model, where he has scores; what keeps it from being made is a note.
+    """Write Bob's page of the model, where he has scores; a failure is only a note.
 
-    It is made in a process of its own, once everything else is done: this one loads a party's side
-    of a training, and nothing that draws.
+    A process of its own makes it, once everything else is done: this one loads a party's side of a
+    training, and nothing that draws.
     """
     import subprocess
 
@@ -268,7 +266,6 @@ def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
 
 
 def _page(result: PartyRun | StudyRun | DryRun) -> Page | None:
-    """The report that a kind of result has: a study's."""
     from taciturn.results.parties import DryRun, PartyRun
 
     if isinstance(result, PartyRun | DryRun):
@@ -315,11 +312,9 @@ def _going_on(dry_run: bool) -> Iterator[None]:
 def shown(
     settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
 ) -> Iterator[Callbacks]:
-    """Shows what happens on one side while it waits for the peer and works with it.
+    """Show what one side does while it waits for the peer and works with it.
 
-    Args:
-        settings: The side's settings.
-        bar: Where it is shown (``watched_side``); None for the screen alone.
+    ``bar`` is ``watched_side``'s; None for the screen alone.
     """
     from taciturn.deploy.link import BROKEN, CONNECTED
     from taciturn.deploy.log import Log, on_change

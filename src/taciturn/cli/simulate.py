@@ -142,7 +142,6 @@ def check(
 
 
 def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
-    """What was checked: a party's file, a table, or a number of columns."""
     if party is not None:
         from taciturn.deploy.config import PartyConfig
 
@@ -289,7 +288,6 @@ def audit(
 
 
 def _require_no_recording(given: dict[str, Any]) -> None:
-    """Refuses what belongs to the audit of a training."""
     for name, value in given.items():
         if value is not None:
             raise ConfigError(
@@ -306,7 +304,6 @@ def _audit_woe(
     json: bool,
     plan: Plan | None,
 ) -> None:
-    """Audits weights of evidence: the usual way, and ours."""
     from taciturn import api
     from taciturn.report.woe import woe_audit_blocks, woe_audit_page
 
@@ -359,7 +356,6 @@ def _audit_session(
     json: bool,
     plan: Plan | None,
 ) -> None:
-    """Audits one side's recording of a real session, or judges its guesses."""
     from taciturn import api
     from taciturn.report.session import session_blocks, session_page
 
@@ -379,7 +375,6 @@ def _audit_session(
 
 
 def _session(result: SessionAudit) -> Origin:
-    """Which session was audited; of tables it has digests, and no names."""
     recording = result.recording
     digests = {"table": recording.table_digest, "ids": recording.ids_digest}
     name = f"session {recording.session[:12]}"

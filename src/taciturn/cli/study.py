@@ -108,7 +108,6 @@ class _Varied(CommandLine):
     from_study: frozenset[str] = frozenset()
 
     def place(self, setting: str, value: object = None) -> str:
-        """``--vary l2`` for one that varies."""
         if setting in self.from_study:
             return f"--vary {hyphenated(setting)}"
         # Not super(): a dataclass with slots is a new class, and super() would look for the old.
@@ -135,7 +134,6 @@ def _axis(text: str) -> tuple[str, list[object]]:
 
 
 def _value(word: str) -> object:
-    """A number where it is one."""
     for kind in (int, float):
         try:
             return kind(word)

@@ -27,13 +27,11 @@ def main_thread_seconds() -> float:
 class Watchdog:
     """Tells the service manager that the main thread still runs.
 
-    Said by a thread of its own, and therefore only where the main thread has used processor time
+    A thread of its own says so, and therefore only where the main thread has used processor time
     since the last look: after an error that leaves it waiting for good, such as one for lack of
     memory, nothing is said any more, and the service manager starts the program again.
 
-    Args:
-        address: Of the service manager's socket; empty for none.
-        seconds: What grows while the main thread runs.
+    ``seconds`` grows while the main thread runs.
     """
 
     def __init__(

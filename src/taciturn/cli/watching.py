@@ -39,17 +39,7 @@ WatchPort = Annotated[
 def watched_bar(
     command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
 ) -> Iterator[Meter]:
-    """A progress bar, and where it is asked for a live page: of both sides in one process.
-
-    Args:
-        command: The command's name.
-        watch: Whether to serve a page.
-        port: On which port; None for any. Names a page too.
-        facts: What the page says of the work, by name.
-
-    Raises:
-        ConfigError: The port cannot be had.
-    """
+    """Progress bar and, with ``watch`` or a port, a live page of both sides in one process."""
     if not watch and port is None:
         with progress_bar() as meter:
             yield meter
@@ -67,16 +57,9 @@ def watched_bar(
 def watched_side(
     command: str, watch: bool, port: int | None, config: PartyConfig
 ) -> Iterator[Meter]:
-    """The same for one side of a real run; its address is kept in its state folder.
+    """Progress bar and live page of one side; the state folder keeps its address.
 
-    Args:
-        command: The command's name.
-        watch: Whether to serve a page.
-        port: On which port; None for the one that was used before, or any.
-        config: The side's settings.
-
-    Raises:
-        ConfigError: The port cannot be had.
+    Without a ``port`` the page uses the last one again, or any.
     """
     if not watch and port is None:
         with progress_bar(config.role) as meter:
@@ -92,7 +75,6 @@ def watched_side(
 
 
 def _own_file(port: int | None) -> Path | None:
-    """Where the address of a simulation's page is kept: for a port that was named."""
     if port is None:
         return None
     try:

@@ -102,7 +102,6 @@ def _weigh(
     plan: Plan | None,
     json: bool,
 ) -> None:
-    """One side of a real weight of evidence."""
     # Imported here: the transport takes a second to load.
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.woe import OwnChoice, weigh

@@ -49,12 +49,10 @@ _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
 
 
 def look_at_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
-    """Everything about one party's file; where it cannot be read, that alone.
+    """Findings about one party's file; where it cannot be read, that alone.
 
-    Args:
-        path: The file.
-        report: Called with what the training will cost, and with past sessions that exposed
-            Alice's columns, where that can be known.
+    ``report`` receives the cost of the training, and past sessions that exposed Alice's columns,
+    where they can be known.
     """
     try:
         config = PartyConfig.read(path)
@@ -176,14 +174,12 @@ def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
 
 
 def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
-    """What the file trains; its table, as one model has it, is read already."""
     if config.study is not None:
         return Prospect.of(config)
     return Prospect(config, tables, terms_of(config, tables))
 
 
 def _price(price: Outlook) -> list[Finding]:
-    """What a training will cost in one line: Bob's labels, or Alice's columns."""
     area = "columns" if price.ledger is None else "price"
     if price.refused is not None:
         return [Finding.problem(area, price.refused.why, price.refused.way_out)]
@@ -208,7 +204,6 @@ def _columns(area: str, exposed: str | None) -> Finding:
 
 
 def _alignment(config: PartyConfig) -> list[Finding]:
-    """Which rows are taken, and what this side's ids alone tell about a match with the peer's."""
     if config.data.aligned is not None:
         return [Finding.ok("data", f"only the rows of {config.data.aligned}, which align wrote")]
     findings = [
@@ -282,7 +277,6 @@ def look_at_output(config: PartyConfig) -> list[Finding]:
 
 
 def _room(area: str, folder: Path) -> list[Finding]:
-    """A finding where a session could not be resumed for want of room."""
     try:
         needed, free = room_to_resume(folder / "journal")
     except OSError:
@@ -342,13 +336,7 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
 
 
 def _exposure(area: str, path: Path, role: str) -> list[Finding]:
-    """A finding where others than its owner may read a secret file; none where it is private.
-
-    Args:
-        area: What the finding belongs to.
-        path: The file; where it is absent there is no finding either.
-        role: What the file is called, such as "the private key".
-    """
+    """A finding where others than its owner may read a secret file; none if it is absent."""
     try:
         mode = path.stat().st_mode
     except OSError:

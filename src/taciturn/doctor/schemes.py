@@ -46,7 +46,6 @@ def look_at_scheme(scheme: Scheme) -> Finding:
 
 
 def _integers(count: int, bits: int, entropy: Entropy) -> IntArray:
-    """Integers of both signs, of the largest size that fits."""
     drawn = entropy.integers(1 << (bits + 1), count).astype(np.int64)
     return drawn - (1 << bits) + 1 - (drawn > (1 << bits))
 

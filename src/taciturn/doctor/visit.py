@@ -20,13 +20,10 @@ def visit(
     announce: Callable[[str], None],
     report: Callable[[Outlook | PastExposure], None] = lambda part: None,
 ) -> list[Finding]:
-    """Looks at everything, in the order in which it is shown.
+    """All findings, in the order in which they are shown; without a file, the machine's alone.
 
-    Args:
-        config: A party's file, or None for the machine alone.
-        announce: Called with what is looked at now.
-        report: Called with what a party's training will cost, and with past sessions that exposed
-            Alice's columns, where that can be known.
+    ``report`` receives the cost of a party's training, and past sessions that exposed Alice's
+    columns, where they can be known.
     """
     announce("packages")
     findings = [look_at_python(), *look_at_packages(), *look_at_extras(), *look_at_extensions()]

@@ -64,7 +64,6 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
 
 
 def _bob_seat(audit: AuditResult) -> list[Block]:
-    """Bob's seat; means where there are several runs."""
     seat, means = audit.bob_seat, several(audit)
     if seat is None:
         return []
@@ -90,7 +89,6 @@ def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) 
 
 
 def _seat_words(audit: AuditResult) -> list[str]:
-    """Whom Alice stands for, where there are several."""
     names = audit.runs[0].pooled
     if names is None:
         return []
@@ -155,14 +153,7 @@ def several(audit: AuditResult) -> str:
 
 
 def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = False) -> Table:
-    """Attacks below the controls that count.
-
-    Args:
-        findings: What was found.
-        verdict: What it comes to.
-        caption: Where it was found.
-        whole: Also the interval of the AUC and the time, for which a terminal has no room.
-    """
+    """Table of attacks below the controls; ``whole`` adds the AUC's interval and the time."""
     headings = ["", "accuracy", "95 % interval", "AUC", "95 % interval", "called certain"]
     headings += ["of those right", "time"]
     dashes = [NONE] * 4
@@ -196,7 +187,6 @@ def remarks(weighed: Weighed) -> dict[str, str]:
 
 
 def _membership(guesses: Membership) -> str:
-    """How well Alice tells who is in a hidden batch."""
     return (
         f"who is in the batch: precision {share(guesses.precision)}, recall "
         f"{share(guesses.recall)}, its size right in {share(guesses.k_exact)} of "
@@ -261,6 +251,5 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
 
 
 def _best(findings: Findings) -> AttackScore | Control:
-    """The best attack; where none applies, what Alice can do without any."""
     entries: Sequence[AttackScore | Control] = findings.attacks or findings.controls
     return max(entries, key=lambda entry: entry.accuracy)

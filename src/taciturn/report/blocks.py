@@ -1,7 +1,6 @@
 """What a result is shown as, before it is shown: headings, tables, facts, figures, as plain data.
 
-Any list of blocks can be rendered for a terminal (``terminal``), as Markdown (``markdown``) and as
-a page of HTML (``html``). Texts are what they are: each renderer escapes them for its medium.
+Texts are unescaped: each renderer (``terminal``, ``markdown``, ``html``) escapes them.
 """
 
 from __future__ import annotations
@@ -105,10 +104,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first cells name the rows; lines separate groups of rows.
-
-    ``label`` says what the table is of where it has no caption.
-    """
+    """A table whose first cells name the rows; ``label`` stands in for a missing caption."""
 
     columns: tuple[Column, ...]
     groups: tuple[tuple[tuple[Words, ...], ...], ...]
@@ -248,15 +244,9 @@ def table(
     words: Sequence[int] = (0,),
     grouped: bool = False,
 ) -> Table:
-    """A table from headings and rows.
+    """Table of headings and rows; ``words`` lists the text columns, all others hold numbers.
 
-    Args:
-        headings: Of all columns.
-        rows: A cell for each column.
-        caption: The table's title.
-        label: What it is of, where it has no caption.
-        words: The columns of texts; all others hold numbers.
-        grouped: Whether a line separates rows whose first cells differ.
+    ``grouped`` draws a line between rows whose first cells differ.
     """
     columns = tuple(Column(text, number not in words) for number, text in enumerate(headings))
     groups: list[list[tuple[Words, ...]]] = [[]]

@@ -55,7 +55,6 @@ def check_blocks(result: CheckResult) -> list[Block]:
 
 
 def _closing(result: CheckResult) -> list[Block]:
-    """What follows for labels, and for columns where Bob's side was rehearsed."""
     words = [_CLOSING[result.verdict]]
     if result.bob_seat is not None and result.bob_seat.findings.leaks:
         words.append(_EXPOSED)
@@ -81,7 +80,6 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
 
 
 def _steps(facts: CheckFacts) -> dict[str, Words]:
-    """What a step sees of the table: all of it in a pass, a few rows in a batch."""
     condition = "∞" if math.isinf(facts.median_condition) else f"{facts.median_condition:.4g}"
     columns = counted(facts.alice_columns, "column")
     if facts.passes is not None:
@@ -99,7 +97,6 @@ def _steps(facts: CheckFacts) -> dict[str, Words]:
 
 
 def _columns(result: CheckResult) -> list[Block]:
-    """What the training will tell Bob of Alice's columns."""
     exposed = result.columns
     if exposed is None:
         return []
@@ -107,7 +104,6 @@ def _columns(result: CheckResult) -> list[Block]:
 
 
 def _predictions(result: CheckResult) -> list[Block]:
-    """What scoring new rows will tell each side."""
     notes = result.prediction
     if notes is None:
         return []

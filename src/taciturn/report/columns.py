@@ -155,7 +155,6 @@ def seats_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
 
 
 def _best(findings: ColumnFindings) -> ColumnScore | ColumnControl:
-    """The best attack; where none applies, what Bob knows without any."""
     entries: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
     return max(entries, key=_rank)
 

@@ -129,7 +129,6 @@ def _attack(best: BestAttack, digits: int) -> b.Words:
 
 
 def _reading(comparison: Comparison) -> Iterable[str]:
-    """What the columns are, below the table."""
     alone = comparison.bob_alone_auc
     beside = [f"the same columns in one place {share(comparison.centralised_auc)}"]
     beside += [] if alone is None else [f"Bob's columns alone {share(alone)}"]

@@ -16,20 +16,12 @@ from taciturn.report.blocks import Block, Figure, Page, printable, spans
 
 
 def render(page: Page) -> str:
-    """A page as one self-contained file; the same page gives the same text.
-
-    Args:
-        page: What is on it.
-    """
+    """A page as one self-contained file; the same page gives the same text."""
     return _template().render(page=page)
 
 
 def fragment(blocks: Iterable[Block]) -> str:
-    """Blocks as a part of somebody else's page, which has a style of its own.
-
-    Args:
-        blocks: What to show; figures take the colours of the page around them.
-    """
+    """Blocks as a fragment of a page with its own style; figures take that page's colours."""
     empty = Page(window="", title="", subject="", blocks=())
     macros = _template().make_module({"page": empty})
     return f'<div class="taciturn">{macros.render(tuple(blocks))}</div>'  # type: ignore[attr-defined]

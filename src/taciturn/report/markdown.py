@@ -27,13 +27,7 @@ _SPELLED = {
 
 
 def render(page: b.Page, pictures: str = "") -> str:
-    """A page as Markdown.
-
-    Args:
-        page: What is on it.
-        pictures: The folder of its pictures, seen from the page; without one, what stands in for
-            each is shown instead.
-    """
+    """Page as Markdown; without a folder of ``pictures``, each figure's substitute is shown."""
     head = [f"# {escape(page.title)}", _words(page.subject)]
     foot = [escape(page.footer)] if page.footer else []
     return "\n\n".join([*head, *_blocks(page.blocks, pictures), *foot]) + "\n"
@@ -110,7 +104,6 @@ def _inline_code(text: str) -> str:
 
 
 def _fenced(text: str) -> str:
-    """A block whose fence is longer than any in the text."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}console\n$ {b.printable(text)}\n{fence}"

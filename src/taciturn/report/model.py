@@ -68,7 +68,6 @@ def _facts(card: ModelCard) -> Facts:
 
 
 def _threshold(metrics: Mapping[str, object]) -> dict[str, Words]:
-    """Where class 1 begins, in Bob's file."""
     threshold = metrics.get("threshold")
     if not isinstance(threshold, Mapping):
         return {}
@@ -78,7 +77,6 @@ def _threshold(metrics: Mapping[str, object]) -> dict[str, Words]:
 
 
 def _told(metrics: Mapping[str, object]) -> dict[str, Words]:
-    """What Bob told Alice of the model, in either file."""
     quality = metrics.get("told_quality")
     if not isinstance(quality, Mapping):
         return {}

@@ -28,12 +28,7 @@ _MOST_DRAWN = 25
 
 
 def model_page(report: ModelReport, made: str) -> b.Page:
-    """The page of ``taciturn model report``.
-
-    Args:
-        report: What to show.
-        made: The moment, in ISO 8601.
-    """
+    """The page of ``taciturn model report``; ``made`` is in ISO 8601."""
     rows = shared.main_rows(report)
     sections: list[b.Section] = [_short(report, rows)]
     if rows is not None:

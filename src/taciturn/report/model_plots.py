@@ -32,8 +32,6 @@ _SHAPES = ("o", "s", "^")
 
 @dataclass
 class _Drawing:
-    """A picture in the making, and its text once it is done."""
-
     axes: Axes
     figure: Figure
     svg: str = ""
@@ -43,7 +41,6 @@ class _Drawing:
 def _drawn(
     name: str, x: str, y: str, *, width: int = _NARROW, height: int = 330
 ) -> Iterator[_Drawing]:
-    """Axes in our style; at the end they are a text."""
     with style():
         figure = Figure((width / _POINTS, height / _POINTS), layout="constrained")
         axes = figure.add_subplot(xlabel=x, ylabel=y)
@@ -57,12 +54,7 @@ def _drawn(
 
 
 def roc_svg(sets: Sequence[JudgedRows], name: str) -> str:
-    """The curves of all sets of rows, with the point where KS is reached.
-
-    Args:
-        sets: With curves.
-        name: The figure's.
-    """
+    """ROC curves of all sets of rows, with the point where KS is reached."""
     with _drawn(name, "zeros called ones", "ones called so") as drawing:
         axes = drawing.axes
         _percent(axes, "x", 0.0, 1.0)
@@ -81,13 +73,7 @@ def roc_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
-    """The two classes' distributions of the score, and where they lie furthest apart.
-
-    Args:
-        rows: With a curve.
-        shift: By how much class weights have moved the scores.
-        name: The figure's.
-    """
+    """Score distributions of the two classes; ``shift`` is by how much class weights moved them."""
     points = [point for point in rows.roc if math.isfinite(point.score)]
     scores = [point.score - shift for point in points]
     with _drawn(name, "predicted probability", "rows at or below") as drawing:
@@ -111,12 +97,7 @@ def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
 
 
 def gains_svg(sets: Sequence[JudgedRows], name: str) -> str:
-    """How many of the ones the riskiest rows hold.
-
-    Args:
-        sets: The sets of rows.
-        name: The figure's.
-    """
+    """Gains chart: the share of the ones among the riskiest rows."""
     with _drawn(name, "riskiest rows", "ones among them") as drawing:
         axes = drawing.axes
         _percent(axes, "x", 0.0, 1.0)
@@ -144,12 +125,7 @@ def gains_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def lift_svg(rows: JudgedRows, name: str) -> str:
-    """The lift of each tenth.
-
-    Args:
-        rows: The set of rows.
-        name: The figure's.
-    """
+    """Lift of each tenth of the rows."""
     with _drawn(name, "tenth of the rows, riskiest first", "lift") as drawing:
         axes = drawing.axes
         places = [row.part for row in rows.gains]
@@ -172,12 +148,7 @@ def lift_svg(rows: JudgedRows, name: str) -> str:
 
 
 def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
-    """Observed rates beside predicted probabilities, with 95 % intervals.
-
-    Args:
-        sets: The sets of rows.
-        name: The figure's.
-    """
+    """Calibration curves: observed rates by predicted probability, with 95 % intervals."""
     groups = [group for rows in sets for group in rows.groups]
     top = min(1.0, 1.08 * max([0.02, *(max(one.predicted, one.high) for one in groups)]))
     with _drawn(name, "predicted probability", "observed rate") as drawing:
@@ -204,13 +175,7 @@ def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
-    """The rate of each score band with its interval, beside the mean prediction.
-
-    Args:
-        rows: The set of rows.
-        names: Of the bands.
-        name: The figure's.
-    """
+    """The rate of each score band with its interval, beside the mean prediction."""
     height = 90 + 26 * len(rows.bands)
     with _drawn(name, "rate of ones", "", width=_WIDE, height=height) as drawing:
         axes = drawing.axes
@@ -239,12 +204,7 @@ def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
 
 
 def cost_svg(rows: JudgedRows, name: str) -> str:
-    """What a row costs at each threshold, and the cheapest one.
-
-    Args:
-        rows: With costs.
-        name: The figure's.
-    """
+    """Cost of a row at each threshold, and the cheapest threshold."""
     with _drawn(name, "rows called ones", "cost of a row", width=_WIDE, height=300) as drawing:
         axes = drawing.axes
         listed = sorted(
@@ -275,13 +235,7 @@ def cost_svg(rows: JudgedRows, name: str) -> str:
 
 
 def stability_svg(compared: ComparedScores, names: Sequence[str], name: str) -> str:
-    """How both sets of rows are spread over the bands.
-
-    Args:
-        compared: The two sets.
-        names: Of the bands, the lowest scores first.
-        name: The figure's.
-    """
+    """Share of both sets of rows in each band; ``names`` begins with the lowest scores."""
     bands = compared.stability.bands
     height = 90 + 30 * len(bands)
     with _drawn(name, "rows", "", width=_WIDE, height=height) as drawing:
@@ -309,12 +263,7 @@ def stability_svg(compared: ComparedScores, names: Sequence[str], name: str) -> 
 
 
 def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
-    """Weights with their 95 % intervals; a filled dot where the interval leaves 0 out.
-
-    Args:
-        coefficients: The ones to show, in order.
-        name: The figure's.
-    """
+    """Weights with their 95 % intervals; a filled dot where the interval leaves 0 out."""
     height = 70 + 26 * len(coefficients)
     with _drawn(name, "weight of the prepared column", "", width=_WIDE, height=height) as drawing:
         axes = drawing.axes
@@ -342,13 +291,7 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
 
 
 def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> str:
-    """The points of each bin or category beside its reference.
-
-    Args:
-        effect: The column's levels.
-        ends: Of the scale, which all columns share.
-        name: The figure's.
-    """
+    """Points of each bin or category beside its reference; all columns share ``ends``."""
     levels = effect.levels
     with _drawn(name, "points", "", height=80 + 26 * len(levels)) as drawing:
         axes = drawing.axes
@@ -372,7 +315,6 @@ def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> st
 
 
 def _percent(axes: Axes, direction: str, low: float, high: float) -> None:
-    """One axis in per cent."""
     axis = axes.xaxis if direction == "x" else axes.yaxis
     (axes.set_xlim if direction == "x" else axes.set_ylim)(low, high)
     axis.set_major_locator(MaxNLocator(5))

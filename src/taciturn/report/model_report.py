@@ -42,12 +42,7 @@ def main_rows(report: ModelReport) -> JudgedRows | None:
 
 
 def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.Block]:
-    """The report for a terminal.
-
-    Args:
-        report: What to show.
-        top: How many coefficients at most.
-    """
+    """The report for a terminal."""
     blocks: list[b.Block] = [
         b.Paragraph(f"{report.role}'s model of session {report.session[:16]}", "strong"),
         b.Facts(facts(report)),

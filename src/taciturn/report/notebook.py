@@ -1,7 +1,6 @@
 """Results in a notebook: as HTML, as a pandas frame, as a picture.
 
-HTML needs Jinja and pictures need matplotlib, which the extra ``audit`` brings; a frame needs
-pandas. Nothing of them is loaded before it is asked for.
+Jinja, matplotlib (both of the extra ``audit``) and pandas are loaded only when they are needed.
 """
 
 from __future__ import annotations
@@ -57,11 +56,7 @@ def to_html(result: Shown) -> str | None:
 
 
 def rows_of(result: Shown) -> list[dict[str, Any]]:
-    """A result's figures as the rows of a table.
-
-    A training has a row for each set of rows that was scored, an audit one for each control and
-    attack, a check one for each attack, a list of runs one for each run.
-    """
+    """A result's figures as table rows: one for each scored set, control, attack or run."""
     if isinstance(result, RunList):
         return [_run(entry) for entry in result.listed]
     if isinstance(result, CheckResult):
@@ -86,23 +81,14 @@ def rows_of(result: Shown) -> list[dict[str, Any]]:
 
 
 def to_frame(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """Rows as a pandas frame.
-
-    Raises:
-        ConfigError: pandas is not installed; says which extra brings it.
-    """
+    """Rows as a pandas frame; without pandas a ConfigError names the extra that brings it."""
     with explained():
         import pandas as pd
     return pd.DataFrame(list(rows))
 
 
 def draw(result: Shown) -> Figure:
-    """The picture of a result: how attacks compare, or how probabilities fit what happened.
-
-    Raises:
-        ConfigError: matplotlib is not installed; says which extra brings it.
-        TypeError: The result has no picture.
-    """
+    """Picture of a result; ConfigError without matplotlib, TypeError if it has no picture."""
     with explained():
         from taciturn.report.plots import attacks_figure, calibration_figure, style
     _let_cells_show_figures()
@@ -137,12 +123,10 @@ def _attacks(findings: Findings) -> list[dict[str, Any]]:
 
 
 def _run(entry: RunEntry) -> dict[str, Any]:
-    """A run's line, with the parts of its leakage beside it."""
     record = record_of(entry)
     leakage = record.pop("leakage") or {}
     return {**record, **{f"leak_{name}": value for name, value in leakage.items()}}
 
 
 def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
-    """What fits a cell."""
     return {name: value for name, value in metrics.items() if not isinstance(value, list | dict)}

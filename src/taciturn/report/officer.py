@@ -20,12 +20,7 @@ _KNOWN = {
 
 
 def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
-    """What a run, or the mean of several, comes to, of a hundred people.
-
-    Args:
-        weighed: What was found.
-        shuffled: Whether its labels were shuffled before training.
-    """
+    """Findings of a run, or of the mean of several, as a number of a hundred people."""
     verdict = weighed.verdict
     by = verdict.figure
     known = _controls(verdict.controls, by)
@@ -128,7 +123,6 @@ def _strength(scheme: str, key_bits: int) -> str:
 
 
 def _mutual_argument(scheme: str, key_bits: int) -> Section:
-    """Why ``mutual`` tells neither side anything, in five lines, and what that rests on."""
     rests: dict[str, str] = {
         "the encryption": f"A key on each side: {_strength(scheme, key_bits)}",
         "both keep to the protocol": "They send what the program sends, and look at everything as "
@@ -142,7 +136,6 @@ def _mutual_argument(scheme: str, key_bits: int) -> Section:
 
 
 def _sealed_argument(scheme: str, key_bits: int) -> Section:
-    """Why ``sealed`` tells Alice nothing, in five lines, and what that rests on."""
     rests: dict[str, str] = {
         "the encryption": _strength(scheme, key_bits),
         "Alice keeps to the protocol": "She sends what the program sends, and looks at everything "

@@ -98,13 +98,11 @@ def audit_page(audit: AuditResult) -> b.Page:
 
 
 def _columns(audit: AuditResult) -> list[b.Section]:
-    """Bob's seat; means where there are several runs."""
     seat = audit.bob_seat
     return [] if seat is None else [seat_section(seat)]
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:
-    """Where nothing but ciphertexts reached Alice: why that is enough."""
     shared_weights = training.sealed
     if not training.encrypted or shared_weights is None or shared_weights.reveal:
         return []
@@ -119,7 +117,6 @@ def _parts(audit: AuditResult, conclusion: Conclusion) -> list[Part]:
 
 
 def _over(audit: AuditResult) -> str:
-    """What the intervals are of."""
     if shared.several(audit):
         return "95 % intervals (of the mean, where several runs are averaged)"
     return "their 95 % intervals over the rows of the run"
@@ -134,7 +131,6 @@ def _subject(training: TrainingRun) -> str:
 
 
 def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
-    """The ledger, or where runs differ that of the run that paid most."""
     ledgers = [training.ledger for training in audit.trainings]
     number = max(range(len(ledgers)), key=lambda one: ledgers[one].label_epsilon_total)
     same = all(ledger == ledgers[0] for ledger in ledgers)
@@ -217,14 +213,7 @@ Part: TypeAlias = tuple[str, str, Weighed]
 def attacks_section(
     parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
 ) -> b.Section:
-    """The attacks beside the controls, drawn and as tables.
-
-    Args:
-        parts: The runs to show.
-        over: What the intervals are of.
-        skipped: Which attacks did not apply.
-        scope: Of which run that is, where runs differ.
-    """
+    """Attacks beside the controls; ``over`` says what the intervals are of."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),
@@ -293,7 +282,6 @@ def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
 
 
 def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
-    """The attacks after fewer epochs, of the first canary run where there are several."""
     if conclusion.canary is None:
         return []
     known = audit.runs[0].canary or conclusion.canary.findings
@@ -495,7 +483,6 @@ def _lines(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _runs(audit: AuditResult) -> list[b.Block]:
-    """Each of several runs in a line."""
     if not shared.several(audit):
         return []
     rows = [

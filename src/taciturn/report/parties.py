@@ -116,7 +116,6 @@ def learns_facts(learns: Disclosure) -> dict[str, Words]:
 
 
 def _over_time(price: Outlook) -> dict[str, Words]:
-    """So far, this training, then: what a label pays to this partner."""
     book = price.ledger_book
     if book is None or price.ledger is None:
         return {}
@@ -206,7 +205,6 @@ def _metrics(result: PartyRun) -> list[Block]:
 
 
 def _worth(result: PartyRun) -> list[Block]:
-    """Whether the partner's columns are worth it, and whether the training arrived: for Bob."""
     quality = result.told_quality
     if result.identity.role == "alice":
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
@@ -238,7 +236,6 @@ def _worth(result: PartyRun) -> list[Block]:
 
 
 def _told(quality: ToldQuality, teller: str = "") -> str:
-    """What Alice was told of the model."""
     figures = f"accuracy {share(quality.accuracy, 0)}"
     if quality.epsilon is not None:
         noise = f"with noise for epsilon {quality.epsilon:g}, to whole per cent"
@@ -252,7 +249,6 @@ def _told(quality: ToldQuality, teller: str = "") -> str:
 
 
 def _importance(result: PartyRun) -> list[Block]:
-    """Alice's columns, the most important first, where she has their weights."""
     columns = result.importance or ()
     if not columns:
         return []
@@ -272,7 +268,6 @@ def _importance(result: PartyRun) -> list[Block]:
 
 
 def _for_alice(result: PartyRun) -> str:
-    """How much of the model's quality she is told, and who knows the rest."""
     if result.told_quality is not None:
         return _told(result.told_quality, "Bob tells")
     reason = result.converged_reason
@@ -333,7 +328,6 @@ def _common_rows(result: AlignmentResult) -> dict[str, str]:
 
 
 def _spellings(result: AlignmentResult) -> list[Block]:
-    """What may keep more rows from matching, as far as this side's own table shows it."""
     low = result.match < _LOW_MATCH
     tried = [spelling for spelling in result.spellings if low or spelling.mixed]
     if not tried:
@@ -345,7 +339,6 @@ def _spellings(result: AlignmentResult) -> list[Block]:
 
 
 def _settings(result: AlignmentResult) -> list[Block]:
-    """The lines of the party's file: those that were written, and those that are to be."""
     if result.added:
         return [Paragraph(f"wrote into {result.settings}, under [data]: {'; '.join(result.added)}")]
     if result.to_add:

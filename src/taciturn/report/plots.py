@@ -65,12 +65,7 @@ def style() -> AbstractContextManager[None]:
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """A drawing as SVG for a page that may hold others; the same drawing gives the same text.
-
-    Args:
-        figure: What matplotlib drew, still within ``style``.
-        name: Goes before the drawing's identifiers, so that a page has each but once.
-    """
+    """Drawing within ``style`` as SVG; ``name`` makes its identifiers unique on a page."""
     stream = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(stream, format="svg", metadata=nothing, transparent=True)
@@ -85,13 +80,7 @@ def to_svg(figure: Figure, name: str) -> str:
 
 
 def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
-    """The picture of attacks and controls, for a page.
-
-    Args:
-        findings: What a run showed.
-        verdict: What it comes to.
-        name: The figure's.
-    """
+    """The picture of attacks and controls, for a page."""
     with style():
         return to_svg(attacks_figure(findings, verdict), name)
 
@@ -101,10 +90,6 @@ def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
 
     The figure is that by which the verdict ranks; the axis names it. A filled dot is an attack that
     told more than every control; where the other figure shows it, that one stands beside the dot.
-
-    Args:
-        findings: What a run showed.
-        verdict: What it comes to.
     """
     controls, attacks, by = verdict.controls, findings.attacks, verdict.ranked_by
     names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
@@ -129,11 +114,7 @@ def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
 
 
 def calibration_figure(metrics: Metrics) -> Figure:
-    """How often it happened beside how often it was predicted; the larger a dot, the more rows.
-
-    Args:
-        metrics: Of the rows that were scored.
-    """
+    """Calibration plot: observed rate by predicted probability; larger dots for more rows."""
     figure = Figure((360 / _POINTS, 320 / _POINTS), layout="constrained")
     axes = figure.add_subplot(
         xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed share"
@@ -164,10 +145,6 @@ def compare_svg(comparison: Comparison, name: str) -> str:
     """Each mechanism's model against how well the best attack tells shuffled labels.
 
     Where no attack applies, a mechanism stands at what is known without any message.
-
-    Args:
-        comparison: The mechanisms, side by side.
-        name: The figure's.
     """
     by = comparison.ranked_by
     known = max(one.shuffled.known for one in comparison.compared)
@@ -202,12 +179,7 @@ _MOST_STUDIED = 30
 
 
 def study_svg(table: StudyTable, name: str) -> str:
-    """The figure of each combination that they are ranked by, fold by fold; the best on top.
-
-    Args:
-        table: The study, with Bob's figures.
-        name: The figure's.
-    """
+    """Ranking figure of each combination, fold by fold; the best on top."""
     known = [one for one in table.settings if one.behind is not None]
     shown = sorted(known, key=lambda one: one.behind or 0.0)[:_MOST_STUDIED]
     with style():
@@ -249,14 +221,7 @@ class Point(NamedTuple):
 def epochs_svg(
     rows: Sequence[AfterEpochs], prior: float | None, name: str, by: Measure = "accuracy"
 ) -> str:
-    """Each attack's figure after so many epochs; the prior is a horizontal line.
-
-    Args:
-        rows: What the attacks told after each number of epochs.
-        prior: What always guessing the commoner label tells; None where it is not known.
-        name: The figure's.
-        by: Which figure.
-    """
+    """Each attack's figure by number of epochs; the prior is a horizontal line."""
     curves, epochs = curves_of(rows, by), [row.epochs for row in rows]
     lows = [point.low for points in curves.values() for point in points.values()]
     lowest = _floor([*lows, *([] if prior is None else [prior])])
@@ -305,7 +270,6 @@ def _curve(axes: Axes, place: int, name: str, points: dict[int, Point], lowest: 
 
 
 def _count_shares(axes: Axes, direction: str, ticks: int) -> None:
-    """Takes the frame away, and lets one axis count shares in per cent."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axis = axes.xaxis if direction == "x" else axes.yaxis
@@ -322,7 +286,6 @@ def _plot(axes: Axes, x: Sequence[float], y: Sequence[float], **looks: object) -
 
 
 def _beside(axes: Axes, place: int, words: str) -> None:
-    """A figure in words, to the right of the frame."""
     size = 10 if "\n" in words else 12
     where = axes.get_yaxis_transform()
     axes.text(1.06, place, words, transform=where, va="center", fontsize=size, color=INK)
@@ -344,6 +307,5 @@ def _floor(values: Sequence[float]) -> float:
 
 
 def _short(name: str) -> str:
-    """A name that fits beside the plot; the table has the whole of it."""
     plain = printable(name)
     return plain if len(plain) <= 22 else f"{plain[:21]}…"

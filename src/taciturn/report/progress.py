@@ -22,10 +22,7 @@ _FIRST_SECONDS, _EVERY_SECONDS = 0.5, 0.2
 
 @contextmanager
 def in_cell(callbacks: Callbacks) -> Iterator[Callbacks]:
-    """Who is told: whoever was to be; where that is nobody, in a notebook, a bar in the cell.
-
-    Args:
-        callbacks: Who was to be told.
+    """The given callbacks; in a notebook, where they are silent, a progress bar in the cell.
 
     >>> with in_cell(SILENT) as watching:  # no notebook
     ...     watching is SILENT
@@ -48,8 +45,6 @@ def _has_kernel() -> bool:
 
 
 class _CellBar:
-    """A bar in the output of the cell that runs."""
-
     def __init__(self) -> None:
         self._pulse = Pulse()
         self._due = time.monotonic() + _FIRST_SECONDS
@@ -68,7 +63,6 @@ class _CellBar:
         self._show()
 
     def close(self) -> None:
-        """Leaves the last state, where there was anything to see."""
         if self._handle is not None:
             self._handle.update(self._html(), raw=True)
 

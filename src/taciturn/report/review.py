@@ -239,7 +239,6 @@ def _in_short(result: Review) -> Section:
 
 
 def _badge(result: Review) -> Badge:
-    """Whether there is something to weigh: a refusal, a leak from either seat, or neither."""
     check = result.check
     seat = None if check is None else check.bob_seat
     if result.obstacles:
@@ -376,7 +375,6 @@ def _learns(result: Review) -> Section:
 
 
 def _rehearsed(check: CheckResult) -> list[Block]:
-    """What the attacks told of either seat, and what predictions will."""
     blocks: list[Block] = [
         Heading("Alice's seat: what she could tell of the labels"),
         Paragraph(_ANSWERS[check.verdict]),
@@ -408,7 +406,6 @@ def _rehearsed(check: CheckResult) -> list[Block]:
 
 
 def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> Table:
-    """The attacks, the worst first; those of which the same is said stand in one row."""
     names: dict[tuple[Level, str, str], list[str]] = {}
     for one in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict)):
         names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)

@@ -73,21 +73,18 @@ def _line(entry: RunEntry) -> tuple[b.Words, ...]:
 
 
 def _named(entry: RunEntry) -> str:
-    """A run's name, with its part and its time, which many names begin with."""
     part = f", {entry.part}" if entry.part else ""
     known = entry.name.startswith(entry.started[:10])
     return f"{entry.name}{part}{'' if known else f' ({printed_date(entry.started)})'}"
 
 
 def _seed(entry: RunEntry) -> str:
-    """The seed, or how many from the first."""
     if entry.seeds > 1:
         return f"seeds {entry.seed or 0} to {(entry.seed or 0) + entry.seeds - 1}"
     return "" if entry.seed is None else f"seed {entry.seed}"
 
 
 def _mechanism(entry: RunEntry) -> str:
-    """A mechanism with its epsilon, where it has one."""
     name = entry.mechanism or NONE
     return name if entry.epsilon is None else f"{name} ε{b.NO_BREAK}{entry.epsilon:g}"
 
@@ -102,7 +99,6 @@ def _auc(entry: RunEntry) -> str:
 
 
 def _leak(entry: RunEntry) -> b.Words:
-    """How far the best attack lies beyond the control, and which it is; a check has its verdict."""
     leakage = entry.leakage
     if leakage is None:
         return (entry.kind == CHECK and entry.verdict) or NONE

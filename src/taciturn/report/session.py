@@ -155,7 +155,6 @@ def _columns(audit: SessionAudit) -> list[b.Section]:
 
 
 def _column_blocks(audit: SessionAudit) -> list[b.Block]:
-    """What column attacks say, judged by Alice's columns or by nobody."""
     if audit.bob_seat is not None:
         return seat_blocks(audit.bob_seat)
     rows = [
@@ -209,7 +208,6 @@ def _subject(recording: Recording) -> str:
 
 
 def _facts(audit: SessionAudit) -> dict[str, b.Words]:
-    """Which session it was, by names and digests that either side can compare."""
     recording, judge = audit.recording, audit.judgement
     at_bob = audit.seat == "bob"
     own, other = ("Bob", "Alice") if at_bob else ("Alice", "Bob")

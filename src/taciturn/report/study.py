@@ -48,12 +48,7 @@ def study_blocks(result: StudyRun | SimulatedStudy) -> list[b.Block]:
 
 
 def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.Page:
-    """The page of a study.
-
-    Args:
-        result: The study.
-        made: When, in UTC; None where that is not recorded.
-    """
+    """The page of a study; ``made`` is in UTC, None where that is not recorded."""
     # Loaded here: drawing takes a second to load, and a terminal has no picture.
     from taciturn.report.plots import study_svg
 
@@ -212,7 +207,6 @@ def _behind(one: StudiedSetting, table: StudyTable) -> str:
 
 
 def _ordered(table: StudyTable) -> list[StudiedSetting]:
-    """The best first; those that cannot be ranked last."""
     return sorted(
         table.settings,
         key=lambda one: math.inf if one.behind is None else one.behind,
@@ -231,7 +225,6 @@ def _reading(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
 
 
 def _next(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
-    """What using one of the models tells."""
     table = result.study
     if isinstance(result, SimulatedStudy) or table.best is None:
         return

@@ -24,11 +24,7 @@ _STYLES: dict[b.Tone, str] = {
 
 
 def render(blocks: Iterable[b.Block]) -> RenderableType:
-    """Blocks as rich prints them.
-
-    Args:
-        blocks: What to show, in order.
-    """
+    """Blocks as rich prints them."""
     return Group(*map(_rendered, blocks))
 
 

@@ -57,7 +57,6 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
 
 
 def _symmetry(runs: Runs[R]) -> Symmetry | None:
-    """What Bob's test of the scores came to; of several runs the worst."""
     tests = [run.symmetry for run in runs.trainings if run.symmetry is not None]
     return max(tests, key=lambda one: one.largest, default=None)
 
@@ -139,7 +138,6 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
 
 
 def _solver(run: TrainingRun) -> str:
-    """How the weights were found."""
     if run.learning_rate is None:
         return f"newton on all rows, L2 penalty {run.l2:.3g}"
     epochs = counted(run.epochs or 0, "epoch")
@@ -153,7 +151,6 @@ def _steps(run: TrainingRun, iterations: int) -> str:
 
 
 def _optimum(runs: Runs[R]) -> dict[str, Words]:
-    """How far the penalised loss is from the least possible; of several runs the worst."""
     gaps = [run.training.optimum for run in runs.runs]
     known = [gap for gap in gaps if gap is not None]
     if not known:
@@ -202,7 +199,6 @@ def parties_facts(parties: Sequence[FeatureParty] | None) -> dict[str, str]:
 
 
 def _preparation(runs: Runs[R]) -> list[Block]:
-    """What was done to each column, where there are few enough to read."""
     lines, scope = runs.shared(lambda run: run.training.preparation)
     if len(lines) > MOST_COLUMNS_SHOWN:
         return [Paragraph(f"{len(lines)} source columns prepared; --json lists how", "muted")]
@@ -210,7 +206,6 @@ def _preparation(runs: Runs[R]) -> list[Block]:
 
 
 def _protection(runs: Runs[R]) -> str:
-    """The mechanism with its parameters."""
     first = runs.first
     given = {"epsilon": first.epsilon, "b1": first.b1, "b2": first.b2, "budget": first.budget}
     parts = (

@@ -49,12 +49,7 @@ def woe_blocks(result: WoeResult) -> list[b.Block]:
 
 
 def woe_page(result: WoeResult, made: str | None = None) -> b.Page:
-    """The page of a weight of evidence.
-
-    Args:
-        result: What the command gave.
-        made: When, in UTC; None where that is not recorded.
-    """
+    """The page of a weight of evidence; ``made`` is in UTC, None where not recorded."""
     known = result.smoothing is not None
     return b.Page(
         window="Weight of evidence – Taciturn",
@@ -78,7 +73,6 @@ def _subject(result: WoeResult) -> str:
 
 
 def _summary(result: WoeResult) -> Iterable[b.Block]:
-    """Every column with its information value; none at Alice."""
     if result.smoothing is None:
         return
     rows = [
@@ -106,7 +100,6 @@ def _bins_table(columns: Sequence[WoeColumn], result: WoeResult) -> b.Table:
 
 
 def _name(column: WoeColumn) -> str:
-    """What Bob sees; at Alice her own name behind it, where she hides that."""
     return column.name if column.own is None else f"{column.name}: {column.own}"
 
 

@@ -84,12 +84,8 @@ def arrived(
 ) -> str:
     """The verdict on convergence.
 
-    Args:
-        converged: Whether it has; None where that is not known.
-        last_change: By how much the last pass lowered the training loss; None where the distance
-            to the optimum decided.
-        steps: What a pass is called: pass or epoch.
-        reason: Why it is not known.
+    ``converged`` is None where it is not known, and ``reason`` says why. ``last_change`` is by how
+    much the last pass lowered the training loss; None where the distance to the optimum decided.
 
     >>> arrived(True, 2e-6, "pass")
     'yes; the last pass moved the training loss by 2.0e-06'

@@ -15,15 +15,8 @@ from taciturn.results.serialise import OMITTED, Result
 class SideRecord:
     """One side of an agreement.
 
-    Args:
-        title: ``bob``, ``alice``, or the name of one of several Alices.
-        role: ``bob`` or ``alice``.
-        name: The name in its certificate.
-        fingerprint: Of its key, as far as the agreement, or its signature, says.
-        label: Bob's column of labels, where it is told.
-        columns: Its columns, where they are told.
-        prepared_columns: How many they are once prepared, where that is told.
-        signed: When it signed, by its own clock; None where it has not.
+    ``title`` is ``bob``, ``alice``, or the name of one of several Alices; ``name`` stands in the
+    certificate. ``signed`` is the time by that side's own clock. What is not told is None.
     """
 
     title: str
@@ -40,14 +33,9 @@ class SideRecord:
 class AgreementRecord:
     """What an agreement says.
 
-    Args:
-        id: By which it is told from every other one.
-        digest: SHA-256 of what is signed.
-        valid_until: Until when a training may begin with it.
-        purpose: What it is for, in words; empty where that is not said.
-        settings: Every agreed setting, as a file spells it.
-        study: The trainings that are agreed on together, where there are several.
-        sides: Everybody, Bob first.
+    ``digest`` is SHA-256 of what is signed. A training may begin until ``valid_until``.
+    ``settings`` are spelled as in a file. ``study`` has the trainings that are agreed on together,
+    where there are several; Bob is the first of ``sides``.
     """
 
     id: str
@@ -68,13 +56,8 @@ class AgreementRecord:
 class Proposal(Result):
     """An agreement that one side proposes.
 
-    Args:
-        proposed_by: The name of that side.
-        agreement: What it says.
-        lines: What each side's file needs, to use it.
-        text: The file itself, where it was not written anywhere.
-        file: Where it was written; None where it was not.
-        version: Of the program.
+    ``lines`` are what each side's file needs to use it. ``text`` is the file itself, where it was
+    not written to ``file``.
     """
 
     proposed_by: str
@@ -89,13 +72,7 @@ class Proposal(Result):
 class SignedAgreement(Result):
     """An agreement that one side has signed.
 
-    Args:
-        signed_by: The name of that side.
-        file: Where the agreement lies.
-        already: Whether it had signed before; then nothing was changed.
-        agreement: What it says, and who has signed it now.
-        lines: What each side's file needs, to use it.
-        version: Of the program.
+    ``already``: the side had signed before, and nothing was changed.
     """
 
     signed_by: str
@@ -110,11 +87,7 @@ class SignedAgreement(Result):
 class OpenedSum:
     """How many scores of a row of Alice's this peer has, and will have.
 
-    Args:
-        so_far: The most of any of her rows that it was given before.
-        this: The most of a row that this training gives.
-        then: Both together.
-        limit: The most that she allows; None for no limit.
+    Each count is the most of any row. ``limit`` is None for no limit.
     """
 
     so_far: int
@@ -127,28 +100,11 @@ class OpenedSum:
 class Review(Result):
     """An agreement as one side sees it before it signs.
 
-    Args:
-        reviewed: The agreement's file.
-        role: Whose side this is.
-        name: Its name.
-        peers: The others' names.
-        agreement: What it says, and who has signed it.
-        mechanism: What protects the labels, in words.
-        rows: How many are trained on.
-        held_out_rows: How many the model is measured on.
-        own_columns: The number of this side's prepared columns.
-        own_column_names: Its columns as its table has them.
-        price: What each side receives by the mechanism's own statement, and what it costs.
-        columns: What the training tells Bob of Alice's columns, at Alice; None at Bob.
-        check: What either side could learn, rehearsed on this side's table; None where no attack
-            was run, because the packages for it are not installed.
-        assumed_columns: How many random columns stood in for Alice's, at Bob; None at Alice.
-        opened: The scores of her rows, at Alice; None at Bob.
-        estimate: Time and traffic; None where only Alice's side can tell.
-        obstacles: Why this side would not begin, or not sign, as it stands.
-        version: Of the program.
-        command: As it was typed.
-        made: When.
+    ``columns`` is what the training tells Bob of Alice's columns and ``opened`` the scores of her
+    rows; both are None at Bob. ``assumed_columns`` is how many random columns stood in for Alice's;
+    None at Alice. ``check`` is None where the packages for the attacks are not installed,
+    ``estimate`` where only Alice's side can tell. ``obstacles`` are why this side would not begin,
+    or not sign.
     """
 
     reviewed: str

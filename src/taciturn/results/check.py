@@ -77,12 +77,9 @@ class PredictionNotes:
 class ColumnExposure:
     """What Bob can learn of Alice's columns from the scores that are opened to him.
 
-    Args:
-        scores_per_row: The most scores of one training row that a training opens to him.
-        opened_values: All values that it opens to him, held-out rows included.
-        columns_per_score: The most of her columns that a Bob who deviates reads from one score.
-        scores_for_all: How many scores of a row can give him all of its columns.
-        warning: The same in words, for Alice.
+    ``scores_per_row`` is the most of one training row; ``opened_values`` includes held-out rows.
+    ``columns_per_score`` is the most columns that a Bob who deviates reads from one score, and
+    ``scores_for_all`` how many scores of a row can give him all of its columns.
     """
 
     scores_per_row: int
@@ -96,11 +93,8 @@ class ColumnExposure:
 class CheckResult(Result):
     """What Alice will be able to do, attack by attack, and what to change.
 
-    ``verdict`` is the worst of the verdicts. ``warnings`` say what else there is to know; ``notes``
-    which settings the mechanism ignores; ``prediction`` what scoring new rows with the model will
-    tell each side; ``columns`` what the training tells Bob of Alice's columns; ``price`` what a
-    party's training will cost, where its file was checked; ``bob_seat`` what column attacks told of
-    the rehearsal, where his seat was asked for.
+    ``verdict`` is the worst of the verdicts. ``notes`` say which settings the mechanism ignores.
+    ``price`` is there where a party's file was checked, ``bob_seat`` where his seat was asked for.
     """
 
     verdict: Level

@@ -14,8 +14,8 @@ from taciturn.results.training import FeatureParty
 class BestAttack:
     """The best attack by the figure of the comparison, beside the best control by the same.
 
-    ``attack`` is None where none of ours applies, and so are its figures. ``leak`` says whether an
-    attack told more than every control, by its accuracy or its AUC.
+    ``attack`` is None where none of ours applies, and so are its figures. ``leak``: an attack told
+    more than every control, by its accuracy or its AUC.
     """
 
     attack: str | None

@@ -68,11 +68,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """What ``taciturn doctor`` found.
-
-    ``price`` is what a party's training will cost, and tell; ``exposed`` lists the past sessions in
-    which Alice's columns were exposed.
-    """
+    """What ``taciturn doctor`` found."""
 
     version: str
     config: str | None

@@ -59,14 +59,10 @@ class Destination:
     def of(cls, text: str) -> Destination:
         """The destination that a person named, before any work is done for it.
 
-        A text that ends with a slash, and a folder that holds result folders, mean a new folder
-        in it. Anything else is the result folder itself, which must be new or empty.
+        A text that ends with a slash, and a folder that holds result folders, mean a new folder in
+        it. Anything else is the result folder itself, which must be new or empty.
 
-        Args:
-            text: As it was typed.
-
-        Raises:
-            OutputError: Something else is there, or nothing can be written there.
+        Raises OutputError where it cannot be written.
         """
         path = Path(text)
         within = text.endswith(("/", os.sep)) or is_folder_of_runs(path)
@@ -130,19 +126,10 @@ def _require_room(path: Path, within: bool) -> None:
 def write_folder(
     destination: Destination, name: str, manifest: Manifest, files: Mapping[str, bytes]
 ) -> Path:
-    """Writes a result folder, whole or not at all.
+    """Write a result folder, whole or not at all (OutputError), and return its path.
 
-    Args:
-        destination: Where.
-        name: What it is called where the destination holds several; numbered if it is taken.
-        manifest: What made the result; its list of files is made here.
-        files: The content of each file, by its name.
-
-    Returns:
-        The folder.
-
-    Raises:
-        OutputError: It cannot be written; nothing of it is left behind.
+    ``name`` is used where the destination holds several, numbered if it is taken. The manifest's
+    list of files is made here.
     """
     entries = tuple(
         FileFacts(file, len(content), hashlib.sha256(content).hexdigest())
@@ -205,12 +192,7 @@ class ResultFolder:
 
     @classmethod
     def read(cls, path: Path) -> ResultFolder:
-        """Reads a folder, and compares every file with the manifest.
-
-        Raises:
-            DataError: It is no result folder, or one of its files is not as it was written; says
-                which.
-        """
+        """Read a folder and compare every file with the manifest; a DataError names the file."""
         manifest = read_manifest(path)
         contents = {one.name: _checked(path, one) for one in manifest.files}
         if RESULT not in contents:
@@ -236,11 +218,7 @@ class ResultFolder:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """A folder's manifest.
-
-    Raises:
-        DataError: It is absent, cut short, altered or of a later version.
-    """
+    """A folder's manifest; DataError if it is absent, cut short, altered or of a later version."""
     file = path / MANIFEST
     if not path.is_dir() or not file.exists():
         raise FileError(

@@ -12,12 +12,7 @@ from taciturn.results.serialise import INLINE, Result
 class LedgerAccount:
     """What one partner was told of one label, over all trainings.
 
-    Args:
-        partner: Its name.
-        label: The label's column.
-        rows: How many rows were trained on.
-        trainings: How many trainings there were.
-        ledger: The figures of the row that paid most.
+    ``ledger`` has the figures of the row that paid most.
     """
 
     partner: str
@@ -41,13 +36,8 @@ class LedgerBookResult(Result):
 class ExposedSession:
     """A session of Alice's that opened scores of training rows to a partner.
 
-    Args:
-        partner: The partner's name.
-        session: The session's name on Alice's side.
-        when: When the training began; None where that was not recorded.
-        mechanism: The name of the mechanism; None likewise, and then no training score may have
-            been opened.
-        scores_per_row: The most scores of one training row that it opened; None likewise.
+    ``session`` is its name on Alice's side. ``scores_per_row`` is the most of one training row.
+    What was not recorded is None; without ``mechanism``, perhaps no training score was opened.
     """
 
     partner: str
@@ -61,12 +51,7 @@ class ExposedSession:
 class ExposedModel:
     """A model on Alice's disk whose training opened scores of training rows.
 
-    Args:
-        file: The model's file.
-        written: When the file was written.
-        session: The session's name in both sides' model files.
-        mechanism: The name of the mechanism.
-        scores_per_row: The most scores of one training row; None where it cannot be computed.
+    ``scores_per_row`` is the most of one training row; None where it cannot be computed.
     """
 
     file: str
@@ -80,11 +65,9 @@ class ExposedModel:
 class PastExposure:
     """Past sessions in which Alice's columns were exposed.
 
-    A session since its mechanism is recorded may stand in both lists, which share no name.
-
-    Args:
-        exposed_sessions: By her score book.
-        exposed_models: By the model files beside the one that her settings name.
+    ``exposed_sessions`` come from her score book, ``exposed_models`` from the model files beside
+    the one that her settings name. A session since its mechanism is recorded may stand in both
+    lists, which share no name.
     """
 
     exposed_sessions: tuple[ExposedSession, ...]

@@ -21,12 +21,7 @@ QUALITY_LEARNT: Final = "quality learnt"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is about to run.
-
-    Args:
-        identity: Who this side is, and what it brings.
-        solver: How weights are found.
-    """
+    """What is about to run."""
 
     identity: Identity
     solver: str
@@ -34,12 +29,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class LinkChanged:
-    """The link to a peer is in another state than before.
-
-    Args:
-        peer: Whose link it is.
-        state: Waiting for the first connection, connected, broken and waiting for another, closed.
-    """
+    """The link to a peer is in another state than before."""
 
     peer: str
     state: LinkState
@@ -61,11 +51,8 @@ class TrafficSeen:
 class ScoresOpened:
     """What a training opens to Bob of Alice's rows: counts, which no label decides.
 
-    Args:
-        per_row: The most scores of one training row.
-        in_all: Those of all rows, held-out rows included.
-        given_before: The most of one row that her book says he was given before.
-        limit: The most of one row that she allows; None for no limit.
+    ``per_row``, ``given_before`` and ``limit`` are the most of one row; ``in_all`` includes
+    held-out rows. ``limit`` is None for no limit.
     """
 
     per_row: int
@@ -76,12 +63,7 @@ class ScoresOpened:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPlanned:
-    """Bob's ledger, as it will stand at the end.
-
-    Args:
-        statement: Its figures.
-        budget: The most that he accepts; None for no limit.
-    """
+    """Bob's ledger, as it will stand at the end."""
 
     statement: Statement
     budget: float | None = None
@@ -91,10 +73,7 @@ class LedgerPlanned:
 class Stage:
     """One level of some work: model 7 of 48, or pass 3 of 12.
 
-    Args:
-        name: What is counted, in the singular.
-        done: How many are finished; a part of one may be, too.
-        total: How many there are; 0 where that is not known.
+    ``name`` is in the singular. ``done`` may be fractional; ``total`` is 0 where it is not known.
     """
 
     name: str
@@ -111,13 +90,7 @@ class Stages:
 
 @dataclass(frozen=True, slots=True)
 class GrowingTable:
-    """Results so far, of work that has many: Bob's, where they depend on labels.
-
-    Args:
-        title: What it shows.
-        columns: Their headings.
-        rows: One a result, of as many cells as there are columns.
-    """
+    """Results so far, of work that has many: Bob's, where they depend on labels."""
 
     title: str
     columns: tuple[str, ...]

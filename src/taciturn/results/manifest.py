@@ -58,9 +58,8 @@ class HostFacts:
 class Manifest(Result):
     """What made a result.
 
-    ``kind`` is the name of the result's kind (``taciturn.results.saved.kind_of``). ``private`` says
-    that the folder is a party's: its figures may depend on labels that only Bob has. ``settings``
-    are in full, with every default filled in. ``started`` and ``ended`` are of ISO 8601, in UTC.
+    ``private``: the folder is a party's, and its figures may depend on labels that only Bob has.
+    ``settings`` have every default filled in. ``started`` and ``ended`` are of ISO 8601, in UTC.
     ``digest`` is that of all other keys.
     """
 

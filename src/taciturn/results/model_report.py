@@ -28,20 +28,10 @@ ErrorKind = Literal["exact", "at-least", "estimated", "none"]
 class JudgedRows:
     """A model's figures on one set of rows.
 
-    Args:
-        name: training, held-out or new.
-        fitted: Whether the model was fitted to these rows.
-        metrics: AUC, KS, Brier score and the like, with intervals.
-        ks: Where KS is reached; None where a class is absent.
-        roc: The curve.
-        gains: By tenths of the rows, the riskiest first.
-        groups: Observed rates beside probabilities, by tenths of the rows.
-        hosmer_lemeshow: The test of calibration by groups.
-        spiegelhalter: The test of calibration without groups.
-        line: How the log-odds would have to be moved.
-        cutoffs: What happens at thresholds.
-        cheapest: The threshold that costs least on these rows; None without costs.
-        bands: The score bands, the riskiest first.
+    ``name`` is training, held-out or new; ``fitted`` says whether the model was fitted to these
+    rows. ``gains`` (by tenths) and ``bands`` begin with the riskiest rows; ``line`` is how the
+    log-odds would have to be moved. ``ks`` is None where a class is absent, ``cheapest`` without
+    costs.
     """
 
     name: str
@@ -88,18 +78,9 @@ class ScoreScale:
 class CoefficientTest:
     """A column's coefficient with Wald's test; what is not known is NaN.
 
-    Args:
-        side: Whose column it is.
-        column: The prepared column.
-        prepared: The weight of the prepared column.
-        original: The same for one unit of the raw column; None where it has none.
-        clipped: Whether the prepared value is held within bounds.
-        error: The standard error of the prepared weight.
-        z: The weight over its error.
-        p_value: Wald's, on both sides.
-        low: The lower end of the weight's 95 % interval.
-        high: The upper end.
-        points: What one unit of the raw column is worth, in scorecard points.
+    ``prepared`` is the weight of the prepared column, and ``error``, ``low`` and ``high`` (its 95 %
+    interval) are of it; ``original`` and ``points`` are for one unit of the raw column, None where
+    it has none. ``clipped``: the prepared value is held within bounds. ``p_value`` is two-sided.
     """
 
     side: str
@@ -119,14 +100,9 @@ class CoefficientTest:
 class EffectLevel:
     """A bin or a category: its rows, and what it does to the score.
 
-    Args:
-        level: Its name.
-        reference: Whether it is the one that has no column, and the others are compared with.
-        rows: How many training rows it has; None where that is not known.
-        rate: The rate of ones among them; None likewise.
-        effect: What it adds to the log-odds, beside the reference.
-        error: The standard error of that.
-        points: The same in scorecard points.
+    ``reference``: it has no column, and the others are compared with it. ``effect`` is what it adds
+    to the log-odds beside the reference, ``points`` the same in scorecard points. ``rows`` are
+    training rows; None, like the ``rate`` of ones, where not known.
     """
 
     level: str
@@ -151,24 +127,10 @@ class ColumnEffect:
 class ModelReport(Result):
     """Everything that one side may say of how a model works.
 
-    Args:
-        role: Whose it is.
-        model: The model's file.
-        session: The training's.
-        mechanism: What protected the labels.
-        meaning: What a probability is the probability of.
-        log_odds_shift: By how much class weights moved the scores; probabilities are corrected.
-        rows: How many rows it was trained on.
-        threshold: Above which score the model's file calls a row a one.
-        judged: Its figures, for each set of rows with scores; none at Alice.
-        compared: The stability of scores.
-        scale: The scale of points.
-        errors: Whether standard errors are exact, bounds from below, or not there.
-        errors_reason: Why, and what they rest on.
-        coefficients: Those that this side may see; the intercept last.
-        effects: Bins and categories of the same columns.
-        notes: What is worth knowing.
-        html: Where the page was written.
+    ``meaning`` is what a probability is the probability of. ``log_odds_shift`` is by how much class
+    weights moved the scores; probabilities are corrected. ``judged`` is empty at Alice. ``errors``
+    says whether standard errors are exact, bounds from below, or absent. ``coefficients`` are those
+    that this side may see, the intercept last; ``html`` is where the page was written.
     """
 
     role: str

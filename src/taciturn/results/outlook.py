@@ -12,10 +12,7 @@ from taciturn.results.serialise import EMPTY, OMITTED
 class Disclosure:
     """What each side receives in a training, in sentences; the same on both sides.
 
-    Args:
-        alice: What Alice receives.
-        bob: What Bob receives.
-        columns: What Bob can do to Alice's columns with it; None where no training score is opened.
+    ``columns`` is what Bob can do to Alice's columns; None where no training score is opened.
     """
 
     alice: str
@@ -35,11 +32,7 @@ class Refusal:
 class LedgerSum:
     """What the labels of a training have cost with this partner, over time.
 
-    Args:
-        trainings: How many trainings were charged before.
-        so_far: What they came to, for these rows.
-        then: What it will come to with this one.
-        limit: The most that it may come to; None for no limit.
+    ``so_far`` is for these rows, ``then`` includes this training.
     """
 
     trainings: int
@@ -52,11 +45,8 @@ class LedgerSum:
 class Outlook:
     """What a training will cost, and tell.
 
-    Args:
-        ledger: Bob's ledger as it will stand at the end; None at Alice.
-        learns: What each side will receive.
-        ledger_book: The same with the trainings before; None at Alice.
-        refused: Why this side would not begin; None where it would.
+    ``ledger`` is Bob's at the end of the training, ``ledger_book`` with the trainings before it;
+    both are None at Alice.
     """
 
     ledger: Statement | None = field(metadata=EMPTY)

@@ -66,8 +66,7 @@ class ColumnImportance:
 class PartyFigures:
     """How a training went: how far, how long, how much was said.
 
-    ``remaining_seconds`` is what is left at the pace so far, once a pace can be told; none at the
-    end.
+    ``remaining_seconds`` is at the pace so far; None before there is one, and at the end.
     """
 
     iterations: int

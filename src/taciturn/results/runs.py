@@ -147,11 +147,7 @@ class AuditResult(Runs[AuditRun]):
     """
 
     def attack(self, name: str) -> dict[str, Any]:
-        """One attack's figures.
-
-        Raises:
-            KeyError: It was not run.
-        """
+        """One attack's figures; KeyError if it was not run."""
         for score in self.findings.attacks:
             if score.name == name:
                 return record_of(score)
@@ -212,9 +208,9 @@ class AuditResult(Runs[AuditRun]):
 
 
 def mean_findings(parts: Sequence[Findings]) -> Findings:
-    """Means over runs, of the attacks that the first run has; what was skipped is the first run's.
+    """Means over runs of the attacks that the first run has; the rest is the first run's.
 
-    The verdict is the first run's too; that of the means is ``taciturn.audit.verdict``'s to give.
+    So is the verdict: ``taciturn.audit.verdict`` gives that of the means.
     """
     first = parts[0]
     if len(parts) == 1:
@@ -229,7 +225,6 @@ def mean_findings(parts: Sequence[Findings]) -> Findings:
 
 
 def _named(name: str, parts: Sequence[Findings]) -> list[AttackScore]:
-    """One attack's scores, of each run that has one."""
     return [score for part in parts for score in part.attacks if score.name == name]
 
 
@@ -277,7 +272,6 @@ def _means(parts: Sequence[Metrics]) -> dict[str, float]:
 
 
 def _mean_added(parts: Sequence[AddedAuc | None]) -> AddedAuc | None:
-    """The mean difference, with the means of the ends; None where a run has none."""
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
@@ -289,14 +283,12 @@ def _mean_added(parts: Sequence[AddedAuc | None]) -> AddedAuc | None:
 
 
 def _all(values: Sequence[bool | None]) -> bool | None:
-    """Whether all hold; None where one is not known and none is false."""
     if False in values:
         return False
     return None if None in values else True
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """The mean, or None where one of the values is none or not a number."""
     known = list(values)
     if any(value is None or math.isnan(value) for value in known):
         return None

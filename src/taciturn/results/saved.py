@@ -72,14 +72,7 @@ class DemoResult(Result):
 
 
 def load(path: str | Path) -> Result:
-    """Reads a file that holds what a command printed with ``--json``.
-
-    Args:
-        path: The file.
-
-    Raises:
-        DataError: The file cannot be read, or does not hold a result.
-    """
+    """Read what a command printed with ``--json``; DataError if the file holds no result."""
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
@@ -92,14 +85,7 @@ def load(path: str | Path) -> Result:
 
 
 def of_record(record: object) -> Result:
-    """The result that a record is of; means over several seeds are computed anew.
-
-    Args:
-        record: What ``json.loads`` gave, or a result's ``to_dict``.
-
-    Raises:
-        DataError: It is not of a result; says which part.
-    """
+    """The result that a record is of, with means computed anew; a DataError says what is wrong."""
     if not isinstance(record, Mapping):
         raise refusal("", "is not an object")
     if "html" in record and isinstance(record.get("runs"), list):
@@ -115,11 +101,7 @@ def of_record(record: object) -> Result:
 
 
 def kind_of(result: Result) -> str:
-    """The kind of a result, by the name of its command: ``train``, ``audit``, ``party-dry-run``.
-
-    Raises:
-        TypeError: No command gives such a result.
-    """
+    """The kind of a result, by its command: ``train``, ``party-dry-run``; TypeError if none."""
     several: dict[str, type] = {"demo": DemoResult, "audit": AuditResult, "train": Runs}
     for name, kind in (several | {name: kind for name, (_, kind) in _KINDS.items()}).items():
         if isinstance(result, kind):
@@ -128,11 +110,7 @@ def kind_of(result: Result) -> str:
 
 
 def audit_of_record(record: Mapping[str, Any]) -> AuditResult:
-    """The audit that a record is of.
-
-    Raises:
-        DataError: It is not of an audit; says which part.
-    """
+    """The audit that a record is of; a DataError says which part is not."""
     return AuditResult(*_runs(AuditRun, record))
 
 
@@ -180,7 +158,6 @@ def json_schema() -> dict[str, Any]:
 
 
 def _several(kind: type, name: str, shared: dict[str, Any]) -> dict[str, Any]:
-    """Several seeds: what all runs share, means, and the runs themselves."""
     means, always = properties(TrainingMeans, shared)
     known = properties(kind, shared)[0] | means
     if "membership" in known:

@@ -97,17 +97,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
 
 
 def read(kind: type[T], record: object, place: str = "") -> T:
-    """A dataclass from its JSON record.
+    """Read a dataclass from its JSON record; a DataError says which part is not of that kind.
 
-    Args:
-        kind: The dataclass.
-        record: What ``json.loads`` gave.
-        place: Where the record lies in a larger one, for the error.
-
-    Keys that only earlier versions wrote (``removed_keys`` of the dataclass) are left out.
-
-    Raises:
-        DataError: The record is not of that kind; says which part.
+    ``place`` is where the record lies in a larger one, for the error. Keys that only earlier
+    versions wrote (``removed_keys`` of the dataclass) are left out.
 
     >>> from taciturn.results.audit import Control
     >>> read(Control, {"name": "prior", "accuracy": "inf", "auc": 0.5})
@@ -186,9 +179,7 @@ def refusal(place: str, problem: str) -> DataError:
 def properties(kind: type, shared: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The keys of a dataclass's record with their JSON schemas, and which of them are always there.
 
-    Args:
-        kind: The dataclass.
-        shared: Takes the schemas of the types it mentions, by their names.
+    ``shared`` takes the schemas of the types that it mentions, by their names.
     """
     schemas: dict[str, Any] = {}
     required: list[str] = []

@@ -105,11 +105,10 @@ class Judgement:
 class SessionAudit(Result):
     """What the recorder of a real session can tell of the other side's secret.
 
-    Without a ``judgement`` there are guesses and no ``findings``: whoever has no labels cannot say
-    how right a guess is. ``canary`` and what goes with it need both sides' tables. At Bob's seat
-    there are ``estimates`` of Alice's columns in place of guesses, and ``bob_seat`` in place of
-    findings, where her columns judged. ``notes`` say why an attack that a reader may look for does
-    not apply.
+    Without a ``judgement`` there are guesses and no ``findings``. ``canary`` and what goes with it
+    need both sides' tables. At Bob's seat there are ``estimates`` of Alice's columns in place of
+    guesses, and ``bob_seat`` in place of findings, where her columns judged. ``notes`` say why an
+    attack that a reader may look for does not apply.
     """
 
     seat: Literal["alice", "bob"]

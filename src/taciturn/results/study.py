@@ -35,9 +35,8 @@ class StudiedSetting:
 
     ``loss``, ``auc`` and ``accuracy`` are means over the folds, weighted by their rows; without
     folds those of the held-out rows. ``behind`` is by how much its mean is worse than the best
-    combination's, and ``behind_error`` the standard error of that, paired by folds. ``held_out``
-    has the figures of the model that was trained on all training rows; its file is ``model``.
-    All figures are Bob's.
+    combination's, and ``behind_error`` the standard error of that, paired by folds. ``held_out`` is
+    of the model trained on all training rows, whose file is ``model``. All figures are Bob's.
     """
 
     number: int
@@ -96,10 +95,7 @@ class StudyRun(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedStudy(Result):
-    """A study with all parties on one machine.
-
-    ``scores_per_row`` is how many scores of a training row it opens to Bob in all.
-    """
+    """A study with all parties on one machine."""
 
     dataset: str | None
     mechanism: str
@@ -149,11 +145,9 @@ def choice_bits(combinations: int) -> float:
 
 
 def ranked(settings: Sequence[StudiedSetting], rank_by: str) -> tuple[StudiedSetting, ...]:
-    """The combinations with how far each is behind the best; in the order that they have.
+    """The combinations in their order, with how far each is behind the best.
 
-    Args:
-        settings: With their means.
-        rank_by: ``loss``, of which less is better, or ``auc``.
+    ``rank_by`` is ``loss``, of which less is better, or ``auc``.
     """
     best = best_of(settings, rank_by)
     if best is None:
@@ -173,7 +167,6 @@ def best_of(settings: Sequence[StudiedSetting], rank_by: str) -> StudiedSetting 
 
 
 def _worse(one: StudiedSetting | FoldFigures, rank_by: str) -> float:
-    """A figure of which less is better."""
     if rank_by == "auc":
         return math.inf if one.auc is None or math.isnan(one.auc) else -one.auc
     return math.inf if one.loss is None or math.isnan(one.loss) else one.loss

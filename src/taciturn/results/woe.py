@@ -58,14 +58,10 @@ class WoeColumn:
         *,
         ordered: bool,
     ) -> WoeColumn:
-        """A column as Alice knows it, without counts.
+        """A column as Alice knows it, without counts; ``name`` and ``labels`` are as Bob sees them.
 
-        Args:
-            name: As Bob sees it.
-            labels: As he sees its bins.
-            rows: Their sizes.
-            own: Her names of the column and of each bin, where she hides them.
-            ordered: Whether the bins stand in the order of their values.
+        ``rows`` are the sizes of the bins, ``own`` her names of the column and of each bin, where
+        she hides them.
         """
         words = [None] * len(labels) if own is None else list(own[1])
         parts = zip(labels, rows.tolist(), words, strict=True)

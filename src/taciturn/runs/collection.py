@@ -44,14 +44,7 @@ ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs are wanted; None stands for any.
-
-    Args:
-        mechanism: By the name of their mechanism.
-        dataset: By the name of their data.
-        kind: By the kind of their result, such as train or audit.
-        sort: A key of ``ORDERS``; None for the order of time.
-    """
+    """Which runs are wanted; None stands for any, and for the order of time."""
 
     mechanism: str | None = None
     dataset: str | None = None
@@ -101,15 +94,7 @@ class Collection:
 
 
 def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
-    """The runs in a folder; one that cannot be read is named, and the others are shown.
-
-    Args:
-        folder: A folder of result folders, or a result folder itself.
-        wanted: Which of them.
-
-    Raises:
-        FileError: There is no such folder.
-    """
+    """The runs in a folder, or in one result folder; FileError if there is no such folder."""
     if not folder.is_dir():
         raise FileError("there is no folder of runs here", where=str(folder), hint=_HOW)
     places = [folder] if (folder / MANIFEST).exists() else list(run_folders(folder))
@@ -127,12 +112,7 @@ def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
 def named(runs: Sequence[str], folder: Path) -> list[ResultFolder]:
     """The result folders that a person names: by a path, a name, or a part that one name has.
 
-    Args:
-        runs: As they were typed.
-        folder: Where names are looked up.
-
-    Raises:
-        DataError: One of them is not there, or not whole.
+    Raises DataError where one of them is not there, or not whole.
     """
     return [ResultFolder.read(_place(run, folder)) for run in runs]
 

@@ -58,22 +58,13 @@ def export(
     confirmed: bool = False,
     artifacts: bool = True,
 ) -> ExportResult:
-    """Sends result folders to an MLflow server or store.
+    """Send result folders to an MLflow server or store; the result says which were there already.
 
-    Args:
-        folders: What to send; each becomes a run, with one below it for each of several parts.
-        target: Where to.
-        experiment: The experiment's name; made if it is not there.
-        confirmed: Whether a party's own figures, which may depend on labels, may be sent.
-        artifacts: Whether the files of the folders are sent too.
+    Each folder becomes a run, with one below it for each of several parts. ``confirmed``: a party's
+    own figures, which may depend on labels, may be sent.
 
-    Returns:
-        Which runs were sent, and which were there already.
-
-    Raises:
-        PrivacyError: A folder is a party's, and nobody said that it may be sent.
-        ConfigError: MLflow is not installed, or cannot write there.
-        TransportError: The server does not answer, or refuses.
+    Raises PrivacyError where that is not confirmed, ConfigError where MLflow is not installed or
+    cannot write there, and TransportError where the server does not answer, or refuses.
     """
     for folder in folders:
         if folder.manifest.private and not confirmed:
@@ -137,15 +128,12 @@ def _experiment_id(client: MlflowClient, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Experiment:
-    """An experiment on a server, which runs are sent to."""
-
     client: MlflowClient
     ident: str
     target: TrackingUri
     artifacts: bool
 
     def send(self, folder: ResultFolder) -> ExportedRun:
-        """Sends a folder, or completes what there is of it."""
         parts = parts_of(folder)
         first = record_of_part(parts[0])
         # Of several parts the run of the whole has no figures; each part's own run has them.
@@ -224,7 +212,6 @@ class _Experiment:
 
 
 def _whole(folder: ResultFolder, first: MlflowRecord) -> MlflowRecord:
-    """The run above those of several parts: what they share."""
     own = {name: value for name, value in first.parameters.items() if name in _shared(folder)}
     tags = {**first.tags, PART_TAG: "all"}
     for name in ("taciturn.mechanism", "taciturn.verdict"):

@@ -52,12 +52,7 @@ def metric_name(words: str) -> str:
 
 
 def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
-    """What MLflow is told of a run.
-
-    Args:
-        part: The run.
-        curves: Whether with its curves, step by step.
-    """
+    """What MLflow is told of a run; with ``curves``, step by step."""
     entry, made = part.entry, part.manifest
     points = [*_figures(part.values), *_attacks(part.result)]
     points += _curves(part.result) if curves else []
@@ -70,7 +65,6 @@ def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
 
 
 def _parameters(part: Part) -> dict[str, str]:
-    """Every setting that has a value, and what the data were."""
     data = part.manifest.data
     facts = {"rows": data.rows, "held-out rows": data.held_out_rows}
     facts |= {f"columns {side}": count for side, count in data.columns.items()}
@@ -107,7 +101,6 @@ def _figures(values: Mapping[str, float]) -> Iterator[Point]:
 
 
 def _attacks(result: Result) -> Iterator[Point]:
-    """How right each attack was, on true and on shuffled labels."""
     if not isinstance(result, AuditResult):
         return
     for labels, findings in (("true", result.findings), ("shuffled", result.canary)):

@@ -85,7 +85,6 @@ def parts_of(folder: ResultFolder) -> tuple[Part, ...]:
 
 
 def _bare(folder: ResultFolder) -> RunEntry:
-    """What the manifest says by itself."""
     made = folder.manifest
     return RunEntry(
         name=folder.name,
@@ -150,7 +149,6 @@ def _of_training(bare: Part, runs: Runs[Any]) -> Part:
 
 
 def _of_study(bare: Part, study: StudyRun | SimulatedStudy) -> Part:
-    """A study as its best combination: figures are Bob's, and a simulation's."""
     table, ledger = study.study, study.ledger
     best = table.best_setting
     held_out = None if best is None else best.held_out
@@ -189,7 +187,6 @@ def _iterations(runs: tuple[TrainingRun, ...]) -> float:
 
 
 def _own_settings(run: TrainingRun) -> dict[str, object]:
-    """What a training says of its own settings, where a folder has several."""
     return {"mechanism": run.mechanism, "epsilon": run.epsilon, "solver": run.solver}
 
 
@@ -388,7 +385,6 @@ def _of_check(bare: Part, check: CheckResult) -> Part:
 
 
 def _of_woe(bare: Part, woe: WoeResult) -> Part:
-    """Weights of evidence: the information value of each column, where this side knows it."""
     known = {column.name: column.iv for column in woe.columns if column.iv is not None}
     best = max(known, key=known.__getitem__, default="")
     entry = replace(
@@ -407,7 +403,6 @@ def _of_woe(bare: Part, woe: WoeResult) -> Part:
 
 
 def _of_woe_audit(bare: Part, audit: WoeAudit) -> Part:
-    """What handing bin statistics over tells, on labels that were shuffled before."""
     cut = audit.fineness[0]
     attack = cut.shuffled[-1]
     leakage = Leakage(

@@ -31,14 +31,9 @@ class TrackingUri:
 
     @classmethod
     def of(cls, text: str, *, allow_http: bool = False) -> TrackingUri:
-        """Checks an address.
+        """Check an address; ConfigError if runs cannot be sent there, or not safely.
 
-        Args:
-            text: As it was typed.
-            allow_http: Accept plain http to a machine that is not this one.
-
-        Raises:
-            ConfigError: It is none that runs can be sent to, or not safely.
+        ``allow_http`` accepts plain http to a machine that is not this one.
         """
         try:
             parts = urlsplit(text)

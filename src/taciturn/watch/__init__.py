@@ -1,7 +1,6 @@
 """A page for a browser on this machine: what runs, how far, how fast, and whether it still does.
 
-``board`` holds what is shown, ``server`` serves it, ``page.html`` shows it, and ``address`` keeps
-where it is. Nothing here knows how a training works: it is told by callbacks.
+Nothing here knows how a training works: callbacks tell it.
 """
 
 from taciturn.lazy import lazy_names

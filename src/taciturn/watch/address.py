@@ -29,12 +29,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a page is served.
-
-    Args:
-        port: Of this machine.
-        token: The secret part of the path.
-    """
+    """Where a page is served; ``token`` is the secret part of the path."""
 
     port: int
     token: str = field(repr=False)
@@ -63,9 +58,5 @@ class Address:
         return None if match is None else cls(int(match[1]), match[2])
 
     def keep(self, path: Path) -> None:
-        """Writes the address to a file.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write the address to a file; OutputError if that fails."""
         write_private(path, json.dumps({"address": self.url}) + "\n", "address of the live page")

@@ -72,8 +72,6 @@ _UNITS = {Aligning.work: "id", RowsScored.work: "row"}
 
 
 class _Sample(NamedTuple):
-    """When, and how much was done, sent and received by then."""
-
     at: float
     done: float
     sent: int
@@ -81,16 +79,7 @@ class _Sample(NamedTuple):
 
 
 class Board:
-    """What a page shows of a side that has no labels.
-
-    Args:
-        command: The command that runs.
-        side: Whose page it is.
-        peer: The other side, in words.
-        facts: What is known of it at the start.
-        clock: Seconds, for paces.
-        wall: Seconds since 1970, for times.
-    """
+    """What a page shows of a side that has no labels; ``wall`` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -118,11 +107,7 @@ class Board:
     # What callbacks tell.
 
     def observe(self, event: Event) -> None:
-        """Takes note of an event.
-
-        Raises:
-            PrivacyError: It depends on labels.
-        """
+        """Take note of an event; PrivacyError if it depends on labels."""
         self._require_label_free(event)
         if isinstance(event, ClusterJoined):
             self.say(f"a cluster of {counted(event.workers, 'worker')} computes")
@@ -150,11 +135,7 @@ class Board:
             self._lines.append(Line(self._wall(), shown))
 
     def publish(self, news: News) -> None:
-        """Takes note of what a side publishes.
-
-        Raises:
-            PrivacyError: It depends on labels.
-        """
+        """Take note of what a side publishes; PrivacyError if it depends on labels."""
         with self._lock:
             match news:
                 case Setup():
@@ -247,10 +228,7 @@ class Board:
         return Work(self._activity, bars, remaining, self._rate())
 
     def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
-        """The seconds that are left of work of several levels, at the pace since it was first seen.
-
-        A level's own pace says nothing of the others: models need not have the same passes.
-        """
+        """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
         now, part = self._clock(), whole_part(bars)
         since, before = self._first = self._first or (now, part)
         return (now - since) * (1 - part) / (part - before) if before < part < 1 else None

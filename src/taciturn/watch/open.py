@@ -15,14 +15,8 @@ from taciturn.watch.server import Server, listening, listening_on
 def open_server(board: Board, port: int | None, file: Path | None) -> tuple[Server, str]:
     """A server that is not yet serving, and a remark on its address; empty where there is none.
 
-    Args:
-        board: What is shown.
-        port: The port that was asked for; None for the one that was kept, or any.
-        file: Where the address is kept; None where it is not.
-
-    Raises:
-        ConfigError: The port that was asked for cannot be had.
-        OutputError: The address cannot be kept.
+    Without a ``port``, the one kept in ``file`` is used, or any. A port that cannot be had is a
+    ConfigError.
     """
     kept = None if file is None else Address.kept(file)
     remark = ""

@@ -19,13 +19,7 @@ _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page.
-
-    Args:
-        body: Its bytes.
-        policy: Its content security policy.
-        digest: A name of this very page: a browser that has another one loads it anew.
-    """
+    """The page, its content security policy, and a digest by which browsers notice a new one."""
 
     body: bytes
     policy: str

@@ -19,9 +19,7 @@ _RESOURCES: dict[bytes, Resource] = {b"": "page", b"events": "events"}
 def asked_for(head: bytes, address: Address) -> Resource | None:
     r"""What a request asks for; None where it gets no answer.
 
-    Args:
-        head: The request's first lines, the empty one at their end included.
-        address: Where the page is.
+    ``head`` is the request's first lines, the empty one at their end included.
 
     >>> here = Address(80, "ab")
     >>> asked_for(b"GET /ab/ HTTP/1.1\r\nHost: 127.0.0.1:80\r\n\r\n", here)

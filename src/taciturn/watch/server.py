@@ -46,11 +46,7 @@ FAREWELL_SECONDS = 2.0
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this machine alone; port 0 for any that is free.
-
-    Raises:
-        OSError: The port cannot be had.
-    """
+    """A socket on this machine alone; port 0 for any free one. OSError if it cannot be had."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         # A page that is left and opened again finds its port, which the system holds for a while.
@@ -64,11 +60,7 @@ def listening(port: int) -> socket.socket:
 
 
 def listening_on(port: int) -> socket.socket:
-    """The same on a port that a person named.
-
-    Raises:
-        ConfigError: It cannot be had.
-    """
+    """The same on a port that a person named; ConfigError if it cannot be had."""
     try:
         return listening(port)
     except OSError as problem:
@@ -84,17 +76,10 @@ def listening_on(port: int) -> socket.socket:
 
 
 class Server:
-    """Serves a board until it is closed.
+    """Serves a board until it is closed, on a listening socket of this machine.
 
-    Args:
-        board: What is shown.
-        taken: A listening socket of this machine.
-        token: The secret part of the address.
-
-    Attributes:
-        address: Where the page is.
-        busy: How many seconds the serving thread has computed so far.
-        events: How many events were sent so far, to all readers.
+    ``busy`` is how many seconds the serving thread has computed so far, ``events`` how many events
+    were sent to all readers.
     """
 
     def __init__(self, board: Board, taken: socket.socket, token: str) -> None:
@@ -148,7 +133,6 @@ class Server:
             await asyncio.sleep(0.01)
 
     async def _ends_within(self, seconds: float) -> bool:
-        """Whether the end comes within this time."""
         ending = self._ending
         if ending is None:
             return False
@@ -186,7 +170,6 @@ class Server:
                 self._readers -= 1
 
     async def _stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Sends what changes, until the reader leaves or the work ends."""
         writer.write(_head(self._page, "text/event-stream"))
         hello = {"run": self._run_name, "page": self._page.digest, "now": _now()}
         writer.write(f"event: hello\ndata: {json.dumps(hello)}\n\n".encode())
@@ -255,7 +238,6 @@ def _now() -> float:
 
 
 def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
-    """The same with no more digits than are shown."""
     if isinstance(value, float):
         return float(f"{value:.6g}") if abs(value) < 1e6 else round(value, 1)
     if isinstance(value, dict):

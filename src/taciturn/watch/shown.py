@@ -15,15 +15,9 @@ Side: TypeAlias = Literal["alice", "bob", "both"]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What runs.
+    """What runs; in a simulation ``side`` is ``both`` and ``peer`` empty.
 
-    Args:
-        command: The command's name.
-        side: Whose page it is; ``both`` in a simulation.
-        peer: The other side, in words; empty in a simulation.
-        started: When, in seconds since 1970.
-        facts: What else is worth knowing of it.
-        unit: What a training counts.
+    ``started`` is in seconds since 1970; ``unit`` is what a training counts.
     """
 
     command: str
@@ -36,13 +30,10 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How far it is.
+    """How far it is: the outermost of ``bars`` first.
 
-    Args:
-        activity: What is done now, in words.
-        bars: Levels of progress, the outermost first.
-        remaining: Seconds that are left of all of it, at the pace so far; None where there is none.
-        rate: How many of the innermost were done a second, of late; None where that is not known.
+    ``remaining`` is in seconds, for all of it, and ``rate`` counts the innermost bar in a second;
+    None where there is no pace yet.
     """
 
     activity: str
@@ -100,12 +91,8 @@ class Account:
 class End:
     """How it ended, or that it runs.
 
-    Args:
-        state: In a word.
-        at: When, in seconds since 1970; None while it runs.
-        kind: The class of the problem; empty where there is none.
-        words: What that means.
-        code: With what the command ends.
+    ``at`` is in seconds since 1970; None while it runs. ``kind`` is the class of the problem,
+    ``words`` what that means, ``code`` the exit code.
     """
 
     state: EndState = "running"
