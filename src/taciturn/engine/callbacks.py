@@ -37,14 +37,7 @@ def unpublished(news: News) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Everyone who is told; by default nobody.
-
-    Args:
-        announce: Told in words.
-        observe: Told each event.
-        progress: Told how much is done.
-        publish: Told what whoever watches may see.
-    """
+    """Callbacks for messages, events, progress and telemetry; by default they do nothing."""
 
     announce: Announce = silent
     observe: Observer = ignore

@@ -14,26 +14,19 @@ class Channel(Protocol):
     """One live link: whole frames, in order, both ways."""
 
     def send(self, frame: bytes, *, wait: bool = True) -> None:
-        """Hands a frame over; waits while too many bytes are under way.
+        """Sends a frame; blocks while too many bytes are in flight.
 
-        Args:
-            frame: Its bytes.
-            wait: False for a few bytes that may go at once, behind whatever is under way.
-
-        Raises:
-            ConnectionLost: The link is broken. Whether the frame arrived is not known.
-            LocalProtocolError: The frame is larger than the link carries.
+        ``wait=False`` queues a few bytes behind them without blocking. After ``ConnectionLost`` it
+        is unknown whether the frame arrived; ``LocalProtocolError`` means that it is too large for
+        the link.
         """
 
     def receive(self, timeout: float) -> bytes:
-        """The next frame.
+        """The next frame; those that arrived whole before the link broke are still returned.
 
-        What had arrived whole before the link broke is still handed out.
-
-        Raises:
-            PeerSilent: Nothing came within so many seconds.
-            ConnectionLost: The link is broken, or the peer has closed it.
-            MalformedFrame: The peer broke the rules of the wire. The link is ended.
+        Raises ``PeerSilent`` after ``timeout`` seconds without a frame, ``ConnectionLost`` where
+        the link is broken or closed, and ``MalformedFrame``, which ends the link, where the peer
+        violates the format.
         """
 
     def close(self) -> None:
@@ -44,12 +37,10 @@ class Endpoint(Protocol):
     """Serves or dials: makes channels to one named peer."""
 
     def connect(self, timeout: float) -> Channel:
-        """A channel to the peer, who has shown the right certificate.
+        """A channel to the peer, whose certificate was verified.
 
-        Raises:
-            PeerAbsent: Nobody was there within so many seconds.
-            PeerRefused: One side does not accept the other. Trying again does not help.
-            TransportError: The address cannot be used.
+        Raises ``PeerAbsent`` after ``timeout`` seconds, ``PeerRefused`` where one side rejects the
+        other (a retry does not help), and ``TransportError`` where the address cannot be used.
         """
 
     def close(self) -> None:

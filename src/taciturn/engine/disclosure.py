@@ -24,12 +24,7 @@ def disclosure(
 ) -> Disclosure:
     """What Alice receives, and what Bob does.
 
-    Args:
-        terms: The agreement in use.
-        rows: Training rows.
-        held_out: Held-out rows.
-        opened: The scores that several trainings open; None for those of one.
-        study: What there is to say of those; empty where there is one training.
+    ``opened`` counts the scores that several trainings open, and ``study`` is the text about them.
     """
     beyond = f" {study}" if study else ""
     opened = opened or OpenedScores.of(terms, rows, held_out)

@@ -31,16 +31,9 @@ def forget(data: bytes) -> bytes:
 class Driver(Generic[R]):
     """One program, advanced by frames.
 
-    Args:
-        role: Whose program it is.
-        program: The generator.
-        outlet: Called with each frame that the program sends; one for each peer, where there are
-            several.
-        observe: Called with each event that it emits.
-        keep: Called with what the program wants remembered; answers with what was.
-
-    Attributes:
-        awaits: The peer whose message the program waits for.
+    ``outlet`` is called with each frame that the program sends; there is one for each of several
+    peers. ``keep`` stores what the program wants to remember, and returns the stored value.
+    ``awaits`` is the peer whose message the program waits for.
     """
 
     def __init__(
@@ -69,11 +62,7 @@ class Driver(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the program returned.
-
-        Raises:
-            LocalProtocolError: It has not finished.
-        """
+        """What the program returned."""
         if not self.finished:
             raise LocalProtocolError(f"{self.role}'s program has not finished")
         return self._result  # type: ignore[return-value]  # set when finished
@@ -85,12 +74,7 @@ class Driver(Generic[R]):
             self._advance(None)
 
     def feed(self, frame: bytes) -> None:
-        """Hands the awaited frame in and runs to the next wait.
-
-        Raises:
-            MalformedFrame: The frame is no message.
-            RemoteProtocolError: The program does not accept it.
-        """
+        """Hands the awaited frame in and runs to the next wait."""
         if self._expected is None:
             raise LocalProtocolError(f"{self.role}'s program does not wait for a message")
         self._expected = None

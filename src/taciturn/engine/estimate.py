@@ -70,15 +70,8 @@ def estimate_cost(
 ) -> Estimate:
     """Duration and traffic of a training, all parties in one process.
 
-    Args:
-        terms: The agreement in use.
-        rows: The number of training rows.
-        alices: The columns of each Alice.
-        bob: Bob's columns, the intercept among them.
-        table_memory: Bytes that an encoded table may take.
-        cores: The number of cores for encrypted products; None for all.
-        most_values: Of a whole table with more values than this only some rows are measured; some
-            polynomials of ``DEGREE`` values at least.
+    A whole table of more than ``most_values`` values is sampled. ``table_memory`` is in bytes, and
+    None for ``cores`` uses all.
     """
     terms = replace(terms, scheme=on_engine(terms.scheme, LocalEngine(cores)))
     sampler = _Sampler(terms, rows, alices, bob, table_memory, most_values)
@@ -90,8 +83,6 @@ def estimate_cost(
 
 @dataclass(frozen=True, slots=True)
 class _Sampler:
-    """Runs a training on a sample of its rows."""
-
     terms: Terms
     rows: int
     alices: Sequence[Columns]
@@ -101,13 +92,11 @@ class _Sampler:
     entropy: KeyedEntropy = field(default_factory=KeyedEntropy.from_system)
 
     def batches(self) -> FloatArray:
-        """The cost of a training by mini-batches, from its first iterations."""
         enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
         watch = self._run(self.terms, min(self.rows, enough), BATCH_SECONDS)
         return watch.extended(self.iterations)
 
     def whole_tables(self) -> FloatArray:
-        """The cost of a training on whole tables, from a few passes over some of the rows."""
         most = self.most_values // max(1, sum(map(_width, self.alices)))
         if self.terms.mechanism.shares_scores:
             most = min(most, MOST_SHARED_ROWS)
@@ -123,12 +112,10 @@ class _Sampler:
 
     @property
     def iterations(self) -> int:
-        """The number of iterations of the training."""
         epochs = self.terms.agreement.epochs
         return epochs if self.terms.whole_table else epochs * self.terms.per_epoch(self.rows)
 
     def _passes(self, rows: int) -> FloatArray:
-        """The cost of all passes over the first rows."""
         agreed = self.terms.agreement
         few = agreed.model_copy(update={"epochs": min(agreed.epochs, PASSES)})
         return self._run(replace(self.terms, agreement=few), rows).extended(agreed.epochs)
@@ -151,7 +138,6 @@ class _Sampler:
         return np.array([rows, row_tiles, column_tiles + entries / 2], dtype=np.float64)
 
     def _run(self, terms: Terms, rows: int, limit: float = np.inf) -> _Watch:
-        """Trains on the first rows, or begins to."""
         names = tuple(terms.agreement.parties or [ONLY])
         identities = {name: KeyIdentity.simulated(name, self.entropy.fork(name)) for name in names}
         if terms.agreement.parties:
@@ -204,11 +190,7 @@ class _LimitReached(Exception):
 
 
 class _Watch:
-    """Time and traffic after each iteration, and at the end.
-
-    Args:
-        limit: Stop after so many seconds.
-    """
+    """Time and traffic after each iteration and at the end; stops after ``limit`` seconds."""
 
     def __init__(self, limit: float) -> None:
         self._limit, self._start = limit, time.perf_counter()
@@ -217,15 +199,9 @@ class _Watch:
         self._iterations = 0
 
     def tap(self, _link: str, sender: Role, frame: bytes) -> None:
-        """Counts a frame."""
         self._sent[sender] += len(frame)
 
     def observe(self, event: Event) -> None:
-        """Notes the end of an iteration.
-
-        Raises:
-            _LimitReached: The measurement has taken its time.
-        """
         if isinstance(event, Progress):
             self._iterations += 1
             self.note()
@@ -233,14 +209,12 @@ class _Watch:
                 raise _LimitReached
 
     def note(self) -> None:
-        """Notes what was spent so far."""
         seconds = time.perf_counter() - self._start
         sent = self._sent
         self._marks.append(np.array([seconds, sent["bob"], sent["alice"]], dtype=np.float64))
 
     @property
     def seconds(self) -> float:
-        """How long it took so far."""
         return float(self._marks[-1][0])
 
     def extended(self, iterations: int) -> FloatArray:

@@ -49,10 +49,7 @@ from taciturn.rng import KEY_BYTES
 class OpenedScores:
     """How many scores a training opens to Bob; of several Alices, how many sums of them.
 
-    Args:
-        per_row: The most of one training row.
-        per_held_out_row: Those of a held-out row.
-        in_all: Those of all rows.
+    ``per_row`` is the most of one training row.
     """
 
     per_row: int
@@ -61,13 +58,7 @@ class OpenedScores:
 
     @classmethod
     def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
-        """The counts of a training on so many rows.
-
-        Args:
-            terms: The agreement in use.
-            rows: Training rows.
-            held_out: Held-out rows, which are scored at the end.
-        """
+        """The counts of a training on so many rows."""
         agreed, method = terms.agreement, terms.mechanism
         looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
@@ -85,11 +76,7 @@ class OpenedScores:
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
-    """What a reader should know of a training with several Alices: what Bob learns of them.
-
-    Args:
-        terms: The agreement in use.
-    """
+    """What a reader should know of a training with several Alices: what Bob learns of them."""
     if terms.agreement.alices == 1:
         return ()
     return (
@@ -101,11 +88,7 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
 def reconstruction(terms: Terms) -> str | None:
     """What a Bob who keeps to the protocol can do to Alice's columns.
 
-    Args:
-        terms: The agreement in use.
-
-    Returns:
-        A few sentences without the last full stop; None where no training score is opened to him.
+    The text has no final full stop; None where no training score is opened to him.
     """
     agreed = terms.agreement
     if terms.mechanism.shares_scores:
@@ -139,12 +122,8 @@ def column_exposure(
 ) -> ColumnExposure:
     """What a training tells Bob of Alice's columns.
 
-    Args:
-        terms: The agreement in use.
-        rows: Training rows.
-        table: Alice's columns, of the training rows or a sample of them.
-        held_out: Held-out rows.
-        opened: The scores that several trainings open; None for those of one.
+    ``table`` may be a sample of the training rows. ``opened`` counts the scores of several
+    trainings.
     """
     opened = opened or OpenedScores.of(terms, rows, held_out)
     if terms.mechanism.shares_scores:
@@ -167,13 +146,6 @@ def column_exposure(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """How many columns fit into a score.
-
-    Args:
-        columns_per_score: The most that one score holds.
-        scores_for_all: The fewest scores that hold all.
-    """
-
     columns_per_score: int
     scores_for_all: int
 
@@ -198,7 +170,6 @@ class _Room:
 
 
 def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
-    """Those of the scores that are opened."""
     # Whitened columns mix those before them: they hold no less than the columns themselves do, and
     # who knows the whitening reads these. So they are counted as the columns are.
     size = min(magnitude_bits(table.largest), _WHITENED)
@@ -244,7 +215,6 @@ def _shared_bits(values: FloatArray, scales: Scales) -> list[float]:
 
 
 def _fitting(bits: list[float], room: float) -> int:
-    """How many of them fit, those that take least first."""
     return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
 
 

@@ -29,20 +29,10 @@ def unheard(link: str, sender: Role, frame: bytes) -> None:
 def run_pair(
     alice: Program[A], bob: Program[B], *, tap: Tap | None = None, observe: Observer = ignore
 ) -> tuple[A, B]:
-    """Runs two programs against each other.
+    """Runs two programs against each other and returns their results.
 
-    Args:
-        alice: Alice's program.
-        bob: Bob's program.
-        tap: Called with the sender and the bytes of each frame.
-        observe: Called with each event of either side.
-
-    Returns:
-        What the two programs returned.
-
-    Raises:
-        Deadlock: Neither can go on; says what each waits for.
-        RemoteProtocolError: One side has finished while the other still talks to it.
+    ``tap`` is called with the sender and the bytes of each frame. Raises ``Deadlock``, which says
+    what each side waits for, where neither can continue.
     """
     listen = unheard if tap is None else (lambda _, sender, frame: tap(sender, frame))
     results, result = run_star({ONLY: alice}, bob, tap=listen, observe=observe)
@@ -58,18 +48,8 @@ def run_star(
 ) -> tuple[dict[str, A], B]:
     """Runs several Alices against one Bob; each of them talks to him alone.
 
-    Args:
-        alices: Their programs, by the names under which Bob's program knows them.
-        bob: Bob's program.
-        tap: Called with each frame.
-        observe: Called with each event of any side.
-
-    Returns:
-        What the programs returned.
-
-    Raises:
-        Deadlock: Nobody can go on; says what each waits for.
-        RemoteProtocolError: A side has finished while another still talks to it.
+    ``alices`` has the names under which Bob's program knows them. Raises ``Deadlock``, which says
+    what each side waits for, where nobody can continue.
     """
     ends = {name: _End(name, program, tap, observe) for name, program in alices.items()}
     centre = Driver("bob", bob, {name: end.hand_over for name, end in ends.items()}, observe)
@@ -107,12 +87,10 @@ class _End:
         self.outbox.append(frame)
 
     def hand_over(self, frame: bytes) -> None:
-        """Takes a frame of Bob's."""
         self._heard("bob", frame)
         self.inbox.append(frame)
 
     def run(self) -> bool:
-        """Lets her run as far as she can; False where she could do nothing."""
         return _run(self.driver, self.inbox)
 
 
@@ -126,7 +104,6 @@ def _run(driver: Driver[Any], inbox: deque[bytes]) -> bool:
 
 
 def _run_centre(centre: Driver[Any], ends: Mapping[str, _End]) -> bool:
-    """Lets Bob run as far as he can; he says whom he waits for."""
     moved = not centre.started
     centre.start()
     while not centre.finished and (outbox := ends[centre.awaits].outbox):

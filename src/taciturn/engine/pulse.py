@@ -13,9 +13,6 @@ from taciturn.protocol.events import Advance, PartDone
 class Pulse:
     """How far the work is, for a line now and then where there is no terminal.
 
-    Args:
-        clock: Seconds that only grow.
-
     >>> now = [0.0]
     >>> pulse = Pulse(lambda: now[0])
     >>> pulse.begin("training")

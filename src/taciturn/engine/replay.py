@@ -26,20 +26,11 @@ def replay(
     keep: Keeping = forget,
     peers: Sequence[str] = (ONLY,),
 ) -> R:
-    """Feeds a program the frames its peer once sent.
+    """Runs a program over the frames that its peer sent in a recording.
 
-    Args:
-        program: The party's program, with the same tables and coins as then.
-        transcript: The recording.
-        role: Whose program it is.
-        verify: Demand that it sends, byte for byte, what it sent then.
-        observe: Called with each event that it emits.
-        keep: Answers with what the program wanted remembered then.
-        peers: The names of the peers, in the order of the recording's links.
-
-    Raises:
-        TranscriptError: The program says something else than it said then, or the recording ends
-            early, goes on too long or is no conversation of this program.
+    The program needs the same tables and entropy as then. ``verify`` demands that it sends the same
+    bytes again. ``peers`` are in the order of the recording's links. Raises ``TranscriptError``
+    where program and recording differ.
     """
     other: Role = "bob" if role == "alice" else "alice"
     links = {peer: transcript.link(number) for number, peer in enumerate(peers)}

@@ -14,13 +14,9 @@ from taciturn.settings.study import Point
 class StudyModel:
     """One training of a study.
 
-    Args:
-        number: From 0 on, in the order of training.
-        point: The values of the settings that vary.
-        fold: Which fold it is trained without; None where it has all training rows.
-        terms: Its agreement.
-        rows: How many rows it is trained on.
-        scored: How many rows are scored at its end: its fold's, or the held-out ones.
+    ``number`` counts from 0 in the order of training. ``fold`` is the fold that it leaves out; None
+    where it has all training rows. ``scored`` counts the rows scored at its end: its fold's, or the
+    held-out ones.
     """
 
     number: int
@@ -42,12 +38,7 @@ class StudyModel:
 
 
 def opened_of_fold(models: Sequence[StudyModel], fold: int) -> int:
-    """How many scores of a training row in a fold all trainings open to Bob.
-
-    Args:
-        models: All of them.
-        fold: In which fold the row is; 0 where there are none.
-    """
+    """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
     return sum(
         model.opened.per_held_out_row if model.fold == fold else model.opened.per_row
         for model in models
@@ -55,12 +46,7 @@ def opened_of_fold(models: Sequence[StudyModel], fold: int) -> int:
 
 
 def opened_scores(models: Sequence[StudyModel], folds: int) -> OpenedScores:
-    """The scores that all trainings open to Bob: the most of one row, and those of all rows.
-
-    Args:
-        models: All of them.
-        folds: How many folds there are; 0 for none.
-    """
+    """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
     whole = [model for model in models if model.fold is None]
     return OpenedScores(
         per_row=max(opened_of_fold(models, fold) for fold in range(max(folds, 1))),

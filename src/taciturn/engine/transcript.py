@@ -56,13 +56,8 @@ Records: TypeAlias = tuple[tuple[Role, bytes], ...]
 class Transcript:
     """A whole conversation in memory.
 
-    Args:
-        header: What the writer says of the run.
-        records: The frames that crossed, with their senders; of the first link, if there are
-            several.
-        footer: What the writer says of its end.
-        kept: What the recorder kept for itself.
-        further: The frames of each further link.
+    ``header`` and ``footer`` are the writer's. ``records`` are the frames of the first link,
+    ``further`` those of each further link, and ``kept`` what the recorder kept for itself.
     """
 
     header: Header = field(repr=False)
@@ -86,11 +81,7 @@ class Transcript:
 
     @classmethod
     def load(cls, path: Path) -> Transcript:
-        """Reads a transcript file.
-
-        Raises:
-            TranscriptError: It is absent, cut, altered or of another version.
-        """
+        """Reads a transcript file, or raises ``TranscriptError``."""
         try:
             with path.open("rb") as stream:
                 return _read(stream)
@@ -128,12 +119,8 @@ class TranscriptFile:
     The file gets its name only when the conversation has ended well: it is written beside it first,
     so that a crash or a full disk never leaves half a transcript under the wanted name.
 
-    Args:
-        path: The wanted name.
-        header: What the writer says of the run.
-        at: A position of the unfinished file, to resume from there; None to begin.
-        keep: Keep the unfinished file where the conversation fails, to resume it later.
-        links: How many Alices there are.
+    ``at`` is the ``position`` from which to resume an unfinished file. ``keep`` leaves that file
+    where the conversation fails, to resume it later.
     """
 
     def __init__(
@@ -169,7 +156,6 @@ class TranscriptFile:
         self._link = _first_link(self._version, text)
 
     def _resume(self, at: Header) -> None:
-        """Opens the partial file to write on from ``at``, a ``position`` of an earlier writer."""
         self._records, self._link = int(at["records"]), bytes.fromhex(at["link"])
         try:
             self._stream = self._partial.open("r+b")

@@ -35,17 +35,9 @@ def agree(
 ) -> Terms:
     """The terms of a training: the public part of resolved settings.
 
-    Args:
-        settings: What was asked for, with the dataset's defaults.
-        columns: Alice's columns.
-        rows: The training rows.
-        chosen: The scheme, where it is not to be the one of that name.
-        parties: Of several Alices the names, each with the fingerprint of her key.
-
-    Raises:
-        ConfigError: The key size is not one the scheme offers, the mechanism is unknown, or it
-            lacks a setting, cannot be had with these or has one Alice.
-        BudgetExceeded: The budget does not pay for a single release.
+    ``chosen`` replaces the scheme that the settings name. ``parties`` has the fingerprint of each
+    Alice's key. Raises ``ConfigError`` for settings that do not fit together, and
+    ``BudgetExceeded`` where the budget does not pay for a single release.
     """
     if parties or settings.parties > 1:
         _require_several(settings, mechanism_class(settings.mechanism))

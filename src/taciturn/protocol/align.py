@@ -96,10 +96,8 @@ def report_progress(done: int, total: int) -> Program[None]:
 class Alignment:
     """What a party has at the end.
 
-    Args:
-        rows: Its rows that the other side has too, in the order of their ids.
-        peer_ids: How many ids the other side has.
-        digest: The same on both sides, and of this session only.
+    ``rows`` are in the order of their ids. ``digest`` is the same on both sides, and of this
+    session only.
     """
 
     rows: IndexArray = field(repr=False)
@@ -115,21 +113,11 @@ def align(
     spread: Spread = map,
     scratch: Scratch = MEMORY,
 ) -> Program[Alignment]:
-    """One side's whole part.
+    """One side's whole alignment, with its normalised ``ids``.
 
-    Args:
-        role: Who this side is.
-        ids: Its ids, normalised.
-        terms: What both sides must have chosen alike, in canonical form.
-        entropy: Its coins.
-        spread: How work is done on parts: one after the other, or several at a time.
-        scratch: Room for both sides' elements.
-
-    Raises:
-        ShapeError: There are no ids, or too many.
-        AgreementError: The two sides are not set up alike, or come to different lists.
-        RemoteProtocolError: The peer says something that it may not say.
-        OutputError: There is no room for the elements.
+    ``terms`` is what both sides must have chosen alike, in canonical form. ``spread`` maps work
+    over parts, one after the other or several at a time. Raises ``ShapeError`` for no ids or too
+    many, and ``AgreementError`` where the sides are set up differently or come to different lists.
     """
     match = yield from match_ids(role, ids, terms, entropy, spread, scratch)
     return Alignment(in_order_of_ids(ids, match.rows), match.peer_ids, match.digest)
@@ -139,14 +127,9 @@ def align(
 class Match:
     """What a pair has in common, before it is put in the order of ids.
 
-    Args:
-        rows: This side's rows that the other has too, in the order of their twice blinded elements:
-            the same on both sides, and without a word on where an id stands among the others.
-        peer_ids: How many ids the other side has.
-        digest: The same on both sides, and of this session only.
-        salt: Of the session.
-        own: This side's elements.
-        peers: The other's.
+    ``rows`` are this side's rows that the other has too, in the order of their twice blinded
+    elements: the same on both sides, and without a word on where an id stands among the others.
+    ``digest`` is the same on both sides, and of this session only.
     """
 
     rows: RowArray = field(repr=False)
@@ -157,11 +140,7 @@ class Match:
     peers: ElementBuckets = field(repr=False)
 
     def narrowed(self, kept: BoolArray) -> tuple[RowArray, bytes]:
-        """Some of the rows, and a digest of their elements.
-
-        Args:
-            kept: Which of the rows.
-        """
+        """Some of the rows, and a digest of their elements."""
         return _common(self.own, self.peers, self.salt, kept)
 
 
@@ -174,20 +153,7 @@ def match_ids(
     scratch: Scratch = MEMORY,
     report: Report = report_progress,
 ) -> Program[Match]:
-    """One side's part in all that is said between two.
-
-    Args:
-        role: As for ``align``, and so are the others.
-        ids: Its ids, normalised.
-        terms: What both sides must have chosen alike.
-        entropy: Its coins.
-        spread: How work is done on parts.
-        scratch: Room for both sides' elements.
-        report: Says how far it is.
-
-    Raises:
-        TaciturnError: As ``align`` does.
-    """
+    """One side's conversation with one peer; ``report`` aside, the arguments are ``align``'s."""
     if not 0 < len(ids) <= MAX_IDS:
         raise ShapeError(f"{len(ids)} ids cannot be aligned", hint=f"between 1 and {MAX_IDS:,} can")
     share = PublicBytes(entropy.fork("salt").token(SHARE_BYTES))
@@ -204,7 +170,6 @@ def match_ids(
 
 
 def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
-    """Buckets for both sides' elements, alike."""
     bits = bits_for(max(own, peers), BUCKET_IDS)
     return (
         ElementBuckets(own, bits, "the peer gave two ids of this side the same answer", scratch),
@@ -213,8 +178,6 @@ def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, E
 
 
 class _Blinder:
-    """This side's secret scalar at work, part by part."""
-
     def __init__(self, scalar: Scalar, context: bytes, spread: Spread) -> None:
         self._scalar, self._context, self._spread = scalar, context, spread
 
@@ -224,19 +187,9 @@ class _Blinder:
         return self._spread(self._blinded, parts)
 
     def elements(self, elements: bytes) -> GroupElements:
-        """Each element of the peer's, raised.
-
-        Raises:
-            RemoteProtocolError: One is no element.
-        """
         return GroupElements(self._on_parts(partial(raised, self._scalar), elements))
 
     def require_elements(self, elements: bytes) -> None:
-        """Refuses what is no element.
-
-        Raises:
-            RemoteProtocolError: One is not.
-        """
         self._on_parts(_looked_over, elements)
 
     def _blinded(self, texts: list[str]) -> bytes:
@@ -252,7 +205,6 @@ class _Blinder:
 
 
 def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
-    """Exchanges greetings and compares them."""
     yield from send(ours)
     theirs = yield from receive(AlignmentHello)
     if theirs.version != ours.version:
@@ -274,7 +226,6 @@ def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
 
 
 def _other_terms(apart: list[str]) -> AgreementError:
-    """For two sides that do not align on the same terms; says on which."""
     keys = {text.partition(":")[0] for text in apart}
     if keys & MODEL_KEYS:
         return other_model(apart)
@@ -333,13 +284,11 @@ def _exchange(
 
 
 def _send_ids(turn: int, blinded: Iterable[bytes]) -> Program[None]:
-    """Sends a turn's blinded ids, where there are any."""
     if elements := b"".join(blinded):
         yield from send(BlindedIds(turn, GroupElements(elements)))
 
 
 def _due(turn: int, count: int) -> slice:
-    """Which of ``count`` ids a turn is about."""
     return slice(min(turn * TURN_IDS, count), min((turn + 1) * TURN_IDS, count))
 
 
@@ -357,7 +306,6 @@ def _looked_over(elements: bytes) -> bytes:
 
 
 def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> GroupElements:
-    """The elements of a message, which must be of this turn and as many as are due."""
     name = type(message).__name__
     if message.turn != turn:
         raise RemoteProtocolError(f"the peer's {name} is of turn {message.turn}, not {turn}")
@@ -376,12 +324,6 @@ def _common(
 
     The digest is over the elements in the order of their bytes: that of the ids would tell a peer
     which forges a match for an id that it does not know where this id stands among the others.
-
-    Args:
-        own: This side's elements.
-        peers: The other's.
-        salt: Of the session.
-        kept: Which of the common ones to take; None for all.
     """
     digest = hashlib.sha256((_LIST if kept is None else _REMAINING) + salt)
     rows, start = [np.empty(0, np.uint32)], 0

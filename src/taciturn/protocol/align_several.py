@@ -66,9 +66,7 @@ def accept_any(name: str, match: Match) -> None:
 def terms_among(normalisation: Normalisation, parties: Mapping[str, str]) -> str:
     """What all sides must have chosen alike: how ids are read, and who takes part.
 
-    Args:
-        normalisation: What is done to each id.
-        parties: The Alices: the fingerprint of each one's key by her name, in their order.
+    ``parties`` has the fingerprint of each Alice's key by her name, in their order.
     """
     named = [list(pair) for pair in parties.items()]
     return canonical_json({**asdict(normalisation), PARTIES: named})
@@ -76,24 +74,14 @@ def terms_among(normalisation: Normalisation, parties: Mapping[str, str]) -> str
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What Bob has in common with each Alice.
-
-    Args:
-        pairs: With each, by her name.
-        holders: How many Alices have each of his rows.
-    """
+    """What Bob has in common with each Alice; ``holders`` counts the Alices who have each row."""
 
     pairs: Mapping[str, Match]
     holders: NDArray[np.uint8] = field(repr=False)
 
     @classmethod
     def of(cls, ids: int, pairs: Mapping[str, Match]) -> Matches:
-        """Those of so many ids.
-
-        Args:
-            ids: How many Bob has.
-            pairs: What he has in common with each.
-        """
+        """The matches of a Bob with ``ids`` ids."""
         holders = np.zeros(ids, np.uint8)
         for match in pairs.values():
             holders[match.rows] += 1
@@ -132,21 +120,8 @@ def match_each(
     up to eight bytes more for each of his ids: her order, and the rows that the two share. Elements
     are in the scratch room.
 
-    Args:
-        names: Under which he speaks to them.
-        ids: His ids, normalised.
-        terms: What all sides must have chosen alike.
-        entropy: His coins.
-        spread: How work is done on parts.
-        scratch: Room for all elements.
-        accept: Called with each pair as soon as it has aligned: if that will not do, the others'
-            work is of no use.
-
-    Raises:
-        ShapeError: There are no ids, or too many.
-        AgreementError: An Alice is not set up alike, or comes to another list; says who.
-        RemoteProtocolError: One says something that she may not say; says who.
-        OutputError: There is no room for the elements.
+    ``accept`` is called with each pair as soon as it has aligned: where it raises, the others stop.
+    Errors name the Alice.
     """
     progress = _Progress(len(names))
 
@@ -160,8 +135,6 @@ def match_each(
 
 
 class _Progress:
-    """How far several alignments are, as one."""
-
     def __init__(self, pairs: int) -> None:
         self._pairs = pairs
         self._reached: dict[str, tuple[int, int]] = {}
@@ -177,16 +150,7 @@ class _Progress:
 def tell_common(ids: RowIds, matches: Matches) -> Program[dict[str, Alignment]]:
     """Tells each Alice which of the ids that she shares with Bob all have.
 
-    Args:
-        ids: Bob's ids, normalised.
-        matches: What he has in common with each.
-
-    Returns:
-        What he has with each, by her name: the same rows, in the order that all have.
-
-    Raises:
-        AgreementError: An Alice comes to another list; says who.
-        RemoteProtocolError: One says something that she may not say; says who.
+    Returns his alignment with each, by her name: the same rows, in the order that all have.
     """
     everywhere = matches.everywhere
     digests = yield from together(
@@ -207,23 +171,14 @@ def _tell(match: Match, everywhere: BoolArray) -> Program[str]:
 
 
 def hear_common(ids: RowIds, match: Match) -> Program[Alignment]:
-    """An Alice's part once she has aligned with Bob: which of the shared ids all have.
-
-    Args:
-        ids: Her ids, normalised.
-        match: What she has in common with Bob.
-
-    Raises:
-        AgreementError: Bob comes to another list.
-        RemoteProtocolError: What he says does not fit what the two share.
-    """
+    """An Alice's part once she has aligned with Bob: which of the shared ids all have."""
     message = yield from receive(CommonToAll)
     rows, digest = yield from _narrow(match, _bits_of(message, len(match.rows)))
     return Alignment(in_order_of_ids(ids, rows), match.peer_ids, digest)
 
 
 def _bits_of(message: CommonToAll, shared: int) -> BoolArray:
-    """One for each shared id; the last byte is filled up with zeros."""
+    """Bitmap of shared ids, zero-padded to a whole byte."""
     octets = np.frombuffer(message.bits, np.uint8)
     if len(octets) != -(-shared // 8) or np.unpackbits(octets)[shared:].any():
         raise RemoteProtocolError(
@@ -233,7 +188,6 @@ def _bits_of(message: CommonToAll, shared: int) -> BoolArray:
 
 
 def _narrow(match: Match, kept: BoolArray) -> Program[tuple[RowArray, str]]:
-    """What remains of a pair's rows, and a digest that the two have compared."""
     rows, digest = match.narrowed(kept)
     yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
     return rows, digest.hex()

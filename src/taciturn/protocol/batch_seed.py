@@ -72,10 +72,6 @@ def seed_of(alice: Entropy, bob: Entropy) -> bytes:
 
 
 def require_length(value: bytes, kind: str) -> None:
-    """Refuses a share or a commitment of another length.
-
-    Raises:
-        RemoteProtocolError: It does not have 32 bytes.
-    """
+    """Refuses a share or a commitment of another length."""
     if len(value) != KEY_BYTES:
         raise RemoteProtocolError(f"the peer's {kind} has {len(value)} bytes")

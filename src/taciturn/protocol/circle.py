@@ -64,14 +64,9 @@ BOB = "bob"
 class Member:
     """One Alice, as the roster has her; bytes are in hexadecimal.
 
-    Args:
-        name: Her name in the agreement.
-        columns: How many columns she has.
-        magnitude_bits: The size of her values.
-        spread_bits: That of her columns together, where it is needed (``TableShape``).
-        exchange_key: Her half of the keys that she will have with the others.
-        commitment: What binds her to her nonce.
-        public_key: The key of her certificate.
+    ``spread_bits`` is the size of her columns together, where it is needed (``TableShape``).
+    ``exchange_key`` is her half of the keys that she will have with the others, and ``public_key``
+    that of her certificate.
     """
 
     name: str
@@ -98,12 +93,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The roster: all Alices in the agreement's order, and what binds Bob to his nonce.
-
-    Args:
-        alices: All of them.
-        commitment: Bob's, in hexadecimal.
-    """
+    """The roster: all Alices in the agreement's order, and what binds Bob to his nonce."""
 
     alices: tuple[Member, ...]
     commitment: str
@@ -114,11 +104,7 @@ class Members:
 
     @classmethod
     def of_text(cls, text: str) -> Members:
-        """Reads a roster that came over the wire.
-
-        Raises:
-            RemoteProtocolError: It is none.
-        """
+        """Reads a roster that came over the wire."""
         values = _parsed(text)
         try:
             alices = tuple(Member(**entry) for entry in values["alices"])
@@ -131,11 +117,7 @@ class Members:
         return members
 
     def require_sound(self) -> None:
-        """Insists that all numbers are within their bounds, and that keys are some.
-
-        Raises:
-            RemoteProtocolError: What one of them says of herself is not possible.
-        """
+        """Insists that all numbers are within their bounds, and that keys are some."""
         seen: set[str] = set()
         for member in self.alices:
             if not _plausible(member) or member.exchange_key in seen:
@@ -165,11 +147,7 @@ class Members:
         return tuple((member.magnitude_bits, member.spread_bits) for member in self.alices)
 
     def require_pins(self, parties: Mapping[str, str]) -> None:
-        """Insists on the agreed names, in their order, and on the agreed keys.
-
-        Raises:
-            AgreementError: Another name, or another key.
-        """
+        """Insists on the agreed names, in their order, and on the agreed keys."""
         if self.names != tuple(parties):
             raise AgreementError(
                 f"the parties are {', '.join(parties)} here and {', '.join(self.names)} there",
@@ -185,16 +163,7 @@ class Members:
         return _SIGNED + b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
 
     def seed_of(self, endorsed: Endorsed, signed: bytes) -> bytes:
-        """The joint seed, once all signatures and nonces are right.
-
-        Args:
-            endorsed: All nonces and signatures.
-            signed: What must have been signed.
-
-        Raises:
-            AgreementError: An Alice has not signed it.
-            RemoteProtocolError: A nonce is another than the one that was bound.
-        """
+        """The joint seed, once all signatures and nonces are right."""
         for member, signature in zip(self.alices, endorsed.signatures, strict=True):
             require_signature(member, bytes.fromhex(signature), signed)
         nonces = [bytes.fromhex(nonce) for nonce in endorsed.nonces]
@@ -205,11 +174,7 @@ class Members:
 
 
 def require_signature(member: Member, signature: bytes, signed: bytes) -> None:
-    """Insists that an Alice has signed the roster.
-
-    Raises:
-        AgreementError: She has not.
-    """
+    """Insists that an Alice has signed the roster."""
     try:
         verify(bytes.fromhex(member.public_key), signature, signed)
     except CryptoError as problem:
@@ -220,11 +185,7 @@ def require_signature(member: Member, signature: bytes, signed: bytes) -> None:
 
 
 def require_pin(parties: Mapping[str, str], name: str, public_key: bytes) -> None:
-    """Insists that a key is the agreed one of a party.
-
-    Raises:
-        AgreementError: It is another.
-    """
+    """Insists that a key is the agreed one of a party."""
     if fingerprint(public_key) != parties.get(name):
         raise AgreementError(
             f"the key of {name} has the fingerprint {fingerprint(public_key)[:16]}…, and "
@@ -249,23 +210,14 @@ def common_seed(nonces: Sequence[bytes]) -> bytes:
 
 
 def require_nonce(name: str, nonce: bytes, bound: str) -> None:
-    """Insists that a nonce is the one to which a party was bound.
-
-    Raises:
-        RemoteProtocolError: It is another.
-    """
+    """Insists that a nonce is the one to which a party was bound."""
     if len(nonce) != KEY_BYTES or commitment(name, nonce).hex() != bound:
         raise RemoteProtocolError(f"the nonce of {name} does not match its commitment")
 
 
 @dataclass(frozen=True, slots=True)
 class Endorsed:
-    """What an ``Endorsements`` text says; bytes are in hexadecimal.
-
-    Args:
-        nonces: Of all Alices in the roster's order, and then Bob's.
-        signatures: Of all Alices.
-    """
+    """What an ``Endorsements`` text says, in hexadecimal; ``nonces`` has Bob's last."""
 
     nonces: tuple[str, ...]
     signatures: tuple[str, ...]
@@ -276,11 +228,7 @@ class Endorsed:
 
     @classmethod
     def of_text(cls, text: str, alices: int) -> Endorsed:
-        """Reads it.
-
-        Raises:
-            RemoteProtocolError: It is none for so many Alices.
-        """
+        """Reads the text, which must be that of so many Alices."""
         values = _parsed(text)
         try:
             endorsed = cls(*(tuple(map(str, values[name])) for name in ("nonces", "signatures")))
@@ -301,9 +249,7 @@ class ZeroSum:
     Streams are forked by purpose as coins are. A purpose is one request of Bob's: iteration and
     part stand in it, so that no two values leave under one mask.
 
-    Args:
-        added: The streams in common with Alices after her.
-        subtracted: Those in common with Alices before her.
+    ``added`` are the streams in common with Alices after her, and ``subtracted`` with those before.
 
     >>> common = KeyedEntropy.from_seed(1)
     >>> one, two = ZeroSum(added=(common,)), ZeroSum(subtracted=(common,))
@@ -343,12 +289,7 @@ NO_MASKS = ZeroSum()
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """What all sides know of several Alices after they were introduced.
-
-    Args:
-        widths: How many columns each Alice has, in the agreement's order; none of a single one.
-        seed: The joint seed.
-    """
+    """What all sides know of several Alices; ``widths`` are in the agreement's order."""
 
     widths: tuple[int, ...] = ()
     seed: bytes = field(default=b"", repr=False)
@@ -367,13 +308,9 @@ ALONE = Company()
 class Circle:
     """What one of several Alices knows of the others.
 
-    Args:
-        widths: How many columns each Alice has, in the agreement's order.
-        place: Her own place among them.
-        magnitude_bits: The size of the largest value of all.
-        seed: The joint seed.
-        pair_keys: The key in common with each other Alice; nothing in her own place.
-        sizes: Of each Alice, the size of her values and that of her columns together.
+    ``widths`` are in the agreement's order, and ``place`` is her own among them. ``pair_keys`` has
+    the key in common with each other Alice, and nothing in her own place. ``sizes`` has for each
+    Alice the size of her values, and that of her columns together.
     """
 
     widths: tuple[int, ...]
@@ -418,15 +355,7 @@ class Circle:
 
 
 def masks_of(circle: Circle | None, parties: Mapping[str, str] | None) -> ZeroSum:
-    """An Alice's masks; none where she is the only one.
-
-    Args:
-        circle: What she knows of the others.
-        parties: Those of the agreement.
-
-    Raises:
-        LocalProtocolError: The agreement names others, and she does not know them.
-    """
+    """An Alice's masks; none where she is the only one."""
     if circle is not None:
         return circle.masks
     if parties is not None:
@@ -436,7 +365,6 @@ def masks_of(circle: Circle | None, parties: Mapping[str, str] | None) -> ZeroSu
 
 
 def _plausible(member: Member) -> bool:
-    """Whether a member's numbers are within their bounds, and her bytes are some."""
     counts = (
         (member.columns, range(1, MAX_COLUMNS + 1)),
         (member.magnitude_bits, range(MAX_MAGNITUDE_BITS + 1)),

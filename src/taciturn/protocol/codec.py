@@ -145,8 +145,6 @@ C = TypeVar("C", EncryptedVector, EncryptedAnswer)
 
 
 class _Reader:
-    """Takes a frame apart from the front; every lack of bytes is a malformed frame."""
-
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
         self._at = 0
@@ -322,7 +320,6 @@ _WIDTHS = (1, 2, 4, 8)
 
 
 def _narrowest(numbers: IntArray) -> int:
-    """The fewest bytes that hold each of the numbers."""
     if not len(numbers):
         return _WIDTHS[0]
     extremes = int(numbers.min()), int(numbers.max())
@@ -412,11 +409,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
 
 
 def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
-    """How each field of a message class is written.
-
-    Raises:
-        LocalProtocolError: A field's type has no place on the wire, or not from this sender.
-    """
+    """How each field of a message class is written."""
     hints = get_type_hints(kind)
     codecs = []
     for field in fields(kind):
@@ -438,11 +431,7 @@ if len(_BY_CODE) != len(MESSAGES):
 
 
 def encode(message: Message) -> bytes:
-    """The frame of a message.
-
-    Raises:
-        LocalProtocolError: The message is of an unknown class or exceeds a limit.
-    """
+    """The frame of a message."""
     kind, codecs = _BY_CODE.get(message.code, (None, ()))
     # By identity: a subclass would be written without the fields that it adds.
     if kind is not type(message):
@@ -458,11 +447,7 @@ def encode(message: Message) -> bytes:
 
 
 def decode(frame: bytes) -> Message:
-    """The message of a frame.
-
-    Raises:
-        MalformedFrame: The bytes are not exactly one message of this version.
-    """
+    """The message of a frame; ``MalformedFrame`` unless it is exactly one of this version."""
     if len(frame) > MAX_FRAME:
         raise MalformedFrame(f"a frame of {len(frame)} bytes exceeds {MAX_FRAME}")
     reader = _Reader(frame)
@@ -478,9 +463,6 @@ def kind_of(frame: bytes) -> type[Message]:
 
     >>> kind_of(encode(BudgetSpent(3))).__name__
     'BudgetSpent'
-
-    Raises:
-        MalformedFrame: The bytes do not begin as a frame of this version does.
     """
     kind, _ = _read_head(_Reader(frame))
     return kind

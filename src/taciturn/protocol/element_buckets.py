@@ -45,12 +45,9 @@ def bits_for(count: int, bucket_size: int) -> int:
 class ElementBuckets:
     """The elements of one side, each with the number of its row.
 
-    Args:
-        count: How many there will be.
-        bits: How many first bits name a bucket.
-        fault: What the peer has done where an element is repeated.
-        scratch: Room for the elements, in a file without a name: nothing is left of it, however the
-            process ends.
+    ``bits`` is how many first bits name a bucket. ``fault`` is the error text for a repeated
+    element. ``scratch`` has room for the elements, in a file without a name: nothing is left of it,
+    however the process ends.
 
     >>> buckets = ElementBuckets(2, 1, "the peer repeats itself")
     >>> buckets.add(bytes([254] * 32 + [2] * 32), np.array([7, 8]))
@@ -66,11 +63,7 @@ class ElementBuckets:
         self._numbered = scratch.unnamed((room << bits,), _NUMBERED)
 
     def add(self, elements: bytes, rows: NDArray[np.integer]) -> None:
-        """Puts some more elements, one after the other, into their buckets.
-
-        Raises:
-            RemoteProtocolError: A bucket overflows.
-        """
+        """Puts some more elements, one after the other, into their buckets."""
         fresh = np.empty(len(rows), _NUMBERED)
         fresh["element"], fresh["row"] = np.frombuffer(elements, _ELEMENT), rows
         buckets = self._buckets(elements)
@@ -93,11 +86,7 @@ class ElementBuckets:
         return (first >> 1 << 8 | second) >> (_PREFIX_BITS - self._bits)
 
     def __iter__(self) -> Iterator[tuple[ElementArray, IndexArray]]:
-        """Each bucket's elements in the order of their bytes, with their rows.
-
-        Raises:
-            RemoteProtocolError: An element is repeated.
-        """
+        """Each bucket's elements in the order of their bytes, with their rows."""
         for number, filled in enumerate(self._filled.tolist()):
             start = number * self._room
             bucket = self._numbered[start : start + filled]
@@ -112,14 +101,7 @@ class ElementBuckets:
 def common_to(
     own: ElementBuckets, peers: ElementBuckets
 ) -> Iterator[tuple[IndexArray, ElementArray]]:
-    """What two sides' buckets have in common, bucket by bucket.
-
-    Yields:
-        The rows of ``own`` and their elements, in the order of the elements' bytes.
-
-    Raises:
-        RemoteProtocolError: An element is repeated on one of the sides.
-    """
+    """The rows of ``own`` that ``peers`` has too, with their elements, bucket by bucket."""
     for (theirs, _), (ours, rows) in zip(peers, own, strict=True):
         if not len(theirs):
             continue

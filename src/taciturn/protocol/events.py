@@ -58,11 +58,7 @@ class Progress(Advance):
 
 @dataclass(frozen=True, slots=True)
 class PartDone(Advance):
-    """Of the pass after ``done`` of ``total`` passes a part is done, too: between two others.
-
-    Args:
-        part: How much of it, from 0 to 1.
-    """
+    """``done`` of ``total`` passes are finished, and the fraction ``part`` of the next one."""
 
     work: ClassVar[str] = "training"
 

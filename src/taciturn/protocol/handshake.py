@@ -32,20 +32,15 @@ class PeerTable:
     The work of an answer grows with the columns that the peer claims, and with it what its time
     could tell: a real training bounds them.
 
-    Args:
-        columns: How many there must be; None where that is not agreed on.
-        most_columns: The most that are accepted where it is not.
+    ``columns`` is how many there must be, or None where that is not agreed on; then
+    ``most_columns`` is the most that are accepted.
     """
 
     columns: int | None = None
     most_columns: int = MAX_COLUMNS
 
     def require(self, hello: Hello) -> None:
-        """Compares it with the peer's greeting.
-
-        Raises:
-            AgreementError: The peer claims other columns, or too many.
-        """
+        """Compares it with the peer's greeting."""
         self.require_total(hello.columns, "the peer's table has")
         if self.columns is None and hello.columns > self.most_columns:
             raise AgreementError(
@@ -56,11 +51,7 @@ class PeerTable:
             )
 
     def require_total(self, columns: int, having: str = "the parties' tables have") -> None:
-        """Compares it with the columns of all Alices together.
-
-        Raises:
-            AgreementError: Another number is agreed on.
-        """
+        """Compares it with the columns of all Alices together."""
         if self.columns is not None and columns != self.columns:
             raise AgreementError(
                 f"alice-columns is {self.columns}, and {having} {columns}",
@@ -73,14 +64,7 @@ ANY_TABLE = PeerTable()
 
 
 def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int = 0) -> Hello:
-    """What a party says first.
-
-    Args:
-        role: Who is speaking.
-        terms: The settings that must agree, in canonical form.
-        features: The table whose rows are meant.
-        magnitude_bits: The size of its values, where the conversation needs it.
-    """
+    """A party's greeting; ``magnitude_bits`` is the size of its values, where that is needed."""
     return Hello(
         version=PROTOCOL_VERSION,
         role=role,
@@ -104,15 +88,7 @@ def same_ids(ours: Hello, theirs: Hello) -> bool:
 
 
 def shake_hands(ours: Hello) -> Program[Hello]:
-    """Exchanges greetings and compares them.
-
-    Returns:
-        The peer's greeting.
-
-    Raises:
-        AgreementError: Versions, roles, terms or rows differ.
-        RemoteProtocolError: The peer's table has an absurd size.
-    """
+    """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``."""
     yield from send(wire_form(ours))
     theirs = yield from receive(Hello)
     compare(ours, theirs)
@@ -126,21 +102,10 @@ def open_training(
     magnitude_bits: int = 0,
     peer: PeerTable = ANY_TABLE,
 ) -> Program[Hello]:
-    """The first words of every training: exchanges and compares greetings.
+    """Exchanges and compares the greetings of a training; returns the peer's.
 
-    Args:
-        role: Who is speaking.
-        terms: The agreement in use.
-        features: The training rows.
-        magnitude_bits: The size of their values, where the conversation needs it.
-        peer: What the peer's table must be.
-
-    Returns:
-        The peer's greeting.
-
-    Raises:
-        AgreementError: Versions, roles, terms or rows differ, or the peer's columns are others.
-        RemoteProtocolError: The peer's table has an absurd size.
+    ``magnitude_bits`` is the size of the values, where the conversation needs it. Raises
+    ``AgreementError`` where versions, roles, terms, rows or columns differ.
     """
     ours = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
     hello = yield from shake_hands(ours)
@@ -163,12 +128,7 @@ def circle_terms(terms: Terms, features: FeatureTable) -> str:
 
 
 def compare(ours: Hello, theirs: Hello) -> None:
-    """Compares this side's greeting with the peer's, which came over the wire.
-
-    Raises:
-        AgreementError: Versions, roles, terms or rows differ.
-        RemoteProtocolError: The peer's table has an absurd size.
-    """
+    """Compares this side's greeting with the peer's; ``AgreementError`` where they differ."""
     # The version first: what the other fields mean depends on it.
     if theirs.version != ours.version:
         raise AgreementError(
@@ -200,11 +160,7 @@ def compare(ours: Hello, theirs: Hello) -> None:
 
 
 def require_roles(ours: str, theirs: str) -> None:
-    """Refuses a peer that does not have the other role.
-
-    Raises:
-        AgreementError: Both sides are alice, or both bob, or the peer is neither.
-    """
+    """Refuses a peer that does not have the other role."""
     if {ours, theirs} != {"alice", "bob"}:
         raise AgreementError(
             f"both sides are {ours}"

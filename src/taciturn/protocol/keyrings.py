@@ -18,13 +18,10 @@ from taciturn.rng import Entropy
 
 
 class OwnKeys:
-    """The owner's side.
+    """The owner's side: makes, offers and keeps its keys.
 
-    Args:
-        make: A new key from coins.
-        read: The key of bytes that were kept.
-        single_use: Whether each serves one vector.
-        kept: The one key, where a training is resumed.
+    ``read`` restores a key from bytes. ``single_use`` makes a key for each vector. ``kept`` is the
+    one key of a training that is resumed.
     """
 
     def __init__(
@@ -66,12 +63,10 @@ class OwnKeys:
 
 
 class PeerKeys:
-    """The other side.
+    """The peer's side: receives the owner's keys.
 
-    Args:
-        read: The key of bytes that came; refuses one with another uniform half.
-        single_use: Whether each serves one vector.
-        kept: The one key, where a training is resumed.
+    ``read`` refuses a key with another uniform half. ``single_use`` and ``kept`` are as in
+    ``OwnKeys``.
     """
 
     def __init__(
@@ -87,11 +82,7 @@ class PeerKeys:
             yield from self.receive()
 
     def receive(self) -> Program[PublicKey]:
-        """The key of the next vector.
-
-        Raises:
-            CryptoError: What comes is no such key.
-        """
+        """The key of the next vector."""
         if self._key is not None:
             return self._key
         key = self._read((yield from receive(KeyOffer)).public_key)
@@ -105,13 +96,7 @@ class PeerKeys:
 
 
 def own_keys(terms: Terms, ring: Wrapping, seed: bytes) -> OwnKeys:
-    """One key for all products with the peer's columns.
-
-    Args:
-        terms: The agreement in use.
-        ring: What it must serve.
-        seed: Of its uniform half (``batch_seed.key_seed``).
-    """
+    """One key for all products with the peer's columns; ``seed`` makes its uniform half."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
     return OwnKeys(
         lambda coins: scheme.generate(bits, ring, coins.fork("key"), seed),

@@ -12,14 +12,7 @@ from taciturn.settings.agreement import Agreement
 def model_release_of(
     agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
 ) -> ModelRelease | None:
-    """What is to be told at the end; None where nothing is told with noise.
-
-    Args:
-        agreed: The settings both sides share.
-        scales: Their digits.
-        alice_columns: How many columns she has.
-        bob: His training columns, of which only the sizes matter.
-    """
+    """What is to be told at the end; None where nothing is told with noise."""
     event = noisy_release(agreed)
     if event is None:
         return None

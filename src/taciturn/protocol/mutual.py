@@ -53,23 +53,14 @@ _EMPTY = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What both sides know of one side's table.
-
-    Args:
-        count: How many columns it has.
-        bits: No value in it exceeds two to this.
-    """
+    """What both sides know of one side's table: no value in it exceeds ``2^bits``."""
 
     count: int
     bits: int
 
 
 def slots_of(scheme: Scheme) -> SlotScheme:
-    """The scheme's products number by number.
-
-    Raises:
-        ConfigError: It has none.
-    """
+    """The scheme's products number by number."""
     slots = scheme.number_by_number
     if slots is None:
         raise ConfigError(
@@ -95,11 +86,7 @@ def cut(slots: SlotScheme, rows: int, entries: int) -> Iterator[slice]:
 def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
     """Shares modulo a prime just below ``2^k``, as shares modulo ``2^k``; see the file's text.
 
-    Args:
-        sums: Numbers from 0 to the prime.
-        modulus: The prime.
-        ring: Where shares live.
-        less: Whether this side takes the prime off: one of the two does.
+    ``less`` says whether this side takes the prime off: one of the two does.
     """
     return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
 
@@ -107,21 +94,14 @@ def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: 
 def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:
     """A new key, with its public half on its way to the peer.
 
-    Args:
-        terms: The agreement in use.
-        ring: What the key must serve.
-        entropy: The owner's coins.
-        seed: Of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's role.
+    ``seed`` is that of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's
+    role.
     """
     return (yield from own_keys(terms, ring, seed).offer(entropy))
 
 
 def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
-    """The peer's public key, whose uniform half must be that of the seed.
-
-    Raises:
-        CryptoError: It is no such key.
-    """
+    """The peer's public key, whose uniform half must be that of the seed."""
     return (yield from peer_keys(terms, ring, seed).receive())
 
 
@@ -152,13 +132,7 @@ class Multiplies(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A vector under its owner's key.
-
-    Args:
-        key: Its owner's.
-        vector: What is encrypted.
-        entries: How many entries the answer has.
-    """
+    """A vector under its owner's key, for an answer of ``entries`` entries."""
 
     key: SecretKey
     vector: IntArray
@@ -177,10 +151,7 @@ class Question:
 class Matrix:
     """What a question of the peer's is multiplied with.
 
-    Args:
-        key: The peer's.
-        values: Whole numbers.
-        masks: One for each entry of the answer; uniform modulo t, and used once.
+    ``masks`` has one for each entry of the answer; uniform modulo t, and used once.
     """
 
     key: PublicKey
@@ -203,19 +174,10 @@ class Matrix:
 def exchange(
     turn: int, question: Asks | None, matrix: Multiplies | None, coins: Entropy
 ) -> Program[IntArray]:
-    """Asks the peer, answers it, or both: the same program on both sides.
+    """Asks the peer, answers it, or both; returns the answer to this side's question.
 
-    Args:
-        turn: Which exchange it is.
-        question: What this side asks; None where it does not.
-        matrix: What it answers with; None where the peer does not ask.
-        coins: For this exchange alone.
-
-    Returns:
-        The answer to its question; nothing where it asked none.
-
-    Raises:
-        RemoteProtocolError: A message has another size or turn than is due.
+    ``question`` is None where this side does not ask, ``matrix`` where the peer does not. ``coins``
+    are for this exchange alone.
     """
     if question is not None:
         yield from send(SharedVector(turn, question.encrypted(coins.fork("vector"))))
@@ -238,11 +200,7 @@ def _answer(turn: int, matrix: Multiplies, coins: Entropy) -> Program[None]:
 
 
 def sized_vector(vector: EncryptedVector, length: int) -> EncryptedVector:
-    """The vector, if it has as many entries as are due.
-
-    Raises:
-        RemoteProtocolError: It has not; a matter of structure, not of what is inside.
-    """
+    """The vector, if it has as many entries as are due: a matter of structure, not of content."""
     if vector.length != length:
         raise RemoteProtocolError(
             f"the peer's vector has {vector.length} entries where {length} are expected"
@@ -251,11 +209,7 @@ def sized_vector(vector: EncryptedVector, length: int) -> EncryptedVector:
 
 
 def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
-    """The answer, if it has as many entries as are due.
-
-    Raises:
-        RemoteProtocolError: It has not; a matter of structure, not of what is inside.
-    """
+    """The answer, if it has as many entries as are due: a matter of structure, not of content."""
     if answer.length != entries:
         raise RemoteProtocolError(
             f"the peer answers with {answer.length} entries where {entries} are expected"

@@ -81,15 +81,7 @@ from taciturn.settings.agreement import Agreement
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """How a training's numbers lie, alike on both sides.
-
-    Args:
-        terms: The agreement in use.
-        scales: The scales of shares.
-        rows: Those of either table.
-        alice: Her whitened columns.
-        bob: His; there may be none.
-    """
+    """How a training's numbers lie, alike on both sides."""
 
     terms: Terms
     scales: Scales
@@ -99,12 +91,7 @@ class TablePlan:
 
     @classmethod
     def of(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> TablePlan:
-        """The plan of a training.
-
-        Raises:
-            ConfigError: There is no room for it, or it would tell too much of a table.
-            CryptoError: It would tell too much of a table.
-        """
+        """The plan of a training; refuses one without room, or that tells too much of a table."""
         scales = Scales.of_shared_table(terms.agreement, rows)
         plan = cls(terms, scales, rows, alice, bob)
         waves = plan.sigmoid.sigmoid.waves
@@ -146,11 +133,7 @@ class TablePlan:
         return SharedFraction(self.scales.modulus_bits, self.scales.shared_shift, raises)
 
     def require_one_part(self) -> None:
-        """Refuses a table whose ciphertexts do not go into one message.
-
-        Raises:
-            ConfigError: There are more.
-        """
+        """Refuses a table whose ciphertexts do not go into one message."""
         sides = [side for side in (self.alice, self.bob) if side.count]
         most = min(self.terms.scheme.row_parts(self.size(side))[0].stop for side in sides)
         if most < self.rows:
@@ -164,9 +147,7 @@ class TablePlan:
     def require_hidden(self) -> None:
         """Refuses a training whose answers would tell too much of either table.
 
-        Raises:
-            ConfigError: Their distances add up to more than 2^-LEAST_LEAK_BITS.
-            CryptoError: Those of the products with one table do.
+        Their distances add up to at most ``2^-LEAST_LEAK_BITS``.
         """
         bits = -math.log2(max(self.alice_leak, self.bob_leak, 1e-300))
         if bits < LEAST_LEAK_BITS:
@@ -206,11 +187,7 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
 
 
 def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
-    """The coordinates of a side's columns, before it knows how many the other has.
-
-    Raises:
-        ConfigError: They cannot be whitened with this penalty.
-    """
+    """The coordinates of a side's columns, before it knows how many the other has."""
     heaviest = max(terms.agreement.class_weight or (1.0,))
     return Whitening.of(features.values, terms.agreement.l2, features.free, heaviest)
 
@@ -225,12 +202,7 @@ def whitened_bits(features: FeatureTable, terms: Terms) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OwnTable:
-    """A side's table above its penalty, as whole numbers.
-
-    Args:
-        whole: They.
-        whitening: The coordinates.
-    """
+    """A side's table above its penalty, as whole numbers."""
 
     whole: IntArray
     whitening: Whitening
@@ -247,14 +219,7 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A vector that the peer's table is multiplied with.
-
-    Args:
-        key: This side's.
-        vector: What is encrypted.
-        size: The table's.
-        transposed: Whether the vector has an entry for each row, and not for each column.
-    """
+    """A vector that the peer's table is multiplied with; one entry a row where ``transposed``."""
 
     key: SecretKey
     vector: IntArray = field(repr=False)
@@ -278,10 +243,7 @@ class _Question:
 class _Product:
     """What a vector of the peer's is multiplied with.
 
-    Args:
-        table: This side's, under the peer's key.
-        masks: One for each entry of the answer; uniform modulo t, and used once.
-        transposed: Whether the vector has an entry for each row.
+    ``masks`` has one for each entry of the answer; uniform modulo t, and used once.
     """
 
     table: Table
@@ -301,12 +263,8 @@ class _Product:
 class Tables:
     """One party's part in the products with both tables.
 
-    Args:
-        ring: Where shares live.
-        asking: Its key, and the size of the peer's table; None where the peer has none.
-        holding: Its own table, with the peer's key; None where it has none.
-        memory: Bytes that the table may take in the scheme's own form.
-        entropy: Its coins.
+    ``asking`` is its key and the size of the peer's table, or None where the peer has none;
+    ``holding`` is its own table with the peer's key, or None. ``memory`` is in bytes.
     """
 
     def __init__(
@@ -366,10 +324,8 @@ class Tables:
 class Point:
     """A party's shares between two passes, Alice's weights first.
 
-    Args:
-        ahead: Of the points from which the next step starts.
-        products: Of the weights, with more digits.
-        carries: Of the carries of these.
+    ``ahead`` are the points from which the next step starts, ``products`` the weights with more
+    digits, and ``carries`` the carries of these.
     """
 
     ahead: IntArray = field(repr=False)

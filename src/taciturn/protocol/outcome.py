@@ -26,14 +26,11 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class WeightShare:
-    """One party's share of one side's weights, where they are shared.
+    """One party's share of one side's weights: integers modulo ``2^scales.modulus_bits``.
 
-    Args:
-        values: Integers modulo ``2^scales.modulus_bits``; alone they say nothing.
-        scales: What they count; both parties have the same.
-        whitening: The coordinates of the weights, which Alice alone knows; None where they are
-            those of her columns, and at Bob.
-        magnitude_bits: No value of the training table in them exceeded two to this.
+    Alone they say nothing. ``whitening`` has the coordinates of the weights, which Alice alone
+    knows; None where they are those of her columns, and at Bob. No value of the training table in
+    them exceeded ``2^magnitude_bits``.
     """
 
     values: IntArray = field(repr=False)
@@ -46,14 +43,10 @@ class WeightShare:
 class Trained:
     """One party's training at its end.
 
-    Args:
-        weights: The party's own, one per column; Alice has none where hers stay shared.
-        iterations: How many were done in all, those before a resumption included.
-        stopped: Why there were not more; None where the training went to its end.
-        share: The party's share of Alice's weights, where they are shared.
-        bob_share: Its share of Bob's, where those are shared too.
-        circle: What one of several Alices knows of the others: scores of her model need masks too.
-        company: What all sides know of several Alices.
+    ``weights`` is empty at an Alice whose weights stay shared. ``iterations`` count those before a
+    resumption too. ``stopped`` is None where the training went to its end. ``share`` and
+    ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``circle`` is what one of
+    several Alices knows of the others: scores of her model need masks too.
     """
 
     weights: FloatArray = field(repr=False)
@@ -69,13 +62,11 @@ class Trained:
 class BobTrained(Trained):
     """Bob's training at its end.
 
-    Args:
-        suspected_wraps: How many decrypted scores lay near the end of their range, so that some may
-            have wrapped. It depends on labels: only he may know.
-        redraws: How many draws of hidden batches he threw away for being too short, counted from
-            where the program was started.
-        opened: What he asked and was answered in all passes, in exact integers; he tests it when
-            the last word has been said. None where nothing is exact.
+    ``suspected_wraps`` counts decrypted scores near the end of their range, so that some may have
+    wrapped. It depends on labels: only he may know. ``redraws`` counts the draws of hidden batches
+    that were too short, since the program was started. ``opened`` is what he asked and was answered
+    in all passes, in exact integers; he tests it after the last message. None where nothing is
+    exact.
     """
 
     suspected_wraps: int = 0

@@ -60,23 +60,12 @@ def dry_run(
     magnitude_bits: int,
     peer: PeerTable = ANY_TABLE,
 ) -> Program[Hello]:
-    """The first words of a training, and nothing more: do the two sides fit?
-
-    Returns:
-        The peer's greeting.
-
-    Raises:
-        AgreementError: They do not.
-    """
+    """The greetings of a training, without training; returns the peer's, if the two sides fit."""
     yield from compare_held_out(role, held_out)
     return (yield from open_training(role, terms, features, magnitude_bits, peer))
 
 
 def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]:
-    """Compares which rows are held out, where any are.
-
-    Raises:
-        AgreementError: They are not the same on both sides.
-    """
+    """Compares which rows are held out, where any are."""
     if held_out is not None:
         yield from shake_hands(greeting(role, HELD_OUT_TERMS, held_out))

@@ -30,10 +30,8 @@ SEALED_CHUNK_ROWS = 1 << 12
 class Scored:
     """What Bob has at the end of a joint prediction.
 
-    Args:
-        scores: The log-odds of every row.
-        suspected_wraps: How many of them, from shared weights, lay near the end of their range.
-        doubtful: Which those are; None where weights are not shared.
+    ``scores`` are log-odds. ``doubtful`` marks those from shared weights near the end of their
+    range.
     """
 
     scores: FloatArray = field(repr=False)
@@ -43,13 +41,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """Which training a model comes from: the same on both of its sides.
-
-    Args:
-        session: The name of the training's session.
-        agreement: The digest of what was agreed on.
-        shared: Whether Alice's weights are shared.
-    """
+    """Which training a model comes from: the same on both of its sides."""
 
     session: str
     agreement: str
@@ -65,14 +57,7 @@ class ModelName:
 
 
 def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[Hello]:
-    """The first words of a prediction of new rows: is it one model, and are they the same rows?
-
-    Returns:
-        The peer's greeting.
-
-    Raises:
-        AgreementError: They are not, or the versions or roles do not fit.
-    """
+    """The greeting for a prediction of new rows; ``AgreementError`` if models or rows differ."""
     ours = greeting(role, model.canonical(), features)
     yield from send(wire_form(ours))
     theirs = yield from receive(Hello)
@@ -92,11 +77,7 @@ def alignment_terms(normalisation: Normalisation, model: ModelName) -> str:
 
 
 def other_model(apart: Sequence[str]) -> AgreementError:
-    """For two sides whose models are not of one training.
-
-    Args:
-        apart: What differs, in words.
-    """
+    """The error for two model files of different trainings; ``apart`` says what differs."""
     return AgreementError(
         f"the two model files do not come from the same training: {'; '.join(apart)}",
         hint="name the two files that one training wrote (taciturn model show says which)",

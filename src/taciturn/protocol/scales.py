@@ -52,14 +52,7 @@ _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The scales of one training.
-
-    Args:
-        modulus_bits: k: shares live modulo 2^k.
-        feature_bits: fx.
-        residue_bits: fr.
-        factor: c.
-    """
+    """The scales of one training: k, fx, fr and c of the module's text, in this order."""
 
     modulus_bits: int
     feature_bits: int
@@ -74,9 +67,6 @@ class Scales:
         weight, by which it is scaled down in each pass; that leaves weights four times the room of
         scores. A row's residue divided by their number has ``SHARED_ROW_DIGITS`` digits or more.
         Its rounding is as often up as down, and averages out over the rows.
-
-        Raises:
-            ConfigError: The modulus has no room for it.
         """
         reach = half_range(given(agreed, "score_range"), given(agreed, "sigmoid_error"))
         bits = MODULI[-1]
@@ -115,9 +105,6 @@ class Scales:
         ``log2(rows columns)``.
 
         Where the model is to be told, more of the digits are the rows' (``_of_told_model``).
-
-        Raises:
-            ConfigError: The modulus has no room for it.
         """
         if agreed.reveal_epsilon is not None:
             return cls._of_told_model(agreed, rows, columns, magnitude_bits)
@@ -174,11 +161,6 @@ class Scales:
         """The rows' numbers on their grid, each rounded up or down at random to its own mean.
 
         Never raises for what they are: whatever the numbers, the result is some integers.
-
-        Args:
-            numbers: One for each row.
-            entropy: The coins, of which as many are used as there are rows.
-            scratch: Where the result lies.
 
         >>> from taciturn.rng import KeyedEntropy
         >>> Scales(50, 12, 3).directions(np.array([0.5]), KeyedEntropy.from_seed(1))

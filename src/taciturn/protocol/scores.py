@@ -30,9 +30,6 @@ def require_finite(scores: FloatArray) -> FloatArray:
 
     >>> require_finite(np.array([0.5, -2.0])).tolist()
     [0.5, -2.0]
-
-    Raises:
-        DivergenceError: A score is infinite or no number.
     """
     if not np.isfinite(scores).all():
         raise DivergenceError(
@@ -58,14 +55,8 @@ def scores_message(
 ) -> PartialScores | MaskedScores:
     """Alice's scores as they leave her: on their grid, and under masks where there are others.
 
-    Args:
-        iteration: The one that they are for.
-        scores: One for each row.
-        grid: Their public scale.
-        masks: Hers, for this message alone.
-
-    Raises:
-        DivergenceError: A score is infinite or no number; under masks it is not told by an end.
+    ``masks`` are hers, for this message alone. Raises ``DivergenceError`` where a score is not
+    finite; under masks no error tells that.
     """
     if masks:
         return _under_masks(iteration, scores, grid, masks)
@@ -90,11 +81,7 @@ def _under_masks(
 
 
 def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:
-    """Waits for Alice's scores of the given number of rows.
-
-    Raises:
-        RemoteProtocolError: They are of another iteration or number.
-    """
+    """Waits for Alice's scores of the given number of rows."""
     message = yield from receive(PartialScores)
     require_turn("PartialScores", message.iteration, iteration)
     if len(message.scores) != rows:

@@ -85,9 +85,6 @@ def read_ids(data: bytes) -> tuple[str, ...]:
 
     >>> read_ids(write_ids(["c1", "c2"]))
     ('c1', 'c2')
-
-    Raises:
-        RemoteProtocolError: They are none, too many, too long, or one stands there twice.
     """
     unfit = RemoteProtocolError("the peer asks for rows in a form that is none")
     try:
@@ -114,11 +111,7 @@ def list_name(number: int, ids: Sequence[str]) -> str:
 def serving_terms(model: ModelName, normalise: str, terms: Terms, scales: Scales | None) -> str:
     """What both sides must have alike, in canonical form.
 
-    Args:
-        model: Which it is.
-        normalise: How ids are read.
-        terms: The agreement of its training.
-        scales: Those of shared weights; None where Alice has hers.
+    ``normalise`` says how ids are read. ``scales`` is None where Alice has her weights in clear.
     """
     shared = "" if scales is None else shared_terms(terms, scales, "serve")
     stated = {"purpose": "serve", "normalise": normalise, "scales": shared}
@@ -126,19 +119,9 @@ def serving_terms(model: ModelName, normalise: str, terms: Terms, scales: Scales
 
 
 def meet_standing(role: Role, terms: str, columns: int, magnitude_bits: int) -> Program[Hello]:
-    """The first words of a meeting that stays: no rows are named yet.
+    """The greetings of a meeting that stays; no rows are named yet. Returns the peer's.
 
-    Args:
-        role: Who is speaking.
-        terms: Of ``serving_terms``.
-        columns: How many this side has.
-        magnitude_bits: No value that it will use exceeds two to this; 0 where that is no matter.
-
-    Returns:
-        The peer's greeting.
-
-    Raises:
-        AgreementError: It has another model, or the versions or roles do not fit.
+    No value of this side exceeds ``2^magnitude_bits``; 0 where the size does not matter.
     """
     ours = Hello(
         version=PROTOCOL_VERSION,

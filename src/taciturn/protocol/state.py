@@ -33,11 +33,7 @@ class Shelf(Protocol):
         """
 
     def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
-        """What reads an array back, from what ``put`` gave.
-
-        Raises:
-            StateError: It is not there, or not what was put.
-        """
+        """What reads an array back, from what ``put`` gave; ``StateError`` where it has changed."""
 
 
 class InText:
@@ -98,13 +94,10 @@ def _bits(load: Load) -> Callable[[], Any]:
 class SearchState:
     """Bob's search between two passes: what he asked, what it did, and where he stands.
 
-    Args:
-        directions: The rows' numbers that he sent and still needs, one array a pass.
-        scores: What his solver keeps of their effect on the training rows.
-        held_out: What each pass did to Alice's part of the scores of the held-out rows, where he
-            looks at them; else none.
-        position: Where his solver stands.
-        opened: The scores of each pass as exact integers, where they are tested in the end.
+    ``directions`` are those that he still needs, one array a pass, and ``scores`` what his solver
+    keeps of their effect. ``held_out`` is what each pass did to Alice's part of the held-out
+    scores. ``position`` is where his solver stands. ``opened`` has exact scores, where they are
+    tested in the end.
     """
 
     directions: Sequence[FloatArray] = ()
@@ -155,15 +148,10 @@ class SearchState:
 class MutualState:
     """What a training keeps besides, in which Bob's weights are shared as well.
 
-    Args:
-        alice_key: Alice's secret key, or as Bob has it the public one; empty where Bob has no
-            columns.
-        bob_bits: The size of Bob's values, for which that key is made.
-        bob_share: This party's share of Bob's weights.
-        waves_key: Bob's secret key for the sigmoid, or as Alice has it the public one.
-        products: This party's shares of all weights before they are scaled down, Alice's first;
-            shares of both hold the points that a step starts from.
-        carries: Its shares of their carries.
+    Keys are secret at their owner and public at the peer. ``alice_key`` is empty where Bob has no
+    columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for the sigmoid.
+    ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
+    and ``carries`` those of their carries; shares of both hold the points that a step starts from.
     """
 
     alice_key: bytes = field(repr=False)
@@ -201,21 +189,12 @@ class MutualState:
 class TrainingState:
     """One party's training between two iterations.
 
-    Args:
-        iteration: The next one.
-        weights: The party's own.
-        seed: That of the batches; empty where Bob draws them.
-        key: Bob's secret key, or as Alice has it the public one; empty without encryption.
-        columns: How many columns the peer has.
-        magnitude_bits: The size of the values that the key is made for.
-        losses: The held-out losses so far, as Bob has them.
-        share: This party's share of Alice's weights, where they are shared.
-        suspected_wraps: How many scores so far may have wrapped, as Bob counts them.
-        search: Where Bob's search stands, in newton; None elsewhere.
-        mutual: What belongs to shares of Bob's weights; None where he has them himself.
-        widths: How many columns each of several Alices has.
-        sizes: Of each, the size of her values, and that of her columns together.
-        circle: What one of several Alices knows of the others; None where she is alone.
+    ``iteration`` is the next one. ``seed`` is that of the batches; empty where Bob draws them.
+    ``key`` is Bob's, secret at him and public at Alice, for values of size ``magnitude_bits``.
+    ``columns`` are the peer's. ``losses`` are the held-out losses and ``suspected_wraps`` the
+    scores that may have wrapped, as Bob counts them. ``share`` is this party's share of Alice's
+    weights. ``widths`` and ``sizes`` have, for each of several Alices, her columns, and the size of
+    her values and of her columns together.
     """
 
     iteration: int
@@ -257,11 +236,7 @@ class TrainingState:
         )
 
     def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
-        """The state for a file; whoever reads it can resume, and read what was encrypted.
-
-        Args:
-            shelf: Where its long arrays are kept.
-        """
+        """The state for a file; whoever reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
             "weights": _hex(self.weights),
@@ -284,17 +259,10 @@ class TrainingState:
     def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> TrainingState:
         """Reads a state back.
 
-        Args:
-            data: What ``to_bytes`` gave.
-            shelf: Where its long arrays are kept.
-
         >>> state = TrainingState(3, np.array([0.1, -2.0]), seed=b"s", key=b"k", columns=2)
         >>> again = TrainingState.of_bytes(state.to_bytes())
         >>> again.weights.tolist(), again.iteration, again.key
         ([0.1, -2.0], 3, b'k')
-
-        Raises:
-            StateError: The bytes are not a state, or one of another version.
         """
         try:
             values: dict[str, Any] = json.loads(data)

@@ -69,11 +69,7 @@ def send(message: Message) -> Program[None]:
 
 
 def receive(expected: type[M]) -> Program[M]:
-    """Waits for the peer's next message.
-
-    Raises:
-        RemoteProtocolError: It is of another type.
-    """
+    """Waits for the peer's next message."""
     message = yield Receive(expected)
     if not isinstance(message, expected):
         raise RemoteProtocolError(
@@ -96,11 +92,7 @@ def emit(event: Event) -> Program[None]:
 
 
 def require_turn(name: str, got: int, due: int) -> None:
-    """Refuses a message of another iteration.
-
-    Raises:
-        RemoteProtocolError: The peer is out of step.
-    """
+    """Refuses a message of another iteration."""
     if got != due:
         raise RemoteProtocolError(
             f"the peer's {name} is for iteration {got} where {due} was expected"

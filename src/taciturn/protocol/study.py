@@ -47,12 +47,7 @@ class ModelTrained(Event):
 
 @dataclass(frozen=True, slots=True)
 class Resumption:
-    """Where a study is resumed.
-
-    Args:
-        number: The model that was being trained.
-        state: Where its training stood; None where it had yet to begin.
-    """
+    """The model at which a study is resumed; ``state`` is None where it had yet to begin."""
 
     number: int = 0
     state: TrainingState | None = None
@@ -63,14 +58,7 @@ def compare_studies(
 ) -> Program[None]:
     """Both sides say which study they mean, on which rows.
 
-    Args:
-        role: Who is speaking.
-        study: Its canonical text.
-        rows: The training rows, folds included.
-        peers: Whom it is said to.
-
-    Raises:
-        AgreementError: The studies, or the rows, are not the same.
+    ``study`` is its canonical text, and ``rows`` are the training rows, folds included.
     """
     yield from together({peer: shake_hands(greeting(role, study, rows)) for peer in peers})
 
@@ -78,13 +66,7 @@ def compare_studies(
 def study_program(
     opening: Program[None], models: Sequence[Train], resume: Resumption | None = None
 ) -> Program[None]:
-    """One side's part in a study; each model is handed out when it is trained.
-
-    Args:
-        opening: The first words (``compare_studies``).
-        models: What trains each of them.
-        resume: Where to resume; None to begin.
-    """
+    """One side's part in a study; each model is handed out when it is trained."""
     if resume is None:
         yield from opening
     at = resume or Resumption()

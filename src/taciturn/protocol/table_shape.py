@@ -31,9 +31,6 @@ from taciturn.protocol.terms import Terms
 def table_sizes(values: FloatArray) -> tuple[int, int]:
     """What an Alice says of her table: bits of its longest row, and of its columns together.
 
-    Args:
-        values: Rows by columns.
-
     >>> table_sizes(np.array([[3.0, 4.0], [0.0, 0.0]]))
     (3, 2)
     """
@@ -56,12 +53,8 @@ def _exponent(square: float, least: int) -> int:
 class TableShape:
     """One Alice's table, or several Alices' that are asked alike.
 
-    Args:
-        rows: The training rows.
-        widths: How many columns each Alice has.
-        magnitude_bits: No value of any of them, as it is multiplied, exceeds two to this.
-        divisor_bits: Several Alices' tables are divided by two to this; None of one, whose table is
-            whitened.
+    No value, as it is multiplied, exceeds ``2^magnitude_bits``. Several Alices' tables are divided
+    by ``2^divisor_bits``; None of one, whose table is whitened.
     """
 
     rows: int
@@ -93,11 +86,7 @@ class TableShape:
         return TableSize(self.rows, columns)
 
     def scales(self, terms: Terms) -> Scales:
-        """The public scales.
-
-        Raises:
-            ConfigError: The modulus has no room for them.
-        """
+        """The public scales."""
         columns = sum(self.widths)
         return Scales.of_table(terms.agreement, self.rows, columns, self.magnitude_bits)
 

@@ -18,12 +18,7 @@ from taciturn.settings.agreement import Agreement
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The agreement in use.
-
-    Args:
-        agreement: The settings both sides share.
-        scheme: The encryption named in it.
-    """
+    """The agreement in use."""
 
     agreement: Agreement
     scheme: Scheme

@@ -18,12 +18,7 @@ R = TypeVar("R")
 
 
 def with_peer(peer: str, program: Program[R]) -> Program[R]:
-    """A conversation with one peer, as a part of one with several.
-
-    Raises:
-        RemoteProtocolError: As the program does; it says who the peer is.
-        CryptoError: Likewise.
-    """
+    """A conversation with one peer, as a part of one with several; errors name the peer."""
     answer: Message | bytes | None = None
     try:
         while True:
@@ -42,14 +37,11 @@ def with_peer(peer: str, program: Program[R]) -> Program[R]:
 
 
 def together(programs: Mapping[str, Program[R]]) -> Program[dict[str, R]]:
-    """Several conversations at once, each with the peer that it is listed under.
+    """The results of several conversations at once, each with the peer it is listed under.
 
     Each is run as far as it can before any answer is waited for, and answers are taken round by
     round in the order of the list. Waiting for all of them therefore takes as long as waiting for
     the slowest, and what is done, in which order, does not depend on who answers first.
-
-    Returns:
-        What they returned, under the same names.
     """
     if [*programs] == [ONLY]:
         # Nothing to interleave: the one conversation is the whole.
@@ -77,7 +69,6 @@ class _Lane(Generic[R]):
         self.result: R
 
     def advance(self, answer: Message | bytes | None) -> Program[None]:
-        """Runs to the next wait, or to the end."""
         self.due = None
         try:
             while True:

@@ -10,23 +10,15 @@ from taciturn.protocol.steps import Program, emit
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A pass, or a piece of a prediction.
-
-    Args:
-        number: Which one.
-        passes: How many there are; None where nobody waits to hear how far one is.
-    """
+    """A pass, or a piece of a prediction; ``passes`` is None where progress is not reported."""
 
     number: int
     passes: int | None = None
 
     def report(self, half: int, done: int, parts: int) -> Program[None]:
-        """Tells how far a pass of several parts is.
+        """Reports the progress of a pass: ``done`` of ``parts`` parts of one ``half``.
 
-        Args:
-            half: 0 while the parts of its vector are multiplied, 1 while those of its scores are.
-            done: How many parts.
-            parts: Of how many.
+        Half 0 multiplies the parts of its vector, half 1 those of its scores.
         """
         # The model's product after the last pass is none of them.
         if parts > 1 and self.passes is not None and self.number < self.passes:

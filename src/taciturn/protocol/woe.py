@@ -34,10 +34,7 @@ _LEAST_BITS = 3
 class WoeTerms:
     """The terms of one conversation.
 
-    Args:
-        scheme: The encryption.
-        key_bits: The size of its keys.
-        agreed: What else the two sides have agreed on, as JSON; nothing in a simulation.
+    ``agreed`` is what else the two sides have agreed on, as JSON; nothing in a simulation.
     """
 
     scheme: Scheme
@@ -46,11 +43,7 @@ class WoeTerms:
 
     @classmethod
     def of(cls, scheme: Scheme, key_bits: int | None, agreed: str = "{}") -> WoeTerms:
-        """The terms with the scheme's usual key size, where none is given.
-
-        Raises:
-            ConfigError: The scheme has no keys of that size.
-        """
+        """The terms with the scheme's usual key size, where none is given."""
         bits = scheme.key_bits[0] if key_bits is None else key_bits
         if bits not in scheme.key_bits:
             offered = " or ".join(map(str, scheme.key_bits))
@@ -111,11 +104,7 @@ class SizedColumn:
 
     @classmethod
     def of_text(cls, text: str, rows: int) -> SizedColumn:
-        """A column as the peer described it.
-
-        Raises:
-            RemoteProtocolError: It is no such description, or its bins do not hold these rows.
-        """
+        """A column as the peer described it."""
         try:
             record = json.loads(text)
             pairs = [(label, size) for label, size in record["bins"]]
@@ -141,12 +130,7 @@ _KEYS = {"bins", "name", "ordered"}
 
 @dataclass(frozen=True, slots=True)
 class CountedColumn:
-    """A column of Alice's with Bob's labels counted: his alone.
-
-    Args:
-        column: What she says of it.
-        ones: How many rows of each bin have label 1.
-    """
+    """A column of Alice's with the rows of label 1 counted in each bin: Bob's alone."""
 
     column: SizedColumn
     ones: IntArray = field(repr=False)
@@ -154,12 +138,7 @@ class CountedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What Bob has at the end.
-
-    Args:
-        columns: Her columns with his labels counted.
-        total: How many of his labels are 1.
-    """
+    """What Bob has at the end; ``total`` counts his labels that are 1."""
 
     columns: tuple[CountedColumn, ...]
     total: int = field(repr=False)
@@ -169,9 +148,6 @@ class Counts:
 
         An end on the way would tell Alice what she has no other way to know: whether sums that she
         altered were still possible ones.
-
-        Raises:
-            RemoteProtocolError: They are not.
         """
         for one in self.columns:
             inside = (one.ones >= 0) & (one.ones <= one.column.rows)

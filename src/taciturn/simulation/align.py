@@ -48,17 +48,8 @@ def align_ids(
 ) -> AlignedPair:
     """Aligns two lists of ids.
 
-    Args:
-        alice: Alice's ids.
-        bob: Bob's ids.
-        normalisation: What is done to each id before it is compared; nothing by default.
-        entropy: Both sides' coins; the operating system's by default.
-        spread: How work is done on parts.
-        tap: Called with the sender and the bytes of each frame.
-        observe: Called with each event of either side.
-
-    Raises:
-        RowIdError: Two ids of one side are the same once normalised.
+    ``normalisation`` does nothing by default. ``tap`` is called with the sender and the bytes of
+    each frame. Raises ``RowIdError`` where two normalised ids of one side are the same.
 
     >>> aligned = align_ids(RowIds.of(["cy", "ann", "bea"]), RowIds.of(["bea", "dan", "cy"]))
     >>> aligned.ids.series.to_list(), aligned.alice.rows.tolist(), aligned.bob.rows.tolist()
@@ -79,13 +70,7 @@ def align_ids(
 
 @dataclass(frozen=True, slots=True)
 class AlignedStar:
-    """What all sides have at the end: each its own rows, in the same order of common ids.
-
-    Args:
-        alices: What each Alice has, by her name.
-        bob: What Bob has with each: the same rows.
-        ids: The common ones.
-    """
+    """What all sides have at the end: each its own rows, in the same order of common ids."""
 
     alices: Mapping[str, Alignment] = field(repr=False)
     bob: Mapping[str, Alignment] = field(repr=False)
@@ -104,17 +89,8 @@ def align_lists(
 ) -> AlignedStar:
     """Aligns the lists of several Alices with Bob's.
 
-    Args:
-        alices: The ids of each Alice, by her name.
-        bob: Bob's ids.
-        normalisation: What is done to each id before it is compared; nothing by default.
-        entropy: All sides' coins; the operating system's by default.
-        spread: How work is done on parts.
-        tap: Called with whose link it is, the sender and the bytes of each frame.
-        observe: Called with each event of any side.
-
-    Raises:
-        RowIdError: Two ids of one side are the same once normalised.
+    ``tap`` is called with the link, the sender and the bytes of each frame; the rest is as in
+    ``align_ids``.
 
     >>> lists = {"alice-1": RowIds.of(["cy", "ann", "bea"]), "alice-2": RowIds.of(["bea", "ann"])}
     >>> aligned = align_lists(lists, RowIds.of(["dan", "bea", "cy"]))
@@ -151,16 +127,8 @@ def align_tables(
 ) -> tuple[list[pl.DataFrame], pl.DataFrame]:
     """The rows that all tables have in common, in the same order.
 
-    Args:
-        alices: A table of each Alice: a path to a CSV or Parquet file, or a pandas or polars frame.
-        bob: Bob's, likewise.
-        alice_id: The column that names Alices' rows.
-        bob_id: The column that names Bob's rows.
-        normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
-
-    Raises:
-        DataError: A table or its ids are not fit for use.
-        ConfigError: There is no such way to normalise.
+    A table is a path to a CSV or Parquet file, or a pandas or polars frame. ``normalise`` is none,
+    or any of trim, case, nfkc and zeros, separated by commas.
 
     >>> hers = pl.DataFrame({"id": ["cy", "ann", "bea"], "age": [30, 40, 50]})
     >>> his = pl.DataFrame({"who": ["bea", "dan", "cy"], "paid": [1, 0, 0]})

@@ -28,11 +28,7 @@ class DataCoins:
 
     @classmethod
     def of_header(cls, header: Header) -> DataCoins:
-        """The coins with which a recorded run drew its rows.
-
-        Raises:
-            TranscriptError: The header does not hold them.
-        """
+        """The coins with which a recorded run drew its rows."""
         try:
             keys = header["coins"]
             return cls(*(KeyedEntropy(bytes.fromhex(keys[name])) for name in ("split", "permute")))

@@ -12,12 +12,7 @@ from taciturn.simulation.source import arrange
 
 
 def estimate(settings: Settings, raw: RawData) -> Estimate:
-    """Runs the training on a sample of its rows, or its first iterations.
-
-    Args:
-        settings: Resolved settings.
-        raw: The rows.
-    """
+    """Runs the training on a sample of its rows, or its first iterations."""
     coins = Coins.for_seed(settings.seed)
     data = arrange(settings, raw, coins.data)
     return estimate_cost(

@@ -11,12 +11,7 @@ from taciturn.data.split import VerticalData
 
 
 def of_fold(data: VerticalData, inside: BoolArray) -> VerticalData:
-    """The tables of a fold: trained without its rows, which are tested on instead.
-
-    Args:
-        data: All training rows.
-        inside: Which of them are in the fold.
-    """
+    """The tables of a fold: trained without its rows, which are tested on instead."""
     rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
     return replace(
         data,

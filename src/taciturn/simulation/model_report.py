@@ -39,17 +39,7 @@ from taciturn.version import __version__
 def simulated_report(
     outcome: Outcome, *, costs: Costs | None = None, bands: int = 10, scale: Scale | None = None
 ) -> ModelReport:
-    """What a simulated model is worth, with exact standard errors of all columns.
-
-    Args:
-        outcome: The training.
-        costs: What a false alarm and a miss cost.
-        bands: How many score bands.
-        scale: The scale of points.
-
-    Raises:
-        ConfigError: The number of bands is not between 1 and 100.
-    """
+    """What a simulated model is worth, with exact standard errors of all columns."""
     points, data, terms = scale or Scale(), outcome.data, outcome.terms
     agreed, mechanism, shift = terms.agreement, terms.mechanism, terms.log_odds_shift
     labels = data.labels_train.values
@@ -122,7 +112,6 @@ def _scores(outcome: Outcome, hers: FeatureTable, his: FeatureTable) -> FloatArr
 
 
 def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray) -> Part:
-    """A side's weights beside the rules of its columns."""
     columns = tuple(name for name in table.columns if name != INTERCEPT)
     share = ModelShare(
         role=role,

@@ -145,11 +145,7 @@ def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
 
 
 def require_arrived(run: TrainingRun) -> None:
-    """Refuses a model that is worse than none, unless noise has made it so.
-
-    Raises:
-        DivergenceError: The training diverged.
-    """
+    """Refuses a model that is worse than none, unless noise has made it so."""
     if not run.diverged or not mechanism_class(run.mechanism).lossless:
         return
     out = "standardise or clip the columns"
@@ -183,7 +179,6 @@ def hidden_batches(
 
 
 def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
-    """What the training opens to Bob of Alice's columns."""
     held_out = data.labels_test.rows if data.held_out else 0
     opened = OpenedScores.of(terms, data.labels_train.rows, held_out)
     return ExposedColumns(opened.per_row, opened.in_all)

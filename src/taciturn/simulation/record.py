@@ -62,11 +62,7 @@ class RecordedRun:
 
     @classmethod
     def of(cls, transcript: Transcript) -> RecordedRun:
-        """Reads what a transcript says of its run.
-
-        Raises:
-            TranscriptError: It does not say it.
-        """
+        """Reads what a transcript says of its run, or raises ``TranscriptError``."""
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
             raise TranscriptError(
@@ -93,11 +89,7 @@ class RecordedRun:
         return run
 
     def require_labels(self, labels: LabelTable) -> None:
-        """Refuses other labels than those the run was trained with.
-
-        Raises:
-            TranscriptError: They are others: judging by them would say nothing.
-        """
+        """Refuses other labels than those the run was trained with."""
         if labels.digest() != self.labels_digest:
             raise TranscriptError(
                 "the labels are not those of the recorded run",

@@ -114,12 +114,6 @@ def fixed_point_bound(
     rate is at most 2/L (``steepest``), and the rate never grows. Under that condition the changes
     add up: the sum of the rates times their Euclidean length bounds the distance, and so the
     difference of each weight. With an L1 penalty there is no such bound: its step jumps at zero.
-
-    Args:
-        terms: The agreement in use.
-        alice: Her training rows.
-        features: The training rows of both.
-        iterations: How many there were.
     """
     bits = terms.agreement.residue_bits
     per_column = 2.0 ** -(terms.agreement.feature_bits + 1)

@@ -69,13 +69,8 @@ def simulate(
 ) -> Outcome:
     """Trains once.
 
-    Args:
-        settings: Resolved settings; ``seed`` is this run's.
-        raw: The rows, or two parties' tables.
-        keep: Keep the transcript in memory.
-        record: Write the transcript to this file.
-        observe: Called with each event.
-        coins: The randomness; None for the seed's, or the operating system's.
+    ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``coins``
+    takes the seed's, or the operating system's.
     """
     coins = coins or Coins.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
@@ -106,7 +101,6 @@ def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
 
 @contextmanager
 def _at_work(settings: Settings, terms: Terms, observe: Observer) -> Iterator[Terms]:
-    """The terms, with what computes for all parties."""
     if settings.engine == "local":
         engine = LocalEngine(settings.cores)
         yield replace(terms, scheme=on_engine(terms.scheme, engine))
@@ -122,8 +116,6 @@ def _at_work(settings: Settings, terms: Terms, observe: Observer) -> Iterator[Te
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Everything a run needs, put together."""
-
     settings: Settings
     terms: Terms
     data: VerticalData
@@ -327,13 +319,7 @@ def joint_scores(
 
     So with several Alices too: their masks cancel, and leave what each of them rounds and adds.
 
-    Args:
-        alice: The columns of all Alices.
-        bob: Bob's columns.
-        alice_weights: Theirs.
-        bob_weights: His.
-        grid: The public scale of scores.
-        noise_keys: Of each Alice, where her columns stand, and her key.
+    ``noise_keys`` has, for each Alice, where her columns stand, and her key.
     """
     total = np.zeros(alice.rows)
     with np.errstate(over="ignore", invalid="ignore"):

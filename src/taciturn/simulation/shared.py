@@ -29,11 +29,8 @@ from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
 class Shared:
     """Both shares of each Alice's weights, and of Bob's where those are shared too.
 
-    Args:
-        alices: The share of each Alice.
-        bob: His share of all of their weights, one Alice's after the other's.
-        suspected_wraps: How many scores may have wrapped.
-        of_bob: The shares of his weights: hers, and his.
+    ``bob`` is his share of all of their weights, one Alice's after the other's. ``of_bob`` are the
+    shares of his weights: hers, and his.
     """
 
     alices: tuple[WeightShare, ...]

@@ -28,14 +28,7 @@ _NAME_COLUMNS = Hint("use {dataset}, {data} or {columns}", dataset="NAME", data=
 def load_raw(settings: Settings, table: object = None, labels: object = None) -> RawData:
     """The rows that the settings name, or a table given in Python.
 
-    Args:
-        settings: What to load, and how to prepare it.
-        table: A frame with a label column; or columns alone, where labels are given.
-        labels: The labels of a table of columns alone.
-
-    Raises:
-        ConfigError: Nothing is named.
-        DataError: The data cannot be had or used.
+    ``table`` is a frame with a label column; or columns alone, where labels are given.
     """
     if labels is not None:
         return _columns_and_labels(settings, table, labels)
@@ -52,16 +45,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
 
 
 def load_features(settings: Settings, table: object = None) -> RawData:
-    """The rows of one party's table, for a look at its columns: labels stand in that mean nothing.
-
-    Args:
-        settings: What to load, and how to prepare it; a label column of that name is dropped.
-        table: A frame, instead of a file.
-
-    Raises:
-        ConfigError: Nothing is named.
-        DataError: The data cannot be had or used.
-    """
+    """The rows of one party's table, for a look at its columns; the labels mean nothing."""
     if table is None and settings.data is None:
         return _load_dataset(settings, _NAME_COLUMNS)
     return columns_alone(
@@ -73,7 +57,6 @@ def load_features(settings: Settings, table: object = None) -> RawData:
 
 
 def _columns_and_labels(settings: Settings, table: object, labels: object) -> RawData:
-    """Arrays, frames or tables of columns with their labels beside them."""
     columns = (
         table if isinstance(table, FeatureTable) else FeatureTable.of(table, id_column=settings.id)
     )

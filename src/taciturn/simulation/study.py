@@ -61,18 +61,10 @@ def simulate_study(
     workers: int | None = None,
     progress: ReportProgress = quietly,
 ) -> SimulatedStudy:
-    """Trains every model of a study.
+    """Trains every model of a study; None for ``workers`` uses one process a core.
 
-    Args:
-        settings: What all of them share, resolved.
-        study: What varies.
-        raw: The rows.
-        workers: How many processes train; None for one a core.
-        progress: Called with how many models are trained, and of how many.
-
-    Raises:
-        ConfigError: The settings of a model do not go together.
-        ShapeError: There are too few rows for the folds.
+    Raises ``ConfigError`` where the settings of a model do not go together, and ``ShapeError``
+    where there are too few rows for the folds.
     """
     start = time.perf_counter()
     plan = _Plan.of(settings, study, raw)
@@ -113,8 +105,6 @@ def simulate_study(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """All trainings, with the tables that they share."""
-
     study: Study
     settings: Mapping[int, Settings]
     data: VerticalData
@@ -153,7 +143,6 @@ class _Plan:
                 number += 1
 
     def run(self, workers: int, progress: ReportProgress) -> list[TrainingRun]:
-        """Trains every model, as many at a time as there are workers."""
         done: list[TrainingRun | None] = [None] * len(self.models)
         with _crew(workers, self.data) as helpers:
 
@@ -182,7 +171,6 @@ class _Plan:
         }
 
     def setting(self, point: Point, runs: list[TrainingRun]) -> StudiedSetting:
-        """A combination's figures."""
         own = [(model, runs[model.number]) for model in self.models if model.point == point]
         folds = tuple(FoldFigures.of(run.test) for model, run in own if model.fold is not None)
         _, whole = own[-1]
@@ -211,11 +199,6 @@ def _require_possible(settings: Settings) -> None:
 
 
 def _settings_at(base: Settings, point: Point) -> Settings:
-    """The settings of one combination.
-
-    Raises:
-        ConfigError: They do not go together; says of which combination.
-    """
     given = base.model_dump(exclude_none=True) | dict(point.values)
     if given.get("solver") == "sgd" and "passes" not in point.values:
         given.pop("passes", None)
@@ -224,8 +207,6 @@ def _settings_at(base: Settings, point: Point) -> Settings:
 
 
 class _Helper:
-    """A process that trains."""
-
     def __init__(self, data: VerticalData) -> None:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
@@ -241,7 +222,6 @@ class _Helper:
         return cast(BinaryIO, self._process.stdin)
 
     def train(self, job: dict[str, Any], model: StudyModel) -> TrainingRun:
-        """One training."""
         try:
             send(self._input, json.dumps(job).encode())
             reply = json.loads(receive(cast(BinaryIO, self._process.stdout)))
@@ -258,7 +238,6 @@ class _Helper:
         return read(TrainingRun, reply["run"])
 
     def close(self) -> None:
-        """Ends it."""
         with suppress(OSError):
             self._input.close()
         self._process.terminate()
@@ -269,7 +248,6 @@ class _Helper:
 
 @contextmanager
 def _crew(count: int, data: VerticalData) -> Iterator[SimpleQueue[_Helper]]:
-    """Processes that are free, each with the tables; they end with this."""
     queue: SimpleQueue[_Helper] = SimpleQueue()
     helpers: list[_Helper] = []
     try:

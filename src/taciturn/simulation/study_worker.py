@@ -35,11 +35,7 @@ def send(stream: BinaryIO, content: bytes) -> None:
 
 
 def receive(stream: BinaryIO) -> bytes:
-    """Reads a frame.
-
-    Raises:
-        EOFError: There is none, or not the whole of it.
-    """
+    """Reads a frame; ``EOFError`` where there is none, or not the whole of it."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError

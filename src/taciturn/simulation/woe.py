@@ -42,10 +42,9 @@ from taciturn.simulation.coins import Coins
 class WoeChoice:
     """What may be chosen of a weight of evidence, beside the settings.
 
-    Args:
-        smoothing: What Bob adds to both counts of a bin.
-        min_rows: The least rows of a bin; None for the default of this many rows.
-        names: Whether Bob learns what columns and bins are called.
+    ``smoothing`` is what Bob adds to both counts of a bin. ``min_rows`` is the least rows of a bin;
+    None for the default of this many rows. ``names`` says whether Bob learns what columns and bins
+    are called.
     """
 
     smoothing: float = DEFAULT_SMOOTHING
@@ -70,10 +69,7 @@ class WoeChoice:
 class TrainingRows:
     """The rows that are counted: training rows alone, as a training of this seed has them.
 
-    Args:
-        raw: All rows.
-        rows: The places of the training rows.
-        names: Alice's raw columns.
+    ``rows`` are the places of the training rows in ``raw``, and ``names`` Alice's raw columns.
     """
 
     raw: RawData
@@ -82,12 +78,7 @@ class TrainingRows:
 
     @classmethod
     def of(cls, settings: Settings, raw: RawData, coins: Coins) -> TrainingRows:
-        """The rows and Alice's columns, as the settings divide them.
-
-        Raises:
-            ConfigError: There are several Alices.
-            DataError: The columns or the split are not fit for use.
-        """
+        """The rows and Alice's columns, as the settings divide them."""
         if settings.parties > 1:
             raise ConfigError(
                 "woe is between Bob and one Alice; each of several has a table of her own",
@@ -109,25 +100,13 @@ class TrainingRows:
 
     @property
     def labels(self) -> LabelTable:
-        """Bob's labels of them.
-
-        Raises:
-            DataError: They are all alike.
-        """
+        """Bob's labels of them."""
         labels = self.raw.labels.take(self.rows)
         labels.require_both_classes()
         return labels
 
     def cut(self, least: int, bins: int | None = None) -> CutTable:
-        """Alice's columns in bins.
-
-        Args:
-            least: The least rows of a bin.
-            bins: Into how many numbers are cut; None for what the settings say.
-
-        Raises:
-            DataError: No column has two bins.
-        """
+        """Alice's columns in bins of at least ``least`` rows; ``bins`` replaces the settings'."""
         raw, settings = self.raw, self.raw.settings
         if bins is not None:
             settings = replace(settings, bins={})
@@ -161,17 +140,7 @@ def simulate_woe(
     choice: WoeChoice,
     observe: Observer = ignore,
 ) -> WoeResult:
-    """Counts Bob's labels in Alice's bins, and weighs them.
-
-    Args:
-        settings: Resolved settings: the data, the split, the scheme, the seed.
-        raw: The rows.
-        choice: What else may be chosen.
-        observe: Called with each event.
-
-    Raises:
-        TaciturnError: The data or the settings are not fit for use.
-    """
+    """Counts Bob's labels in Alice's bins, and weighs them."""
     start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
     terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
     rows = TrainingRows.of(settings, raw, coins)
@@ -222,17 +191,7 @@ def converse(
     observe: Observer = ignore,
     tap: Tap | None = None,
 ) -> Conversed:
-    """Runs both programs against each other.
-
-    Args:
-        cut: Alice's columns.
-        labels: Bob's labels, of the same rows.
-        terms: The scheme and its keys.
-        coins: Both sides' randomness.
-        names: Whether Bob learns names and edges.
-        observe: Called with each event.
-        tap: Called with each frame.
-    """
+    """Runs both programs against each other; ``names`` says whether Bob learns names and edges."""
     crossed: dict[Role, int] = {"alice": 0, "bob": 0}
 
     def listen(sender: Role, frame: bytes) -> None:
@@ -250,7 +209,6 @@ def converse(
 
 
 def _wanted(raw: RawData) -> list[str]:
-    """The raw columns that are kept, not dropped, and not text."""
     settings = raw.settings
     kept = raw.frame.columns if settings.keep is None else settings.keep
     return [name for name in raw.frame.columns if name in kept and name not in settings.drop]

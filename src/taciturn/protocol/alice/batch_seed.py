@@ -10,11 +10,7 @@ from taciturn.rng import Entropy
 
 
 def agree_seed(entropy: Entropy) -> Program[bytes]:
-    """The seed to which she contributes.
-
-    Raises:
-        RemoteProtocolError: Bob's share is not the one to which he was bound.
-    """
+    """The joint seed of the batches, to which Alice contributes."""
     bound = (yield from receive(BatchCommitment)).digest
     require_length(bound, "seed commitment")
     share = draw_share(entropy)

@@ -34,20 +34,12 @@ def join_circle(
     magnitude_bits: int,
     spread_bits: int = 0,
 ) -> Program[Circle]:
-    """Introduces her, and checks the others.
+    """Introduces Alice to the other Alices, and checks their roster.
 
-    Args:
-        parties: All Alices with the fingerprints of their keys, in the agreement's order.
-        terms: What is agreed on, in canonical form.
-        identity: What she signs with.
-        entropy: Her coins.
-        columns: How many columns she has.
-        magnitude_bits: The size of her values.
-        spread_bits: That of her columns together, where it is needed.
-
-    Raises:
-        AgreementError: Another Alice is not the agreed one, or has not signed the same roster.
-        RemoteProtocolError: What Bob hands out cannot be read, or is not what she said.
+    ``parties`` has the key fingerprints of all Alices in the agreement's order, and ``terms`` is
+    the agreement in canonical form. ``magnitude_bits`` is the size of her values, ``spread_bits``
+    that of her columns together. Raises ``AgreementError`` where another Alice is not the agreed
+    one, or has signed another roster.
     """
     if identity is None or identity.name not in parties:
         raise LocalProtocolError("this side is none of the parties of the agreement")
@@ -81,11 +73,6 @@ def _members(text: str, parties: Mapping[str, str]) -> Members:
 def _require_herself(
     member: Member, introduction: Introduction, columns: int, magnitude_bits: int
 ) -> None:
-    """Refuses a roster in which she is not what she said.
-
-    Raises:
-        RemoteProtocolError: Bob has altered it.
-    """
     if Member.of(member.name, columns, magnitude_bits, introduction) != member:
         raise RemoteProtocolError("the peer's roster does not say of this side what it said")
 

@@ -15,11 +15,7 @@ from taciturn.protocol.steps import Program, receive, require_turn, send
 def report(
     inputs: AliceInputs, weights: FloatArray, iteration: int, masks: ZeroSum = NO_MASKS
 ) -> Program[bool]:
-    """Sends her noisy scores at the end of an epoch, where that is agreed; True where Bob stops.
-
-    Raises:
-        RemoteProtocolError: The verdict is not one.
-    """
+    """Sends her noisy scores at the end of an epoch, where that is agreed; True where Bob stops."""
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False

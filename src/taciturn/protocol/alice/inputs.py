@@ -18,15 +18,9 @@ from taciturn.rng import Entropy
 class AliceInputs:
     """Everything that a program of Alice's training needs.
 
-    Args:
-        features: Her columns, rows in the agreed order.
-        terms: The agreement in use.
-        entropy: Her coins: her share of the batches' seed, masks, obfuscators.
-        resume: The state from which to resume; None to begin.
-        held_out: Her columns of the held-out rows; None where there are none.
-        table_memory: Bytes that a whole table may take in the scheme's own form.
-        scratch: Where long arrays lie.
-        identity: What she signs with; needed where she is one of several Alices.
+    The rows of ``features`` are in the agreed order. ``entropy`` gives her share of the batches'
+    seed, masks and obfuscators. ``table_memory`` is in bytes, for a whole table in the scheme's
+    encoding. ``scratch`` holds long arrays. ``identity`` signs where there are several Alices.
     """
 
     features: FeatureTable

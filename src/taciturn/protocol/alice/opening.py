@@ -27,13 +27,8 @@ def greet(
 ) -> Program[TrainingState]:
     """The state before the first iteration; it has no key yet, and a seed only of several Alices.
 
-    Args:
-        inputs: What the training is run with.
-        magnitude_bits: The size of her values, where the conversation needs it.
-        spread_bits: That of her columns together, likewise.
-
-    Raises:
-        AgreementError: The two sides do not fit.
+    ``magnitude_bits`` is the size of her values and ``spread_bits`` that of her columns together,
+    where the conversation needs them.
     """
     hello = yield from open_training("alice", inputs.terms, inputs.features, magnitude_bits)
     columns = len(inputs.features.columns)
@@ -69,10 +64,6 @@ def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, Whiten
     One Alice whitens and rounds her table first, and says how large its values are. Several have
     the scales of all tables together, which they know after the greetings, and do not whiten: what
     whitens would show in the sums who has which columns.
-
-    Raises:
-        AgreementError: The two sides do not fit.
-        ConfigError: The table cannot be whitened, or does not fit the modulus.
     """
     if inputs.terms.agreement.parties is None:
         table = WhitenedTable.of(inputs)
@@ -84,11 +75,7 @@ def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, Whiten
 
 
 def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[TrainingState, PublicKey]]:
-    """The state with Bob's public key, which is fit for products of her table.
-
-    Raises:
-        CryptoError: What he offers, or what a resumed state holds, is no such key.
-    """
+    """The state with Bob's public key, which is fit for products of her table."""
     scheme, bits = inputs.terms.scheme, inputs.terms.agreement.key_bits
     capacity = inputs.terms.capacity(state.magnitude_bits, inputs.features.rows)
     if inputs.resume is not None:

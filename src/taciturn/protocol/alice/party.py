@@ -17,10 +17,7 @@ from taciturn.protocol.table_shape import table_sizes
 
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
-    """From the first word to the last; she learns her weights, or her share of them.
-
-    And what Bob tells of the model, where that is agreed.
-    """
+    """Alice's whole training: she learns her weights, or her share, and the agreed quality."""
     terms, held_out = inputs.terms, inputs.held_out
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
@@ -47,14 +44,7 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
 
 
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:
-    """The first words of one of several Alices, and nothing more: do all fit?
-
-    Args:
-        inputs: What her training would be run with.
-
-    Raises:
-        AgreementError: They do not.
-    """
+    """The greetings of one of several Alices, without training; checks that all sides fit."""
     yield from compare_held_out("alice", inputs.held_out)
     table = inputs.features
     sizes = table_sizes(table.values) if inputs.terms.whole_table else ()

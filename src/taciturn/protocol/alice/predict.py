@@ -24,12 +24,7 @@ def predict(
 ) -> Program[None]:
     """Sends ``X_A w_A`` and noise for every row, chunk by chunk, at its public scale.
 
-    Args:
-        features: Her columns of the rows.
-        weights: Hers.
-        noise_key: Hers.
-        grid: The public scale.
-        masks: Those of one of several Alices, for this prediction alone.
+    ``masks`` are those of one of several Alices, for this prediction alone.
     """
     yield from shake_hands(greeting("alice", PREDICTION_TERMS, features))
     noise = ScoreNoise(noise_key, weights)

@@ -55,16 +55,8 @@ def predict(
 ) -> Program[None]:
     """Answers for every row, some at a time.
 
-    Args:
-        features: Her columns of the rows to score.
-        own: Her share of her weights; says the size to state for smaller values too.
-        bobs: Her share of Bob's.
-        noise_key: Hers.
-        terms: The agreement of the training.
-        entropy: Her coins.
-
-    Raises:
-        RemoteProtocolError: Bob's table has another number of columns than the share.
+    ``own`` is Alice's share of her weights, and ``bobs`` her share of Bob's. The size that she
+    states is at least ``own.magnitude_bits``.
     """
     scales, features = own.scales, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest))
@@ -86,14 +78,8 @@ def predict(
 class MutualAnswers:
     """Her side once the keys' seed is agreed on: answers for some rows at a time.
 
-    Args:
-        own: Her share of her weights.
-        bobs: Her share of Bob's.
-        noise: That of her scores.
-        ring: That of products with her columns.
-        theirs: Bob's key.
-        hers: Her own; None where he has no columns.
-        entropy: Her coins.
+    ``own`` is her share of her weights, and ``bobs`` her share of Bob's. ``ring`` is that of
+    products with her columns. ``hers`` is her key; None where he has no columns.
     """
 
     own: WeightShare
@@ -115,17 +101,7 @@ class MutualAnswers:
         size: int,
         hello: Hello,
     ) -> Program[MutualAnswers]:
-        """Agrees on the seed of the keys.
-
-        Args:
-            own: Her share of her weights.
-            bobs: Her share of Bob's.
-            noise_key: Hers.
-            terms: The agreement of the training.
-            entropy: Her coins.
-            size: No value of hers exceeds two to this.
-            hello: What Bob said of his table.
-        """
+        """Agrees on the seed of the keys; no value of hers exceeds ``2^size``."""
         scales = own.scales
         ring = scales.ring(size, len(own.values))
         seed = yield from agree_seed(entropy)

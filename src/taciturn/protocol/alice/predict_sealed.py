@@ -44,16 +44,9 @@ def predict(
 ) -> Program[None]:
     """Answers for every row, some at a time.
 
-    Args:
-        features: Her columns of the rows to score.
-        share: Her share of her weights.
-        terms: The agreement of the training.
-        scales: Its scales.
-        noise_key: Hers.
-        entropy: Her coins.
-        least_bits: The size to state for smaller values too. Bob hears the size of the largest
-            value; the training's, which he knows, tells him nothing of a few rows.
-        masks: Those of one of several Alices, for this prediction alone.
+    ``least_bits`` is the size to state for smaller values too. Bob hears the size of the largest
+    value; the training's, which he knows, tells him nothing of a few rows. ``masks`` are those of
+    one of several Alices, for this prediction alone.
     """
     size = max(least_bits, magnitude_bits(features.largest))
     yield from shake_hands(greeting("alice", sealed_terms(terms, scales), features, size))
@@ -70,11 +63,7 @@ def predict(
 
 
 def _require_hidden(terms: Terms, ring: Wrapping, features: FeatureTable) -> None:
-    """Refuses rows of which the answers would tell more than their scores.
-
-    Raises:
-        CryptoError: They are too many, or their values too large.
-    """
+    """Refuses rows of which the answers would tell more than their scores."""
     size = TableSize(min(CHUNK_ROWS, features.rows), len(features.columns))
     terms.scheme.check_tables(ring, size, -(-features.rows // CHUNK_ROWS))
 

@@ -11,15 +11,7 @@ from taciturn.protocol.steps import Program, emit, receive
 
 
 def hear(inputs: AliceInputs, iterations: int) -> Program[ToldQuality | None]:
-    """What she is told of the held-out rows, where that is agreed.
-
-    Args:
-        inputs: What her training was run with.
-        iterations: How many were done.
-
-    Raises:
-        RemoteProtocolError: It is not what was agreed.
-    """
+    """What she is told of the held-out rows, where that is agreed."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
     if agreed.tell_alice != "quality" or held_out is None:
         return None

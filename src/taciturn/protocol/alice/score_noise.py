@@ -45,10 +45,7 @@ def noise_key(entropy: Entropy) -> bytes:
 class ScoreNoise:
     """The noise of one model's scores.
 
-    Args:
-        key: Alice's.
-        model: The model's identity: what rows are multiplied with, her weights or shares.
-        purpose: What the scores are for.
+    ``model`` is the model's identity: what rows are multiplied with, her weights or shares.
 
     >>> noise = ScoreNoise(bytes(32), np.array([0.5]))
     >>> drawn = noise.draw(["a", "b"], np.array([[3], [3]]), 2.0**-20)
@@ -74,11 +71,8 @@ class ScoreNoise:
     ) -> IntArray:
         """The noise of some rows' scores, in units of their grid.
 
-        Args:
-            ids: The rows.
-            encoded: What is multiplied with the weights, rows by columns: integers on the features'
-                grid, or reals where weights are not shared.
-            unit: The step of the score grid, in log-odds.
+        ``encoded`` is what the weights multiply, rows by columns: integers on the features' grid,
+        or reals where weights are not shared. ``unit`` is the step of the score grid, in log-odds.
         """
         steps = math.floor(2.0**-NOISE_BITS / unit)
         drawn = np.zeros(len(encoded), dtype=np.int64)

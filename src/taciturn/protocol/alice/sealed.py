@@ -32,12 +32,8 @@ from taciturn.rng import Entropy
 class Keys(PeerKeys):
     """Bob's public key: one for the training, or a fresh one for each of his vectors.
 
-    Args:
-        terms: The agreement in use.
-        ring: What it must serve.
-        seed: The joint seed, from which the uniform half of every key of his must be; None in a
-            conversation that agrees on none.
-        kept: The key that was kept, where a training is resumed.
+    The uniform half of every key of his must come from ``seed``, the joint seed; None in a
+    conversation that agrees on none. ``kept`` is the key of a training that is resumed.
     """
 
     def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
@@ -127,11 +123,7 @@ def own_scores(
 
 
 def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
-    """Alice's weights in exact integers: Bob's share, which he reveals, and hers.
-
-    Raises:
-        RemoteProtocolError: His has another number of entries.
-    """
+    """Alice's weights in exact integers: Bob's share, which he reveals, and hers."""
     theirs = (yield from receive(RevealedShare)).share.value
     if len(theirs) != len(share):
         raise RemoteProtocolError(

@@ -56,27 +56,18 @@ class Answers(Protocol):
     def give(
         self, number: int, ids: Sequence[str], values: FloatArray, asked: int, masks: ZeroSum
     ) -> Program[None]:
-        """Gives the scores of some rows.
+        """Sends the scores of the rows that are due.
 
-        Args:
-            number: The round.
-            ids: The rows that are due.
-            values: Her columns of the rows that are due, prepared and, where weights are, whitened.
-            asked: How many rows Bob asked for.
-            masks: Those of one of several Alices, for this list alone.
+        ``values`` are her columns of these rows, prepared and, where weights are, whitened.
+        ``asked`` counts the rows Bob asked for. ``masks`` are those of one of several Alices, for
+        this list alone.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RevealedAnswers:
-    """From weights that she has.
-
-    Args:
-        weights: Hers.
-        noise_key: Hers.
-        grid: The public scale of scores.
-    """
+    """Answers from weights that Alice has in clear."""
 
     weights: FloatArray = field(repr=False)
     noise_key: bytes = field(repr=False)
@@ -96,15 +87,7 @@ class RevealedAnswers:
 
 
 class SealedAnswers:
-    """From shares of her weights.
-
-    Args:
-        share: Hers.
-        noise_key: Hers.
-        terms: The agreement of the training.
-        size: No value of a row exceeds two to this.
-        entropy: Her coins.
-    """
+    """Answers from shares of Alice's weights; no value of a row exceeds ``2^size``."""
 
     def __init__(
         self, share: WeightShare, noise_key: bytes, terms: Terms, size: int, entropy: Entropy
@@ -146,7 +129,6 @@ class SealedAnswers:
             table.close()
 
     def _vector(self, block: int, number: int) -> Program[tuple[PublicKey, EncryptedVector]]:
-        """Bob's share of her weights under his key: kept, or on its way."""
         if block in self._vectors:
             return self._vectors[block]
         if self._keys is None:
@@ -166,29 +148,14 @@ class SealedAnswers:
 def require_hidden(share: WeightShare, terms: Terms, size: int) -> None:
     """Refuses a model of which the answers would tell more of a row than its scores.
 
-    Args:
-        share: Alice's, of her weights.
-        terms: The agreement of the training.
-        size: No value of a row exceeds two to this.
-
-    Raises:
-        CryptoError: They would.
+    No value of a row exceeds ``2^size``.
     """
     ring = share.scales.ring(size, len(share.values))
     terms.scheme.check_tables(ring, TableSize(MOST_ASKED, len(share.values)), ROW_ANSWERS)
 
 
 class SharedAnswers:
-    """From shares of all weights.
-
-    Args:
-        own: Her share of her weights.
-        bobs: Her share of Bob's.
-        noise_key: Hers.
-        terms: The agreement of the training.
-        size: No value of a row exceeds two to this.
-        entropy: Her coins.
-    """
+    """Answers from shares of all weights; no value of a row exceeds ``2^size``."""
 
     def __init__(
         self,
@@ -205,11 +172,7 @@ class SharedAnswers:
         self._answers: MutualAnswers | None = None
 
     def open(self, hello: Hello) -> Program[None]:
-        """Agrees on the seed of the keys.
-
-        Raises:
-            RemoteProtocolError: Bob's table has another number of columns than the share.
-        """
+        """Agrees on the seed of the keys."""
         if hello.columns != len(self._bobs.values):
             raise RemoteProtocolError(
                 f"the peer's table has {hello.columns} columns, and {len(self._bobs.values)} "
@@ -230,12 +193,7 @@ class SharedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What Bob asks for in a round.
-
-    Args:
-        number: Which round it is.
-        ids: The rows.
-    """
+    """What Bob asks for in a round."""
 
     number: int
     ids: tuple[str, ...] = field(repr=False)
@@ -243,38 +201,21 @@ class Asked:
 
 @dataclass(slots=True)
 class Responder:
-    """Alice in a meeting that stays.
-
-    Args:
-        answers: How scores are given.
-        masks: Those of one of several Alices; none where she is the only one.
-        rounds: How many there were.
-    """
+    """Alice in a meeting that stays."""
 
     answers: Answers
     masks: ZeroSum = NO_MASKS
     rounds: int = 0
 
     def asked(self) -> Program[Asked]:
-        """Waits for the next round.
-
-        Raises:
-            RemoteProtocolError: What Bob asks for is none.
-        """
+        """Waits for the next round."""
         message = yield from receive(RowsAsked)
         require_turn("RowsAsked", message.number, self.rounds)
         self.rounds += 1
         return Asked(message.number, read_ids(message.ids))
 
     def held(self, asked: Asked, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
-        """Says what she has of it.
-
-        Returns:
-            The places of the rows that are due.
-
-        Raises:
-            RemoteProtocolError: Bob wants others than she has.
-        """
+        """Tells Bob which rows she has, and returns the places of the rows that are due."""
         yield from send(RowsHeld(asked.number, PublicBytes(bytes(verdicts))))
         own = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
         if not self.masks:

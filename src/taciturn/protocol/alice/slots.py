@@ -32,14 +32,7 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What all of her answers have in common.
-
-    Args:
-        key: Bob's, for products number by number.
-        slots: The scheme of that key.
-        ring: Where shares live.
-        entropy: Her coins.
-    """
+    """Alice's answers under Bob's ``key``, whose scheme is ``slots``; shares live in ``ring``."""
 
     key: SlotPublicKey
     slots: SlotScheme
@@ -47,13 +40,7 @@ class Answers:
     entropy: Entropy
 
     def residues(self, number: int, sigmoid: SharedSigmoid, scores: IntArray) -> Program[IntArray]:
-        """Her share of the rows' residues, from her table of the sigmoid.
-
-        Args:
-            number: The iteration, or the pass.
-            sigmoid: That of these rows.
-            scores: Her share of their scores.
-        """
+        """Her share of the rows' residues, from her table of the sigmoid."""
         shares = np.empty(len(scores), dtype=np.int64)
         for rows in cut(self.slots, len(scores), sigmoid.entries):
             coins = self.entropy.fork(f"waves {number} {rows.start}")

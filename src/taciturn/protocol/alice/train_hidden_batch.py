@@ -37,11 +37,7 @@ from taciturn.protocol.terms import Terms
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's weights.
-
-    Returns:
-        Her weights, one per column.
-    """
+    """Trains Alice's weights, one per column."""
     features, terms = inputs.features, inputs.terms
     state = inputs.resume or (yield from greet(inputs, magnitude_bits(features.largest)))
     state, key = yield from with_key(inputs, state)
@@ -70,11 +66,6 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 
 
 def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray, BoolArray]]:
-    """The subset and the response.
-
-    Raises:
-        RemoteProtocolError: They do not fit each other, the table or the agreement.
-    """
     offer = yield from receive(HiddenBatchOffer)
     require_turn("HiddenBatchOffer", offer.iteration, iteration)
     subset, bits = offer.subset, offer.response.value

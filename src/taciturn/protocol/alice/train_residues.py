@@ -34,11 +34,7 @@ from taciturn.protocol.terms import Terms
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's weights; of coins she needs but her share of the batches' seed.
-
-    Returns:
-        Her weights, one per column.
-    """
+    """Trains Alice's weights, one per column; of entropy she needs only her share of the seed."""
     features, terms = inputs.features, inputs.terms
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
@@ -83,11 +79,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 def _released(
     reply: ResidueReply, batch: Batch, terms: Terms
 ) -> tuple[FloatArray, PrivacyEvent] | None:
-    """The residues at their real scale with what their release was; None where the budget ended.
-
-    Raises:
-        RemoteProtocolError: There are not as many as rows, or the noise is not the agreed one.
-    """
+    """The residues at their real scale with what their release was; None where the budget ended."""
     if isinstance(reply, NoisyResidues):
         noise, residues = "discrete", terms.residue_grid.decode(reply.residues.value)
         event = reply.residues.event

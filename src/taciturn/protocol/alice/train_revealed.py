@@ -32,11 +32,7 @@ from taciturn.protocol.steps import Program, emit, send
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's weights.
-
-    Returns:
-        Her weights, one per column.
-    """
+    """Trains Alice's weights, one per column."""
     features, terms = inputs.features, inputs.terms
     state = inputs.resume or (yield from greet(inputs, magnitude_bits(features.largest)))
     state, key = yield from with_key(inputs, state)

@@ -39,12 +39,7 @@ _NO_WEIGHTS = np.empty(0)
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's share of all weights.
-
-    Returns:
-        Her shares, and no weights: she has none in clear. Her weights too, one per column, where
-        Bob reveals his share.
-    """
+    """Trains Alice's share of all weights; her weights too, where Bob reveals his share."""
     terms, entropy = inputs.terms, inputs.entropy
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
@@ -79,16 +74,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What she has before the first pass, or before the one where she resumes.
-
-    Args:
-        state: The state.
-        mutual: What belongs to shares of Bob's weights.
-        plan: How numbers lie.
-        bobs: His public key.
-        waves: His key for products number by number.
-        own: Hers; None where Bob has no columns.
-    """
+    """What she has before the first pass; ``own`` is None where Bob has no columns."""
 
     state: TrainingState
     mutual: MutualState

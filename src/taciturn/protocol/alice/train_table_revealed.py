@@ -51,11 +51,7 @@ from taciturn.rng import Entropy
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's weights.
-
-    Returns:
-        Her weights, one per column.
-    """
+    """Trains Alice's weights, one per column."""
     terms = inputs.terms
     state, table = yield from greet_with_table(inputs)
     masks = masks_of(state.circle, terms.agreement.parties)

@@ -54,12 +54,7 @@ _NO_WEIGHTS = np.empty(0)
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
-    """Trains Alice's share of her weights.
-
-    Returns:
-        Her share, and no weights: she has none in clear. Her weights too, one per column, where Bob
-        reveals his share.
-    """
+    """Trains Alice's share of her weights; her weights too, where Bob reveals his share."""
     terms, entropy = inputs.terms, inputs.entropy
     state, table = yield from greet_with_table(inputs)
     state, keys = yield from _open(inputs, table, state)
@@ -98,8 +93,6 @@ def _open(
 
 
 class _Passes:
-    """Her answers in each pass."""
-
     def __init__(
         self, inputs: AliceInputs, table: WhitenedTable, keys: Keys, masks: ZeroSum
     ) -> None:
@@ -113,7 +106,6 @@ class _Passes:
             self._scored["held out"] = Prepared(others, inputs.table_memory)
 
     def answer_sum(self, number: int, given: IntArray) -> Program[None]:
-        """``X~^T a`` under Bob's key, with her mask in it."""
         key = yield from self._keys.receive()
         coins, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
         parts = self._keys.scheme.row_parts(rows.size)
@@ -122,7 +114,6 @@ class _Passes:
         yield from send(SealedGradient(number, answer))
 
     def answer_scores(self, number: int, share: IntArray) -> Program[None]:
-        """The scores of all rows from both shares, and those of held-out rows."""
         for name, prepared in self._scored.items():
             coins = self._inputs.entropy.fork(f"{name} {number}")
             turn = Turn(number, self._passes if name == "scores" else None)
@@ -131,7 +122,6 @@ class _Passes:
             yield from answer_table_scores(self._keys, prepared, share, turn, coins, masks, noise)
 
     def _noise(self, number: int) -> IntArray | None:
-        """That of the held-out rows' scores in a pass."""
         held_out = self._inputs.scored_each_epoch
         if held_out is None:
             return None
@@ -140,6 +130,5 @@ class _Passes:
         return noise.draw(held_out.ids, self._scored["held out"].whole, unit)
 
     def close(self) -> None:
-        """Frees what was prepared."""
         for prepared in self._scored.values():
             prepared.close()

@@ -35,12 +35,9 @@ from taciturn.protocol.terms import Terms
 class WhitenedTable:
     """Her training rows in coordinates in which the loss curves alike in all directions.
 
-    Args:
-        whole: The rounded integers, rows by columns.
-        whitening: What made them.
-        scales: The public scales.
-        magnitude_bits: No whitened value exceeds two to this; Bob is told it.
-        widest: The most columns that one of several Alices has; 0 of one.
+    ``whole`` has the rounded integers, rows by columns. No whitened value exceeds
+    ``2^magnitude_bits``, which Bob is told. ``widest`` is the most columns that one of several
+    Alices has; 0 of one.
     """
 
     whole: IntArray
@@ -51,12 +48,7 @@ class WhitenedTable:
 
     @classmethod
     def of(cls, inputs: AliceInputs) -> WhitenedTable:
-        """Whitens and rounds.
-
-        Raises:
-            ConfigError: The table cannot be whitened, or does not fit the modulus.
-            OutputError: There is no room for it.
-        """
+        """Whitens and rounds Alice's table."""
         features, agreed = inputs.features, inputs.terms.agreement
         if agreed.reveal_epsilon is not None:
             table = cls._bounded(inputs)
@@ -69,12 +61,7 @@ class WhitenedTable:
 
     @classmethod
     def among(cls, inputs: AliceInputs, state: TrainingState) -> WhitenedTable:
-        """The table of one of several Alices, on the scales of all: divided, and not whitened.
-
-        Raises:
-            ConfigError: The table does not fit the modulus.
-            OutputError: There is no room for it.
-        """
+        """The table of one of several Alices, on the scales of all: divided, and not whitened."""
         features, terms = inputs.features, inputs.terms
         shape, columns = TableShape.of(features.rows, state), len(features.columns)
         scales, factor = shape.scales(terms), 2.0 ** -(shape.divisor_bits or 0)
@@ -134,14 +121,8 @@ class WhitenedTable:
 class _Grid:
     """Puts rows into new coordinates and on the grid of features.
 
-    Args:
-        whitening: The coordinates; None for rows that are in them.
-        scales: The public scales.
-        bits: What values are taken to be below, as a power of two.
-        scratch: Where the integers lie.
-        name: Under this name.
-        cut: Whether values beyond that are cut to it.
-        factor: What values are multiplied with before.
+    ``whitening`` is None for rows that are in them. Values are multiplied with ``factor`` and taken
+    to be below ``2^bits``; ``cut`` clips those beyond.
     """
 
     whitening: Whitening | None
@@ -154,11 +135,9 @@ class _Grid:
 
     @property
     def kind(self) -> type[np.signedinteger[Any]]:
-        """Of the integers: half as long where that is enough."""
         return np.int32 if self.scales.feature_bits + self.bits < 31 else np.int64
 
     def serves(self, bits: int) -> bool:
-        """Whether values of this size are on it as they should be."""
         return replace(self, bits=bits).kind is self.kind
 
     def rounded(self, values: FloatArray) -> tuple[IntArray, int]:
@@ -192,8 +171,6 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
 
 
 def _bits_of(values: FloatArray, whitening: Whitening | None = None) -> int:
-    """``_bits`` of a whole table, whitened before."""
-
     def work(place: slice) -> int:
         block = values[place]
         return _bits(block if whitening is None else whitening.apply(block))
@@ -213,6 +190,5 @@ def _bits(values: FloatArray) -> int:
 
 
 def _scales(inputs: AliceInputs, bits: int) -> Scales:
-    """The scales for values of this size."""
     rows, columns = inputs.features.values.shape
     return Scales.of_table(inputs.terms.agreement, rows, columns, bits)

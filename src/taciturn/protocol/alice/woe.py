@@ -62,15 +62,10 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WoeInputs:
-    """What she answers with.
+    """What Alice answers with.
 
-    Args:
-        ids: The rows, in the agreed order.
-        columns: Her columns, cut.
-        terms: The agreement in use.
-        entropy: Her coins.
-        names: Whether Bob learns what columns and bins are called, and their order.
-        memory: Bytes that her table may take in the scheme's own form.
+    ``columns`` are cut into bins. ``names`` says whether Bob learns what columns and bins are
+    called, and their order. ``memory`` is in bytes, for her table in the scheme's encoding.
     """
 
     ids: RowIds
@@ -88,13 +83,7 @@ class WoeInputs:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ToldColumn:
-    """A column as it is told to Bob, and what Alice calls it herself.
-
-    Args:
-        bins: Under the names, or the numbers, that he sees.
-        name: Her own name of the column.
-        labels: Her own words for each bin.
-    """
+    """A column as Bob sees it, with Alice's own ``name`` and ``labels``."""
 
     bins: Bins
     name: str
@@ -107,14 +96,7 @@ class ToldColumn:
 
 
 def answer(inputs: WoeInputs) -> Program[tuple[ToldColumn, ...]]:
-    """Adds up Bob's labels in her bins, unseen.
-
-    Returns:
-        What she told him of her columns, with her own names.
-
-    Raises:
-        ConfigError: She has no column, or more than can be asked for.
-    """
+    """Sums Bob's encrypted labels in each bin; returns the columns as told, with her own names."""
     _require_some(inputs.columns, inputs.size)
     told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)
     if not inputs.names:
@@ -151,12 +133,7 @@ def answer(inputs: WoeInputs) -> Program[tuple[ToldColumn, ...]]:
 
 
 def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[ToldColumn, ...]:
-    """Columns and bins under numbers, in an order of chance.
-
-    Args:
-        columns: As she cut them.
-        coins: What the order comes from.
-    """
+    """Columns and bins under numbers, in random order."""
     places = coins.fork("columns").permutation(len(columns))
     return tuple(
         _renumbered(columns[place], number, coins.fork(f"bins of {number}"))
@@ -229,7 +206,6 @@ def _answer_parts(
 
 
 def _labels(number: int, part: slice) -> Program[SealedLabels]:
-    """The labels of a part of the rows, under Bob's key."""
     sent = yield from receive(SealedLabels)
     require_turn("SealedLabels", sent.part, number)
     rows = part.stop - part.start

@@ -26,12 +26,7 @@ from taciturn.rng import KEY_BYTES, Entropy
 
 @dataclass(frozen=True, slots=True)
 class AloneModel:
-    """A model of his columns, or a constant.
-
-    Args:
-        weights: One for each of his columns, an intercept included.
-        constant: What every score has beside them.
-    """
+    """A model of Bob's columns plus a ``constant``, or the constant alone."""
 
     weights: FloatArray = field(repr=False)
     constant: float = 0.0
@@ -40,14 +35,7 @@ class AloneModel:
     def fit(
         cls, features: FeatureTable, labels: LabelTable, terms: Terms, entropy: Entropy
     ) -> AloneModel:
-        """Trains it.
-
-        Args:
-            features: His columns of the training rows; an intercept is the last.
-            labels: Their true labels.
-            terms: The agreement of the joint training.
-            entropy: His coins, for the order of the rows where they come in batches.
-        """
+        """The model of Bob's columns of the training rows; an intercept is the last."""
         if features.columns:
             # One that diverges overflows; the base rate is then the better model.
             with np.errstate(over="ignore", invalid="ignore"):

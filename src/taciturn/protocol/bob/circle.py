@@ -22,22 +22,10 @@ from taciturn.rng import KEY_BYTES, Entropy
 def gather_circle(
     parties: Mapping[str, str] | None, terms: str, hellos: Mapping[str, Hello], entropy: Entropy
 ) -> Program[tuple[Members, bytes]]:
-    """Hands all introductions and signatures to all.
+    """Hands all introductions and signatures to all; returns the roster and the joint seed.
 
-    He checks what he hands out: whoever is not the agreed one is named, here as there.
-
-    Args:
-        parties: All Alices with the fingerprints of their keys, in the agreement's order.
-        terms: What is agreed on, in canonical form.
-        hellos: What each of them said first, in the agreement's order.
-        entropy: His coins.
-
-    Returns:
-        The roster, and the joint seed.
-
-    Raises:
-        AgreementError: An Alice is not the agreed one, or has not signed the roster.
-        RemoteProtocolError: A nonce is not the one that was bound.
+    Bob checks what he hands out, and names the Alice who is not the agreed one. ``parties`` has the
+    key fingerprints in the agreement's order, and ``terms`` is the agreement in canonical form.
     """
     if parties is None:
         raise LocalProtocolError("the agreement names no parties")

@@ -37,15 +37,9 @@ def forecast(
 ) -> Ledger:
     """The ledger at the end, of one row that stands for all.
 
-    Args:
-        terms: The agreement in use.
-        rows: The training rows.
-        bob_columns: His columns, an intercept included.
-        budget: The most that a label's epsilon may come to.
-        delta: The probability at which the tighter total is stated.
-
-    Raises:
-        BudgetExceeded: The training would end with this error on its way.
+    ``bob_columns`` include an intercept. ``budget`` is the most that a label's epsilon may come to,
+    and ``delta`` the probability at which the tighter total is stated. Raises ``BudgetExceeded``
+    where the training would.
     """
     agreed, method = terms.agreement, terms.mechanism
     ledger = Ledger(1, method.assumption, budget, delta)
@@ -65,13 +59,7 @@ def forecast(
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One training of several on the same rows.
-
-    Args:
-        terms: Its agreement.
-        rows: How many rows it is trained on.
-        fold: Which of the rows' folds it is trained without; None for none of them.
-    """
+    """One training of several on the same rows; ``fold`` is the fold that it leaves out."""
 
     terms: Terms
     rows: int
@@ -85,11 +73,8 @@ def forecast_all(
 
     Labels that are flipped once and kept are paid for once.
 
-    Args:
-        trainings: All of them, with one mechanism.
-        folds: Into how many folds the rows are divided; 0 where they are not.
-        bob_columns: His columns, an intercept included.
-        delta: The probability at which the tighter total is stated.
+    All trainings have one mechanism. ``folds`` is 0 where the rows are not divided, and
+    ``bob_columns`` include an intercept.
     """
     ledger = Ledger(max(folds, 1), trainings[0].terms.mechanism.assumption, None, delta)
     for training in trainings:
@@ -106,12 +91,7 @@ def forecast_all(
 
 
 def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
-    """What the mechanism releases of a row in a whole training, and the most times that it does.
-
-    Args:
-        terms: The agreement in use.
-        rows: The training rows.
-    """
+    """What the mechanism releases of a row in a whole training, and the most times that it does."""
     agreed, method = terms.agreement, terms.mechanism
     if method.label_flips is not None:
         yield method.label_flips.event, 1

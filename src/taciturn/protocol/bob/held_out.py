@@ -23,14 +23,7 @@ STOPS_BY_LABELS = (
 def watch(
     inputs: BobInputs[Mechanism], weights: FloatArray, losses: FloatArray, iteration: int
 ) -> Program[tuple[FloatArray, bool]]:
-    """Looks at the held-out rows at the end of an epoch, where that is agreed.
-
-    Returns:
-        The held-out losses so far, and whether to stop.
-
-    Raises:
-        RemoteProtocolError: Alice scored another number of rows.
-    """
+    """The held-out losses so far, and whether to stop, at the end of an epoch."""
     held_out, patience = inputs.scored_each_epoch, inputs.terms.agreement.patience
     if held_out is None:
         return losses, False

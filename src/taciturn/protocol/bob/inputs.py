@@ -25,23 +25,12 @@ M_co = TypeVar("M_co", bound=Mechanism, covariant=True)
 class BobInputs(Generic[M_co]):
     """Everything that a program of Bob's training needs; each names the mechanism it can use.
 
-    Args:
-        features: His columns (there may be none), rows in the agreed order; an intercept is his
-            last column and is not penalised.
-        labels: The labels of the same rows that the training may use: true or flipped.
-        terms: The agreement in use.
-        mechanism: What is done to a value that depends on labels before it leaves.
-        ledger: Charged before every release.
-        entropy: His coins: the key, his share of the batches' seed, encryption, noise.
-        resume: The state from which to resume; None to begin.
-        held_out: His part of the held-out rows; None where there are none.
-        peer: What Alice's table must be.
-        table_memory: Bytes that a whole table of his may take in the scheme's own form.
-        scratch: Where long arrays lie.
-        partners: The names of several Alices, in the agreement's order.
-
-    Raises:
-        RowOrderError: The labels are not those of the features' rows.
+    Rows are in the agreed order, and an intercept is the last of his columns and is not penalised.
+    ``labels`` are those that the training may use: true or flipped. ``ledger`` is charged before
+    every release. ``entropy`` gives the key, his share of the batches' seed, encryption and noise.
+    ``table_memory`` is in bytes, for a whole table in the scheme's encoding. ``scratch`` holds long
+    arrays. ``partners`` are in the agreement's order. Raises ``RowOrderError`` where labels and
+    features have other rows.
     """
 
     features: FeatureTable

@@ -28,16 +28,9 @@ def released_labels(
 ) -> LabelTable:
     """Charges every row and flips; labels as they are where the mechanism does not flip them.
 
-    Args:
-        labels: The true ones.
-        mechanism: The one that was agreed on.
-        ledger: Charged before anything is drawn.
-        entropy: Bob's coins.
-        responder: ``FlipBook.release`` where answers must outlive the training; without it fresh
-            coins are drawn, and every call spends anew.
-
-    Raises:
-        BudgetExceeded: The budget does not pay for it; nothing was drawn.
+    ``responder`` is ``FlipBook.release`` where answers must outlive the training; without it fresh
+    entropy is drawn, and every call spends anew. Raises ``BudgetExceeded`` before anything is
+    drawn.
     """
     flips = mechanism.label_flips
     if flips is None:

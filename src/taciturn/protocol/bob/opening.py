@@ -27,11 +27,7 @@ from taciturn.rng import Entropy
 
 
 def greet(inputs: BobInputs[Mechanism]) -> Program[TrainingState]:
-    """The state before the first iteration; it has no key yet, and a seed only of several Alices.
-
-    Raises:
-        AgreementError: The sides do not fit.
-    """
+    """The state before the first iteration: no key yet, and a seed only with several Alices."""
     return (
         yield from open_all(
             inputs.terms, inputs.features, inputs.peer, inputs.partners, inputs.entropy
@@ -46,18 +42,7 @@ def open_all(
     names: tuple[str, ...],
     entropy: Entropy,
 ) -> Program[TrainingState]:
-    """Greets the one Alice, or several, who are introduced to each other.
-
-    Args:
-        terms: The agreement in use.
-        features: His training rows.
-        peer: What Alice's table must be, or those of all.
-        names: Theirs.
-        entropy: His coins.
-
-    Raises:
-        AgreementError: The sides do not fit.
-    """
+    """Greets the one Alice, or several, who are introduced to each other."""
     state = TrainingState(0, np.zeros(len(features.columns)))
     if names == (ONLY,):
         hello = yield from open_training("bob", terms, features, peer=peer)
@@ -84,11 +69,7 @@ def open_all(
 def with_key(
     inputs: BobInputs[Mechanism], state: TrainingState
 ) -> Program[tuple[TrainingState, SecretKey]]:
-    """The state with a key for products with Alice's table; a fresh one is on its way to her.
-
-    Raises:
-        CryptoError: A resumed state holds no such key.
-    """
+    """The state with a key for products with Alice's table; a fresh one is on its way to her."""
     scheme, bits = inputs.terms.scheme, inputs.terms.agreement.key_bits
     capacity = inputs.terms.capacity(state.magnitude_bits, inputs.features.rows)
     if inputs.resume is not None:

@@ -28,12 +28,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """One Alice.
-
-    Args:
-        name: Under which Bob speaks to her.
-        place: Where her columns stand among those of all Alices.
-    """
+    """One Alice, with the ``place`` of her columns among those of all Alices."""
 
     name: str
     place: slice
@@ -51,11 +46,7 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class Partners:
-    """All of them.
-
-    Args:
-        all: In the agreement's order.
-    """
+    """All Alices, in the agreement's order."""
 
     all: tuple[Partner, ...]
 
@@ -87,11 +78,7 @@ class Partners:
         return max(partner.columns for partner in self.all)
 
     def ask(self, question: Callable[[Partner], Program[R]]) -> Program[list[R]]:
-        """The same conversation with each, all at once.
-
-        Returns:
-            What each gave, in their order.
-        """
+        """The answers of all Alices to the same conversation, held with all at once."""
         programs = {partner.name: question(partner) for partner in self.all}
         return [*(yield from together(programs)).values()]
 
@@ -105,17 +92,7 @@ def send_all(names: Sequence[str], message: Message) -> Program[None]:
 def receive_all_scores(
     names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
 ) -> Program[FloatArray]:
-    """The Alices' part of the scores of so many rows.
-
-    Args:
-        names: Whose.
-        iteration: The one that is due.
-        rows: How many.
-        grid: The scale of scores under masks.
-
-    Raises:
-        RemoteProtocolError: They are of another iteration or number.
-    """
+    """The Alices' part of the scores of so many rows; ``grid`` is the scale of masked scores."""
     if [*names] == [ONLY]:
         return (yield from receive_scores(iteration, rows))
     return grid.decode((yield from _masked_sum(names, iteration, rows)))

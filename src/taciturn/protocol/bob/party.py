@@ -48,19 +48,7 @@ def dry_run(
     names: tuple[str, ...],
     entropy: Entropy,
 ) -> Program[TrainingState]:
-    """The first words of a training with several Alices, and nothing more: do all fit?
-
-    Args:
-        terms: The agreement in use.
-        features: His training rows.
-        held_out: His held-out rows; None where there are none.
-        peer: What the Alices' tables must be.
-        names: Theirs.
-        entropy: His coins.
-
-    Raises:
-        AgreementError: They do not.
-    """
+    """The greetings of several Alices, without training; checks that all sides fit."""
     yield from together({name: compare_held_out("bob", held_out) for name in names})
     return (yield from open_all(terms, features, peer, names, entropy))
 

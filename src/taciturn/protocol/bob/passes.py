@@ -43,11 +43,9 @@ _NO_SCORES = np.empty(0)
 class Measured:
     """What a direction does to Alice's part of the scores.
 
-    Args:
-        train: Of the training rows.
-        held_out: Of the held-out rows, where they are looked at after each pass.
-        suspected_wraps: How many of the former lay near the end of their range.
-        exact: The former as integers, where Alice's program rounds none of them.
+    ``held_out`` is empty where held-out rows are not looked at after each pass. ``suspected_wraps``
+    counts scores of ``train`` near the end of their range. ``exact`` has them as integers, where
+    Alice's program rounds none of them.
     """
 
     train: FloatArray = field(repr=False)
@@ -101,11 +99,8 @@ class Solver(Protocol):
 class Searched:
     """Where the search ended.
 
-    Args:
-        weights: Bob's own.
-        combination: The numbers of the rows whose product is Alice's part, on their grid.
-        suspected_wraps: How many scores may have wrapped.
-        opened: What he asked and was answered in all passes, where that can be tested.
+    ``combination`` has the numbers of the rows whose product is Alice's part, on their grid.
+    ``opened`` is what he asked and was answered in all passes, where that can be tested.
     """
 
     weights: FloatArray = field(repr=False)
@@ -123,12 +118,7 @@ def search(
 ) -> Program[Searched]:
     """All passes but the last product.
 
-    Args:
-        inputs: What the training is run with.
-        state: Where the search stands.
-        scales: The public scales.
-        measure: Asks what a direction does.
-        unwhitened: Where several Alices do not whiten, what the square of a weight costs.
+    ``unwhitened`` is what the square of a weight costs where several Alices do not whiten.
     """
     solver, passes = _solver(inputs, state, unwhitened), inputs.terms.agreement.epochs
     looks, opened = _Looks.of(inputs, state), _Opened.of(inputs, state)
@@ -172,7 +162,6 @@ def search(
 def _solver(
     inputs: BobInputs[EncryptedMechanism], state: TrainingState, unwhitened: float | None
 ) -> Solver:
-    """His solver, as the state left it."""
     features, agreed = inputs.features, inputs.terms.agreement
     make: Callable[..., Solver] = DescentSolver
     if agreed.reveal_epsilon is None:
@@ -196,15 +185,13 @@ class _Opened:
 
     They are kept and not tested on the way: what he finds must change nothing that Alice sees.
 
-    Args:
-        scores: Passes by rows; None where there is nothing to test.
+    ``scores`` are passes by rows; None where there is nothing to test.
     """
 
     scores: IntArray | None
 
     @classmethod
     def of(cls, inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
-        """The scores so far."""
         agreed, search = inputs.terms.agreement, state.search
         known = () if search is None else search.opened
         # Scores that travel in clear are rounded for it, so that they are no exact product. A
@@ -220,17 +207,14 @@ class _Opened:
         return opened
 
     def arrays(self, passes: int) -> tuple[IntArray, ...]:
-        """What a state keeps of them."""
         return () if self.scores is None else tuple(self.scores[:passes])
 
     def note(self, number: int, scores: IntArray | None) -> None:
-        """Takes those of a pass."""
         if self.scores is not None and scores is not None:
             self.scores[number] = scores
             forget(self.scores)
 
     def passes(self, solver: Solver, scales: Scales) -> OpenedPasses | None:
-        """All of them, with what was asked."""
         if self.scores is None:
             return None
         directions, _ = solver.arrays
@@ -243,10 +227,8 @@ class _Opened:
 class _Looks:
     """How good the model of now is on the held-out rows, pass by pass: for Bob's eyes.
 
-    Args:
-        held_out: His part of them; None where they are not looked at.
-        scores: What each pass did to Alice's part of their scores, passes by rows.
-        shift: By how much class weights move scores.
+    ``scores`` are what each pass did to Alice's part of the scores, passes by rows. ``shift`` is by
+    how much class weights move scores.
     """
 
     held_out: HeldOut | None
@@ -255,7 +237,6 @@ class _Looks:
 
     @classmethod
     def of(cls, inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Looks:
-        """The looks so far."""
         held_out, terms = inputs.scored_each_epoch, inputs.terms
         size = terms.agreement.epochs, 0 if held_out is None else held_out.features.rows
         looks = cls(held_out, inputs.scratch.unnamed(size, np.float64), terms.log_odds_shift)
@@ -264,16 +245,13 @@ class _Looks:
         return looks
 
     def arrays(self, passes: int) -> tuple[FloatArray, ...]:
-        """What a state keeps of them."""
         return () if self.held_out is None else tuple(self.scores[:passes])
 
     def note(self, number: int, scores: FloatArray) -> None:
-        """Takes what a pass did."""
         self.scores[number] = scores
         forget(self.scores)
 
     def metrics(self, number: int, solver: Solver) -> Metrics | None:
-        """The figures of now; None where nobody looks."""
         if self.held_out is None:
             return None
         rows, mixture = self.held_out.features, solver.mixture

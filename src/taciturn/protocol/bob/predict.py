@@ -29,11 +29,7 @@ def predict(
 ) -> Program[FloatArray]:
     """Adds Alice's partial scores to Bob's: the log-odds of every row.
 
-    Args:
-        features: His columns of the rows.
-        weights: His.
-        names: Those of several Alices.
-        grid: The scale of their scores, which come under masks.
+    ``grid`` is the scale of several Alices' scores, which come under masks.
     """
     ours = greeting("bob", PREDICTION_TERMS, features)
     yield from together({name: shake_hands(ours) for name in names})

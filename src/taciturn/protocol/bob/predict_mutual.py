@@ -39,15 +39,8 @@ def predict(
 ) -> Program[Scored]:
     """The log-odds of every row, and how many may have wrapped.
 
-    Args:
-        features: His columns of the rows to score.
-        alices: His share of Alice's weights.
-        own: His share of his own; says the size to state for smaller values too.
-        terms: The agreement of the training.
-        entropy: His coins.
-
-    Raises:
-        RemoteProtocolError: Alice's table has another number of columns than the share.
+    ``alices`` is his share of Alice's weights, and ``own`` that of his own. The size that he states
+    is at least ``own.magnitude_bits``.
     """
     scales, features = alices.scales, whitened_rows(features, own.whitening)
     size = max(own.magnitude_bits, magnitude_bits(features.largest) if features.columns else 0)
@@ -72,13 +65,8 @@ def predict(
 class MutualQuestions:
     """His side once the keys' seed is agreed on: asks for some rows at a time.
 
-    Args:
-        alices: His share of Alice's weights.
-        own: His share of his own.
-        ring: That of products with her columns.
-        his: His key.
-        hers: Alice's; None where he has no columns.
-        entropy: His coins.
+    ``alices`` is his share of Alice's weights, and ``own`` that of his own. ``ring`` is that of
+    products with her columns. ``hers`` is Alice's key; None where he has no columns.
     """
 
     alices: WeightShare
@@ -98,16 +86,7 @@ class MutualQuestions:
         size: int,
         hello: Hello,
     ) -> Program[MutualQuestions]:
-        """Agrees on the seed of the keys.
-
-        Args:
-            alices: His share of Alice's weights.
-            own: His share of his own.
-            terms: The agreement of the training.
-            entropy: His coins.
-            size: No value of his exceeds two to this.
-            hello: What Alice said of her table.
-        """
+        """Agrees on the seed of the keys; no value of his exceeds ``2^size``."""
         scales = alices.scales
         ring = scales.ring(hello.magnitude_bits, len(alices.values))
         seed = yield from agree_seed(entropy)
@@ -134,11 +113,7 @@ class MutualQuestions:
 def _answer_masked(
     keys: PeerKeys | None, ring: Wrapping, whole: FloatArray, number: int, coins: Entropy
 ) -> Program[IntArray]:
-    """Alice's share of his weights times his rows, for her alone to read, under his masks.
-
-    Returns:
-        The masks; zeros where he has no columns, and she asks for nothing.
-    """
+    """Answers for Alice's share of his weights, under his masks; returns the masks."""
     if keys is None:
         return np.zeros(len(whole), dtype=np.int64)
     masks = ring.draw(len(whole), coins.fork("masks"))

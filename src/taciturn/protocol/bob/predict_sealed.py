@@ -40,17 +40,7 @@ def predict(
 ) -> Program[Scored]:
     """The log-odds of every row, and how many may have wrapped.
 
-    Args:
-        features: His columns of the rows to score.
-        weights: His own weights.
-        share: His share of Alice's, or of all Alices' one after the other.
-        terms: The agreement of the training.
-        scales: Its scales.
-        entropy: His coins.
-        partners: Several Alices.
-
-    Raises:
-        RemoteProtocolError: Alice's table has another number of columns than the share.
+    ``share`` is his share of Alice's weights, or of all Alices' one after the other.
     """
     partners = partners or Partners.of((ONLY,), (len(share),))
     answers = yield from partners.ask(
@@ -69,14 +59,7 @@ def predict(
 def whole_scores(
     values: FloatArray, weights: FloatArray, answers: Sequence[IntArray], scales: Scales
 ) -> Scored:
-    """Bob's own part of the scores of some rows with that of all Alices.
-
-    Args:
-        values: His columns of the rows.
-        weights: His own weights.
-        answers: Each Alice's part, as values modulo t.
-        scales: Those of the shares.
-    """
+    """Bob's part of the scores of some rows with that of all Alices, whose answers are modulo t."""
     # Modulo t, where the masks of several Alices cancel.
     theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
     scores = row_products(values, weights) + scales.scores(theirs)

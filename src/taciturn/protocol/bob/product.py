@@ -25,13 +25,8 @@ def released_product(
 ) -> Program[None]:
     """One encrypted round trip; what Bob decrypts is charged, released and sent.
 
-    Args:
-        inputs: What the training is run with.
-        partners: Whose answers he decrypts.
-        key: His key.
-        encoded: The residues on their grid.
-        rows: The rows whose labels the product depends on.
-        iteration: The iteration that is due.
+    ``encoded`` are the residues on their grid, and ``rows`` those whose labels the product depends
+    on.
     """
     coins = inputs.entropy.fork(f"encryption {iteration}")
 
@@ -69,11 +64,7 @@ def release_products(
 
 
 def masked_answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:
-    """Waits for Alice's masked product.
-
-    Raises:
-        RemoteProtocolError: It has another number of entries.
-    """
+    """Waits for Alice's masked product."""
     message = yield from receive(MaskedGradient)
     require_turn("MaskedGradient", message.iteration, iteration)
     if message.answer.length != columns:

@@ -12,12 +12,7 @@ from taciturn.protocol.steps import Program
 
 
 def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
-    """Tells what is agreed of the held-out rows, and returns what was told.
-
-    Args:
-        inputs: What his training was run with.
-        scores: The joint scores of the held-out rows.
-    """
+    """Tells what is agreed of the held-out rows, and returns what was told."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
     if agreed.tell_alice != "quality" or scores is None or held_out is None:
         return None

@@ -29,12 +29,8 @@ from taciturn.rng import Entropy
 class Keys(OwnKeys):
     """Bob's key: one for the training, or a fresh one for each of his vectors.
 
-    Args:
-        terms: The agreement in use.
-        ring: What it must serve.
-        seed: The joint seed, from which the uniform half of each is; None in a conversation that
-            agrees on none.
-        kept: The key that was kept, where a training is resumed.
+    The uniform half of each key is from ``seed``, the joint seed; None in a conversation that
+    agrees on none. ``kept`` is the key of a training that is resumed.
     """
 
     def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
@@ -56,12 +52,7 @@ def ask_table_scores(
 
     They are values modulo t that Bob alone knows.
 
-    Args:
-        keys: His key.
-        share: His share of her weights.
-        size: That of the table.
-        turn: The pass, or the piece.
-        coins: For this product alone.
+    ``share`` is his share of her weights, and ``coins`` are for this product alone.
     """
     key = yield from keys.offer(coins)
     yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, coins)))
@@ -84,11 +75,7 @@ def price_of_share(method: Mechanism) -> PrivacyEvent:
 def release_share(
     inputs: BobInputs[EncryptedMechanism], share: IntArray, partners: Partners | None = None
 ) -> Program[None]:
-    """Reveals his share of Alice's weights, to each of several hers; charged before it leaves.
-
-    Raises:
-        BudgetExceeded: There is no budget for it.
-    """
+    """Reveals his share of Alice's weights, to each of several hers; charged before it leaves."""
     price = price_of_share(inputs.mechanism)
     inputs.ledger.charge(price, EVERY_ROW)
     for partner in (partners or Partners.of((ONLY,), (len(share),))).all:
@@ -104,11 +91,7 @@ def release_noisy_share(
 ) -> Program[IntArray]:
     """Reveals his share of Alice's weights with noise; charged before it leaves.
 
-    Returns:
-        What he revealed, which is his share from here on: the model is the one that was told.
-
-    Raises:
-        BudgetExceeded: There is no budget for it.
+    What he revealed is his share from here on: the model is the one that was told.
     """
     # The same coins give the same noise: a resumed training tells the same model again.
     revealed = release.release(share, modulus_bits, inputs.entropy.fork("model noise"))
@@ -118,11 +101,7 @@ def release_noisy_share(
 
 
 def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
-    """The answer, if it has as many entries as are due.
-
-    Raises:
-        RemoteProtocolError: It has not; a matter of structure, not of what is inside.
-    """
+    """The answer, if it has as many entries as are due: a matter of structure, not of content."""
     if answer.length != entries:
         raise RemoteProtocolError(
             f"the peer answers with {answer.length} entries where {entries} are expected"

@@ -46,23 +46,15 @@ class Questions(Protocol):
     def ask(self, number: int, values: FloatArray, asked: int) -> Program[Scored]:
         """The log-odds of the rows that are due.
 
-        Args:
-            number: The round.
-            values: His columns of them, prepared and, where his weights are, whitened.
-            asked: How many rows he asked for.
+        ``values`` are his columns of them, prepared and, where his weights are, whitened. ``asked``
+        counts the rows he asked for.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RevealedQuestions:
-    """Of weights that each side has.
-
-    Args:
-        weights: His.
-        names: The Alices.
-        grid: The public scale of their scores.
-    """
+    """Questions about weights that each side has in clear."""
 
     weights: FloatArray = field(repr=False)
     names: Sequence[str]
@@ -79,15 +71,7 @@ class RevealedQuestions:
 
 
 class SealedQuestions:
-    """Of shares of the Alices' weights.
-
-    Args:
-        weights: His own weights.
-        share: His share of theirs, one after the other.
-        terms: The agreement of the training.
-        entropy: His coins.
-        partners: The Alices.
-    """
+    """Questions about shares of the Alices' weights; ``share`` has theirs one after the other."""
 
     def __init__(
         self,
@@ -104,11 +88,7 @@ class SealedQuestions:
         self._sent: dict[tuple[str, int], SecretKey] = {}
 
     def open(self, hellos: Mapping[str, Hello]) -> Program[None]:
-        """Agrees on the seeds of his keys.
-
-        Raises:
-            RemoteProtocolError: An Alice has another number of columns than the share.
-        """
+        """Agrees on the seeds of his keys."""
         yield from self._partners.ask(lambda partner: self._open(partner, hellos[partner.name]))
 
     def _open(self, partner: Partner, hello: Hello) -> Program[None]:
@@ -144,7 +124,6 @@ class SealedQuestions:
     def _key(
         self, partner: Partner, block: int, number: int, share: IntArray
     ) -> Program[SecretKey]:
-        """The key under which an Alice has his share; sends it where she has it not yet."""
         name = partner.name, block
         if name in self._sent:
             return self._sent[name]
@@ -157,15 +136,7 @@ class SealedQuestions:
 
 
 class SharedQuestions:
-    """Of shares of all weights.
-
-    Args:
-        alices: His share of Alice's weights.
-        own: His share of his own.
-        terms: The agreement of the training.
-        size: No value of his exceeds two to this.
-        entropy: His coins.
-    """
+    """Questions about shares of all weights; no value of his exceeds ``2^size``."""
 
     def __init__(
         self, alices: WeightShare, own: WeightShare, terms: Terms, size: int, entropy: Entropy
@@ -175,11 +146,7 @@ class SharedQuestions:
         self._questions: MutualQuestions | None = None
 
     def open(self, hellos: Mapping[str, Hello]) -> Program[None]:
-        """Agrees on the seed of the keys.
-
-        Raises:
-            RemoteProtocolError: Alice's table has another number of columns than the share.
-        """
+        """Agrees on the seed of the keys."""
         hello = hellos[ONLY]
         if hello.columns != len(self._alices.values):
             raise RemoteProtocolError(
@@ -201,10 +168,8 @@ class SharedQuestions:
 class Round:
     """What a round gave.
 
-    Args:
-        verdicts: Of each row that was asked for; the first objection, where there are several.
-        due: The places of those that were scored.
-        scored: Their scores, in the order of the places.
+    ``verdicts`` has the first objection to each row asked for. ``due`` are the places of the rows
+    that were scored, in the order of the scores.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -214,28 +179,17 @@ class Round:
 
 @dataclass(slots=True)
 class Requester:
-    """Bob in a meeting that stays.
-
-    Args:
-        questions: How scores are had.
-        names: The Alices.
-        rounds: How many there were.
-    """
+    """Bob in a meeting that stays."""
 
     questions: Questions
     names: Sequence[str] = (ONLY,)
     rounds: int = 0
 
     def ask(self, ids: Sequence[str], values: FloatArray) -> Program[Round]:
-        """One round.
+        """One round: the verdicts and scores of at most ``serving.MOST_ASKED`` distinct rows.
 
-        Args:
-            ids: The rows, at most ``serving.MOST_ASKED``, each once; none to see whether the Alices
-                are there.
-            values: His columns of them, prepared and, where his weights are, whitened.
-
-        Raises:
-            RemoteProtocolError: What an Alice says does not fit.
+        No ids ask whether the Alices are there. ``values`` are his columns of the rows, prepared
+        and, where his weights are, whitened.
         """
         number = self.rounds
         self.rounds += 1
@@ -271,7 +225,6 @@ def _without_doubtful(result: Round) -> Round:
 
 
 def _verdicts(question: RowsAsked, rows: int) -> Program[tuple[Verdict, ...]]:
-    """What one Alice says of the rows."""
     yield from send(question)
     message = yield from receive(RowsHeld)
     require_turn("RowsHeld", message.number, question.number)

@@ -30,14 +30,7 @@ AHEAD = 4
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What all of his questions have in common.
-
-    Args:
-        key: His own, for products number by number.
-        slots: The scheme of that key.
-        ring: Where shares live.
-        entropy: His coins.
-    """
+    """Bob's questions under his ``key``, whose scheme is ``slots``; shares live in ``ring``."""
 
     key: SlotSecretKey
     slots: SlotScheme
@@ -49,12 +42,8 @@ class Questions:
     ) -> Program[IntArray]:
         """His share of the rows' residues: what Alice's table makes of his numbers, and the label.
 
-        Args:
-            number: The iteration, or the pass.
-            sigmoid: That of these rows.
-            scores: His share of their scores.
-            halves: The residues of scores of zero: half the weight of a row's class, with the
-                label's sign.
+        ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
+        label's sign.
         """
         sums = np.empty(len(scores), dtype=np.uint64)
         for sent, answered in _turns(list(cut(self.slots, len(scores), sigmoid.entries))):
@@ -107,14 +96,7 @@ def _turns(parts: list[slice]) -> Iterator[tuple[slice | None, slice | None]]:
 def offer_slot_key(
     slots: SlotScheme, bits: int, entropy: Entropy, seed: bytes
 ) -> Program[SlotSecretKey]:
-    """A new key for products number by number, with its public half on its way to Alice.
-
-    Args:
-        slots: The scheme.
-        bits: The key's size.
-        entropy: His coins.
-        seed: Of its uniform half.
-    """
+    """A new key for products number by number, sent to Alice; ``seed`` makes its uniform half."""
     key = slots.generate(bits, entropy.fork("waves key"), seed)
     # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from keep(key.to_bytes())

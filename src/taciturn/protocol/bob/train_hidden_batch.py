@@ -29,14 +29,7 @@ from taciturn.protocol.terms import Terms
 
 
 def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
-    """Trains Bob's weights and answers Alice.
-
-    Returns:
-        His weights, one per column, and how many draws were too short.
-
-    Raises:
-        ConfigError: The sizes do not meet the paper's requirement for Alice's columns.
-    """
+    """Trains Bob's weights, one per column, and answers Alice; counts the repeated draws."""
     features, terms, mechanism = inputs.features, inputs.terms, inputs.mechanism
     state = inputs.resume or (yield from greet(inputs))
     fewest = terms.too_few(state.columns)

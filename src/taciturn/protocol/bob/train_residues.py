@@ -41,14 +41,7 @@ TRUE_UPDATES = (
 
 
 def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
-    """Trains Bob's weights and answers Alice; where the ledger is spent, the training ends.
-
-    Returns:
-        His weights, one per column.
-
-    Raises:
-        BudgetExceeded: There is a budget, and true updates would exceed any.
-    """
+    """Trains Bob's weights, one per column, and answers Alice; ends where the ledger is spent."""
     features, terms = inputs.features, inputs.terms
     mechanism, ledger = inputs.mechanism, inputs.ledger
     with_true = terms.agreement.bob_update == "true"
@@ -94,7 +87,6 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
 
 
 def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:
-    """Refuses to send what is not what was charged."""
     if event != mechanism.event:
         raise PrivacyError(
             f"{mechanism.name} releases {event.name}, and {mechanism.event.name} was charged"

@@ -21,11 +21,7 @@ from taciturn.protocol.steps import Program, emit
 
 
 def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
-    """Trains Bob's weights and answers Alice.
-
-    Returns:
-        His weights, one per column.
-    """
+    """Trains Bob's weights, one per column, and answers Alice."""
     features, terms, mechanism = inputs.features, inputs.terms, inputs.mechanism
     state = inputs.resume or (yield from greet(inputs))
     state, key = yield from with_key(inputs, state)

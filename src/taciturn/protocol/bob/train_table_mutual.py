@@ -45,8 +45,7 @@ _NO_WEIGHTS = np.empty(0)
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     """Trains Bob's share of all weights; charged only where he reveals Alice's.
 
-    Returns:
-        His shares, and no weights; his weights too, one per column, where Alice reveals her share.
+    The result has his weights too, one per column, where Alice reveals her share.
     """
     features, terms, entropy = inputs.features, inputs.terms, inputs.entropy
     opened = yield from _opened(inputs)
@@ -86,16 +85,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What he has before the first pass, or before the one where he resumes.
-
-    Args:
-        state: The state.
-        mutual: What belongs to shares of his weights.
-        plan: How numbers lie.
-        own: His key.
-        waves: His key for products number by number.
-        hers: Alice's public key; None where he has no columns.
-    """
+    """What he has before the first pass; ``hers`` is None where he has no columns."""
 
     state: TrainingState
     mutual: MutualState
@@ -151,11 +141,7 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
 
 
 def _given_share(share: IntArray) -> Program[IntArray]:
-    """His weights in exact integers: Alice's share, which she reveals, and his.
-
-    Raises:
-        RemoteProtocolError: Hers has another number of entries.
-    """
+    """His weights in exact integers: Alice's share, which she reveals, and his."""
     theirs = (yield from receive(GivenShare)).share
     if len(theirs) != len(share):
         raise RemoteProtocolError(

@@ -39,11 +39,7 @@ Receiving: TypeAlias = Callable[[Sequence[str], int, int, FixedPoint], Program[F
 
 
 def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
-    """Trains Bob's weights and answers Alice.
-
-    Returns:
-        His weights, one per column.
-    """
+    """Trains Bob's weights, one per column, and answers Alice."""
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
     partners = Partners.of_training(inputs.partners, state)
@@ -61,15 +57,12 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """What Bob asks, and releases, in a pass."""
-
     inputs: BobInputs[GradientMechanism]
     key: SecretKey
     partners: Partners
     shape: TableShape
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
-        """Releases a direction's sum, and hears what it does to the scores."""
         yield from self.release_sum(number, direction)
         scores = yield from self._receive_scores(number, self.shape.rows, receive_all_scores)
         held_out = self.inputs.scored_each_epoch
@@ -81,7 +74,6 @@ class _Answers:
         )
 
     def release_sum(self, number: int, direction: IntArray) -> Program[None]:
-        """One encrypted round trip; what Bob decrypts is charged, released and sent."""
         coins = self.inputs.entropy.fork(f"encryption {number}")
         products = yield from self.partners.ask(
             lambda partner: self._ask_sum(partner, number, direction, partner.coins(coins))
@@ -108,7 +100,6 @@ class _Answers:
         return tuple(entry % modulus for entry in masked.tolist())
 
     def _receive_scores(self, number: int, rows: int, receiving: Receiving) -> Program[FloatArray]:
-        """Alice's scores, or the sum of several Alices', part by part."""
         scores, terms = np.empty(rows), self.inputs.terms
         # Several Alices send theirs in the same parts, those of the widest table.
         for part in terms.scheme.row_parts(TableSize(rows, self.partners.widest)):

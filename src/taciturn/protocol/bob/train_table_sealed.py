@@ -38,11 +38,7 @@ from taciturn.rng import Entropy
 
 
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
-    """Trains Bob's weights, and his share of Alice's; charged only where he reveals that.
-
-    Returns:
-        His weights, one per column, his share of Alice's, and how many scores may have wrapped.
-    """
+    """Trains Bob's weights, and his share of Alice's; charged only where he reveals that."""
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
     partners = Partners.of_training(inputs.partners, state)
@@ -73,8 +69,6 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Questions:
-    """What Bob asks in a pass."""
-
     inputs: BobInputs[EncryptedMechanism]
     keys: Keys
     scales: Scales
@@ -82,7 +76,6 @@ class _Questions:
     shape: TableShape
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
-        """What a direction does to the scores."""
         share, scales = (yield from self.masked_sum(number, direction)), self.scales
         exact = yield from self._ask_scores(number, share, self.shape.rows, "scores")
         held_out, others = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)

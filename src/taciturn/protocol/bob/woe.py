@@ -36,14 +36,7 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WoeInputs:
-    """What he asks with.
-
-    Args:
-        labels: Those of the training rows, in the agreed order.
-        terms: The agreement in use.
-        ledger: Charged before the labels leave.
-        entropy: His coins.
-    """
+    """What Bob asks with; ``ledger`` is charged before the labels leave."""
 
     labels: LabelTable
     terms: WoeTerms
@@ -52,11 +45,7 @@ class WoeInputs:
 
 
 def ask(inputs: WoeInputs) -> Program[Counts]:
-    """How many of his labels are 1 in each bin of Alice's columns.
-
-    Raises:
-        RemoteProtocolError: The peer's columns are absurd, or do not hold these rows.
-    """
+    """How many of his labels are 1 in each bin of Alice's columns."""
     labels, terms = inputs.labels, inputs.terms
     hello = yield from shake_hands(
         Hello(
@@ -98,7 +87,6 @@ def _offered(terms: WoeTerms, rows: int, seed: bytes, entropy: Entropy) -> Progr
 
 
 def _columns(rows: int, bins: int) -> Program[list[SizedColumn]]:
-    """What Alice says of her columns: as many bins as she announced."""
     columns: list[SizedColumn] = []
     count = 1
     while len(columns) < count:
