@@ -61,8 +61,6 @@ USUAL = Rhythm()
 
 
 class _Keeper:
-    """Writes checkpoints when they are due."""
-
     def __init__(
         self, journal: Journal, links: Sequence[Link], freeze: Freeze, rhythm: Rhythm
     ) -> None:
@@ -114,7 +112,6 @@ class _Playback:
         return any(self._sent.values()) or any(self._received.values())
 
     def said(self, peer: str, frame: bytes) -> bytes | None:
-        """What was said then in place of this; None where nothing had been said yet."""
         if not self._sent[peer]:
             self._require_live()
             return None
@@ -131,11 +128,9 @@ class _Playback:
         return before
 
     def remembered(self) -> bytes | None:
-        """What was kept then; None where nothing was."""
         return self._kept.popleft() if self._kept else None
 
     def heard(self, peer: str) -> bytes | None:
-        """What was received then; None where it is still to come."""
         if self._received[peer]:
             return self._received[peer].popleft()
         self._require_live()
@@ -172,21 +167,10 @@ def run_party(
 ) -> R:
     """Runs one party to its end.
 
-    Args:
-        role: Whose program it is.
-        program: Started from the past's checkpoint.
-        link: To the peer; to each, by the name under which the program knows it, in the order of
-            the journal's links, where there are several.
-        past: What the journal says so far.
-        journal: Where checkpoints go; None for none.
-        freeze: Turns a state into what a checkpoint holds.
-        rhythm: How often one is written.
-        tap: Called with the sender and the bytes of each frame since the checkpoint.
-        note: Called with what the program has kept since the checkpoint.
-        observe: Called with each event since the checkpoint.
-
-    Raises:
-        TaciturnError: This side or the peer cannot continue; says why.
+    ``program`` is started from the past's checkpoint. With several peers there is a link to each,
+    by the name under which the program knows it, in the order of the journal's links. ``freeze``
+    turns a state into what a checkpoint holds. ``tap``, ``note`` and ``observe`` are called with
+    each frame, record and event since the checkpoint.
     """
     links = link if isinstance(link, Mapping) else {ONLY: link}
     playback = _Playback(past, tuple(links))
