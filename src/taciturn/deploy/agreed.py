@@ -21,7 +21,7 @@ _SIGN_ANEW = "propose it anew, and have every side sign that; or restore what wa
 
 
 def require_signed(config: PartyConfig, now: datetime | None = None) -> dict[str, Signer]:
-    """Verify the agreement that a party's file names, and return who has signed it, by name.
+    """Verifies the agreement that a party's file names, and returns who has signed it, by name.
 
     Nobody is returned where the agreement stands in the party's own file.
     """

@@ -56,11 +56,12 @@ _SIGNATURE = ("name", "role", "time", "digest", "fingerprint", "certificate", "t
 
 @dataclass(frozen=True, slots=True)
 class AgreedSide:
-    """One side of an agreement; None where a value is not disclosed.
+    """One side of an agreement; a value that is None is not disclosed.
 
     ``title`` is ``bob``, ``alice``, or the name of one of several Alices; ``name`` is the name in
-    its certificate, and ``fingerprint`` that of its key. ``columns`` are those of the unprepared
-    table, and ``prepared`` is their number after preparation.
+    its certificate. ``fingerprint`` is that of its key; None where the proposer did not know it.
+    ``columns`` are those of the unprepared table, and ``prepared`` is their number after
+    preparation.
     """
 
     title: str

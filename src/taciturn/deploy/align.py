@@ -135,6 +135,7 @@ class AligningParty:
         return tuple(replace(one, name=one.name or self.config.peer) for one in common.shared)
 
     def _lacking(self) -> dict[str, str]:
+        """What the party's file does not say yet, so that a training takes these rows."""
         data, lines = self.config.data, dict[str, str]()
         if self._new:
             return lines
@@ -174,7 +175,7 @@ class AligningParty:
 
 @contextmanager
 def on_threads() -> Iterator[Spread]:
-    """Work on parts of an alignment, several at a time.
+    """Thread pool for the parts of an alignment.
 
     The group's library computes with the interpreter's lock released: threads do help, and a secret
     scalar need not leave the process.

@@ -50,7 +50,7 @@ class BobSide:
         coins: Entropy,
         spent: dict[str, Any] | None = None,
     ) -> BobSide:
-        """Flip labels and charge the ledger where the mechanism asks for it.
+        """Flips labels and charges the ledger where the mechanism asks for it.
 
         ``spent`` is the ledger at the checkpoint; None to begin. Where the budget does not pay for
         the flips, nothing is drawn (BudgetExceeded).
@@ -79,7 +79,11 @@ class BobSide:
         memory: int = DEFAULT_TABLE_MEMORY,
         scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
-        """Bob's whole program; ``memory`` is how many bytes a whole table of his may take."""
+        """Bob's program, from the first message to the last.
+
+        ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
+        may take in the scheme's own form.
+        """
         inputs: BobInputs[Mechanism] = BobInputs(
             tables.train,
             self.labels,

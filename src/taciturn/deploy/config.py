@@ -956,6 +956,7 @@ class PartyConfig:
     def _named_agreement(
         self, section: dict[str, Any], instead: AgreementFile | None
     ) -> tuple[AgreementFile | None, bool]:
+        """The file that [agreement] names, if any, and whether it must be signed."""
         face = self.face.within("agreement")
         naming = {key: value for key, value in section.items() if key in NAMING}
         names = NamedAgreement.of(naming, face=face)
@@ -979,6 +980,7 @@ class PartyConfig:
         return AgreementFile.read(self.path(names.file)), names.signed
 
     def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
+        """The sections as if the agreement had stood in this side's file."""
         names = self.face.sections
         self.face = _TwoFiles(self.where, names, agreement=agreement.path)
         held = {"agreement": dict(agreement.agreement)}
@@ -1171,6 +1173,7 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
 
 
 def _check_values(agreed: dict[str, Any]) -> None:
+    """Refuses wrong types and ranges now, before a table is read by them."""
     for name, meaning in (
         ("alice_columns", "her prepared columns"),
         ("rows", "the rows that are trained on"),

@@ -162,7 +162,7 @@ class FlipBook:
             )
 
     def name(self) -> str:
-        """Tells its answers from those of another book; empty where there are none yet."""
+        """Name that tells its answers from those of another book; empty where it has none."""
         return self._read().name
 
     def rows(self) -> int:

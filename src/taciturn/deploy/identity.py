@@ -21,7 +21,7 @@ def signer(credentials: Credentials) -> KeyIdentity:
 
 
 def identity_of(config: PartyConfig) -> KeyIdentity | None:
-    """This side's, where it is one of several Alices, who sign their roster; None elsewhere."""
+    """Identity of one of several Alices, who sign their roster; None elsewhere."""
     if config.role == "bob" or not config.parties:
         return None
     return signer(credentials_of(config))

@@ -119,6 +119,7 @@ def boot() -> str:
 
 
 def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The key for what is kept; made where there is none."""
     if not path.exists():
         with reporting_write_errors(path, "state key", "name another place for it as [state] key"):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -181,6 +181,7 @@ class LedgerBook:
         return _Change(_Account(rows, histories, list(account.sessions)), before, after)
 
     def _within(self, account: _Account, spending: Spending) -> _Change:
+        """The account after a training; BudgetExceeded where it is not within the limit."""
         change = self._after(account, spending)
         if self.limit is None or spending.session in account.sessions:
             return change

@@ -277,6 +277,7 @@ class Link:
 
     @contextlib.contextmanager
     def _by_name(self) -> Iterator[None]:
+        """Errors that are the peer's say who that is, where there are several."""
         try:
             yield
         except (TransportError, RemoteProtocolError, PeerStopped, StateError) as problem:
@@ -335,7 +336,7 @@ class Link:
             return
 
     def receive(self) -> bytes:
-        """The peer's next frame."""
+        """The peer's next frame; PeerStopped where the peer has aborted."""
         with self._by_name():
             return self._next()
 
@@ -434,6 +435,7 @@ class Link:
         self.close()
 
     def _live(self, timeout: float | None = None) -> Channel:
+        """The channel; a new one where there is none."""
         timeout = self._patience.connect if timeout is None else timeout
         deadline = time.monotonic() + timeout
         while self._channel is None:

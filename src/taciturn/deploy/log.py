@@ -155,6 +155,7 @@ class Figures:
         self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
     def _remaining(self) -> float | None:
+        """Seconds left at the pace since the first progress; None before there is one."""
         done, total = self.figures["iterations"], self.figures["iterations_total"]
         if self._first is None or total is None or not self._first[1] < done < total:
             return None

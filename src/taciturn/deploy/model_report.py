@@ -223,6 +223,7 @@ class _Bobs:
         return whole, tables
 
     def _hers(self, alice: ModelShare, path: Path, ids: RowIds) -> FeatureTable:
+        """An Alice's prepared training rows, in the order of Bob's."""
         section = self._config.data
         if self._question.alice_id is not None:
             section = section.model_copy(update={"id": self._question.alice_id})

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 
 def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
-    """What this side's training will cost and disclose; BudgetExceeded where it would exceed."""
+    """What this side's training will cost and disclose.
+
+    BudgetExceeded where the training would end with this error on its way.
+    """
     held_out = 0 if tables.held_out is None else tables.held_out.rows
     learns = disclosure(terms, tables.train.rows, held_out)
     if config.role == "alice":
@@ -49,7 +52,7 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
 
 
 def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Outlook:
-    """What Alice receives, in one training or in several."""
+    """Alice's outlook on one training or on several."""
     problem = exposure_refusal(config, terms)
     refused = None if problem is None else _refusal(problem, config)
     return Outlook(ledger=None, learns=learns, refused=refused)
@@ -58,7 +61,7 @@ def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Out
 def bobs_outlook(
     config: PartyConfig, terms: Terms, learns: Disclosure, statement: Statement, spent: Spending
 ) -> Outlook:
-    """What Bob's labels will pay, in one training or in several."""
+    """Bob's outlook on one training or on several: what his labels will pay."""
     from taciturn.deploy.ledger_book import ledger_book
 
     book = ledger_book(config)

@@ -61,6 +61,8 @@ USUAL = Rhythm()
 
 
 class _Keeper:
+    """Writes checkpoints when they are due."""
+
     def __init__(
         self, journal: Journal, links: Sequence[Link], freeze: Freeze, rhythm: Rhythm
     ) -> None:
@@ -112,6 +114,7 @@ class _Playback:
         return any(self._sent.values()) or any(self._received.values())
 
     def said(self, peer: str, frame: bytes) -> bytes | None:
+        """What was said then in place of this; None where nothing had been said yet."""
         if not self._sent[peer]:
             self._require_live()
             return None
@@ -131,6 +134,7 @@ class _Playback:
         return self._kept.popleft() if self._kept else None
 
     def heard(self, peer: str) -> bytes | None:
+        """What was received then; None where it is still to come."""
         if self._received[peer]:
             return self._received[peer].popleft()
         self._require_live()
