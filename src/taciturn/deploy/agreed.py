@@ -21,18 +21,9 @@ _SIGN_ANEW = "propose it anew, and have every side sign that; or restore what wa
 
 
 def require_signed(config: PartyConfig, now: datetime | None = None) -> dict[str, Signer]:
-    """Verifies the agreement that a party's file names.
+    """Verifies the agreement that a party's file names, and returns who has signed it, by name.
 
-    Args:
-        config: The party's settings.
-        now: The time to check against; the clock's by default.
-
-    Returns:
-        Who has signed, by name; nobody where the agreement stands in the party's own file.
-
-    Raises:
-        SignatureError: It is not this side's, or not signed as it stands; it says what is wrong.
-        CertificateError: This side's own certificate, key or authority is not fit for use.
+    Nobody is returned where the agreement stands in the party's own file.
     """
     agreement = config.agreement_file
     if agreement is None:
@@ -44,12 +35,7 @@ def require_signed(config: PartyConfig, now: datetime | None = None) -> dict[str
 
 
 def peer_keys(config: PartyConfig) -> dict[str, str]:
-    """The fingerprints of the keys that the peers must show, by their names, as far as agreed on.
-
-    Raises:
-        SignatureError: The agreement is not this side's, or not signed as it stands.
-        CertificateError: This side's own certificate, key or authority is not fit for use.
-    """
+    """Fingerprints of the keys that the peers must show, by their names, as far as agreed on."""
     agreement = config.agreement_file
     if agreement is None:
         return {}
@@ -60,26 +46,13 @@ def peer_keys(config: PartyConfig) -> dict[str, str]:
 
 
 def require_begun_in_time(config: PartyConfig, now: datetime | None = None) -> None:
-    """Insists that a session may begin now; one that has begun may be finished later.
-
-    Raises:
-        SignatureError: The agreement's time is over.
-    """
+    """Insists that a session may begin now; one that has begun may be finished later."""
     if config.agreement_file is not None:
         require_in_time(config.agreement_file, now or datetime.now(UTC))
 
 
 def own_side(config: PartyConfig, agreement: AgreementFile, own: Credentials) -> AgreedSide:
-    """This side's part of an agreement.
-
-    Args:
-        config: This side's settings.
-        agreement: The agreement.
-        own: Its certificate.
-
-    Raises:
-        SignatureError: It has none, the agreement has another key of it, or its peers are others.
-    """
+    """This side's part of an agreement."""
     sides = [side for side in agreement.sides if side.role == config.role]
     side = next((one for one in sides if one.name == own.name), None)
     if side is None:
@@ -110,13 +83,7 @@ def own_side(config: PartyConfig, agreement: AgreementFile, own: Credentials) ->
 
 
 def misfits(config: PartyConfig, tables: PartyTables, side: AgreedSide) -> list[str]:
-    """What an agreement says of this side's table that is not so.
-
-    Args:
-        config: This side's settings.
-        tables: Its rows.
-        side: Its part of the agreement.
-    """
+    """What an agreement says of this side's table that is not so."""
     problems = []
     sources, prepared = source_columns(tables), len(tables.preparation.columns)
     if side.columns is not None and set(side.columns) != set(sources):
@@ -136,12 +103,7 @@ def misfits(config: PartyConfig, tables: PartyTables, side: AgreedSide) -> list[
 
 
 def require_fit(config: PartyConfig, tables: PartyTables) -> None:
-    """Insists that this side's table is the one that the agreement speaks of.
-
-    Raises:
-        SignatureError: It is not; says in what.
-        CertificateError: This side's own certificate, key or authority is not fit for use.
-    """
+    """Insists that this side's table is the one that the agreement speaks of."""
     agreement = config.agreement_file
     if agreement is None:
         return

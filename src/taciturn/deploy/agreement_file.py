@@ -56,15 +56,12 @@ _SIGNATURE = ("name", "role", "time", "digest", "fingerprint", "certificate", "t
 
 @dataclass(frozen=True, slots=True)
 class AgreedSide:
-    """One side of an agreement.
+    """One side of an agreement; a value that is None is not disclosed.
 
-    Args:
-        title: ``bob``, ``alice``, or the name of one of several Alices.
-        name: The name in its certificate.
-        fingerprint: That of its key; None where whoever proposed did not know it.
-        label: Bob's column of labels; None where it is not told.
-        columns: Its columns as its table has them; None where they are not told.
-        prepared: How many they are once prepared; None where that is not told.
+    ``title`` is ``bob``, ``alice``, or the name of one of several Alices; ``name`` is the name in
+    its certificate. ``fingerprint`` is that of its key; None where the proposer did not know it.
+    ``columns`` are those of the unprepared table, and ``prepared`` is their number after
+    preparation.
     """
 
     title: str
@@ -94,17 +91,11 @@ class AgreedSide:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One side's signature, as the file has it; whether it is one is for others to say.
+    """One side's signature as the file has it, not yet verified.
 
-    Args:
-        name: The name in the signer's certificate.
-        role: Which side it signs for.
-        time: When, by the signer's clock.
-        digest: SHA-256 of the canonical text that was signed.
-        fingerprint: That of the signer's key.
-        chain: The signer's certificate, perhaps followed by intermediate ones, DER.
-        text: The canonical text that was signed: what was changed since can be said.
-        value: The signature itself.
+    ``time`` is by the signer's clock; ``digest`` is SHA-256 of ``text``, the canonical text that
+    was signed, which is stored so that an error can name later changes. ``chain`` is the signer's
+    certificate, perhaps followed by intermediate ones, DER.
     """
 
     name: str
@@ -121,15 +112,8 @@ class Signature:
 class AgreementFile:
     """An agreement of two sides or more.
 
-    Args:
-        path: Where it lies, for messages.
-        id: A random number that no other agreement has.
-        valid_until: Until when a training may begin with it.
-        agreement: The agreed settings, as a party's file would hold them.
-        sides: Everybody, Bob first.
-        purpose: What it is for, in words.
-        study: The trainings that are agreed on together, as a party's file would hold them.
-        signatures: As they stand in the file.
+    ``agreement`` and ``study`` are settings as a party's file would hold them; ``sides`` has Bob
+    first; a training may begin until ``valid_until``.
     """
 
     path: str
@@ -143,11 +127,7 @@ class AgreementFile:
 
     @classmethod
     def read(cls, path: Path) -> AgreementFile:
-        """Reads a file.
-
-        Raises:
-            ConfigError: It is absent, too large, no TOML or no agreement; it says which part.
-        """
+        """Reads a file."""
         try:
             with path.open("rb") as stream:
                 octets = stream.read(LARGEST_FILE + 1)
@@ -166,15 +146,7 @@ class AgreementFile:
 
     @classmethod
     def parse(cls, text: str, path: str) -> AgreementFile:
-        """Reads a file's text.
-
-        Args:
-            text: What the file holds.
-            path: Where it lies, for messages.
-
-        Raises:
-            ConfigError: It is no TOML or no agreement; it says which part.
-        """
+        """Reads a file's text."""
         try:
             values = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as problem:
@@ -217,11 +189,7 @@ class AgreementFile:
         return {key: value for key, value in values.items() if value is not None}
 
     def canonical(self) -> str:
-        """One text for one agreement: what is signed.
-
-        Raises:
-            ConfigError: A value has no place in it, such as a date among the settings.
-        """
+        """One text for one agreement: what is signed."""
         body = self.body()
         parties = body["agreement"].get("parties")
         if isinstance(parties, dict):
@@ -238,11 +206,7 @@ class AgreementFile:
             ) from None
 
     def _require_parties(self) -> None:
-        """Insists that several Alices are the same ones in both of their places.
-
-        Raises:
-            ConfigError: They are not.
-        """
+        # Several Alices stand in two places of the file, which must agree.
         parties = self.agreement.get("parties")
         pinned = {side.name: side.fingerprint for side in self.alices}
         if parties is None and len(pinned) == 1:
@@ -300,7 +264,6 @@ def _require_format(values: Mapping[str, Any], path: str) -> None:
 
 
 def _kind(place: str) -> type[ConfigError]:
-    """What is wrong with a signature is an error of its own."""
     return SignatureError if place.startswith("signature") else ConfigError
 
 
@@ -324,7 +287,6 @@ class _Reader:
     path: str
 
     def wrong(self, key: str, kind: str, place: str = "") -> ConfigError:
-        """The error of a part that is missing or of another kind."""
         within = f"{place}: " if place else ""
         message = f"{within}{key} is missing, or is not {kind}"
         return _kind(place)(message, where=self.path, hint=_WHOLE)
@@ -360,7 +322,6 @@ class _Reader:
             raise self.wrong(key, "a moment that a clock can show", place) from None
 
     def sides(self, table: object) -> tuple[AgreedSide, ...]:
-        """Everybody, Bob first."""
         if not isinstance(table, dict) or BOB not in table or not 2 <= len(table) <= MOST + 1:
             raise ConfigError(
                 "the agreement needs [side.bob] and another side", where=self.path, hint=_WHOLE

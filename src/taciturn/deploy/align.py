@@ -47,11 +47,7 @@ NOTE_SECONDS = 15.0
 
 
 def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
-    """Where the list goes: as asked for, beside new rows, as the party's file says, or beside that.
-
-    Raises:
-        ConfigError: The file cannot be a list.
-    """
+    """Where the list goes: as asked for, beside new rows, or where the party's file says."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
     path = config.path(config.data.aligned or f"{stem}.aligned.csv") if out is None else out
@@ -63,21 +59,10 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
 
 
 class AligningParty:
-    """One side, ready to meet the other, or the others.
+    """One side of an alignment, ready to meet the other, or the others.
 
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer, or to each of several.
-        callbacks: Who is told what happens.
-        normalisation: What is done to each id before it is compared.
-        out: Where the list goes; None for where the settings say.
-        rows: New rows to align in place of the settings' table. Any number of them may be common,
-            and the list is for a prediction: the party's file stays as it is.
-
-    Raises:
-        ConfigError: The list cannot be of that kind.
-        DataError: Its ids are not fit for use.
-        CryptoError: The group's library cannot be loaded.
+    ``rows`` are new rows to align in place of the settings' table. Any number of them may be
+    common, and the list is for a prediction: the party's file stays as it is.
     """
 
     def __init__(
@@ -110,12 +95,7 @@ class AligningParty:
         self._pace = _Pace(self._log)
 
     def run(self) -> AlignmentResult:
-        """Aligns, writes the list, and names it in the party's file where that can be done.
-
-        Raises:
-            RowOrderError: The sides have no id in common, or fewer than the settings accept.
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
-        """
+        """Aligns, writes the list, and names it in the party's file where that can be done."""
         self._log("alignment started", ids=len(self._own))
         with self._session.meet(ALIGNMENT, rejoins=False) as meeting:
             common = self._align(meeting)
@@ -150,7 +130,6 @@ class AligningParty:
         )
 
     def _parties(self, common: Common) -> tuple[SharedIds, ...] | None:
-        """What is shared with each peer, where there are several Alices."""
         if not self.config.parties:
             return None
         return tuple(replace(one, name=one.name or self.config.peer) for one in common.shared)
@@ -196,7 +175,7 @@ class AligningParty:
 
 @contextmanager
 def on_threads() -> Iterator[Spread]:
-    """Work on parts of an alignment, several at a time.
+    """Thread pool for the parts of an alignment.
 
     The group's library computes with the interpreter's lock released: threads do help, and a secret
     scalar need not leave the process.
@@ -211,13 +190,7 @@ def on_threads() -> Iterator[Spread]:
 
 @contextmanager
 def _scratch(config: PartyConfig) -> Iterator[Scratch]:
-    """Room for all elements in the party's state folder, empty before and after.
-
-    Of several peers, each has its part of what may be in memory.
-
-    Raises:
-        OutputError: What a former alignment has left there cannot be removed.
-    """
+    # Of several peers, each has its part of what may be in memory.
     folder = config.path(config.state.folder) / SCRATCH
     scratch = Scratch(folder)
     scratch = replace(scratch, least=scratch.least // len(config.peers))

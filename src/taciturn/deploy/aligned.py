@@ -32,10 +32,8 @@ _PART_ROWS = 1 << 18
 class AlignedRows:
     """The common rows of one side's table.
 
-    Args:
-        own: Their ids as the table spells them.
-        common: Their ids as both sides know them, in the same order.
-        where: The file, for messages.
+    ``own`` has their ids as the table spells them, ``common`` as both sides know them, in the same
+    order.
     """
 
     own: RowIds
@@ -44,18 +42,7 @@ class AlignedRows:
 
     @classmethod
     def read(cls, path: Path, id_column: str, named_by: str = "[data] aligned") -> AlignedRows:
-        """Reads a list.
-
-        Args:
-            path: The file.
-            id_column: The table's id column.
-            named_by: Where the file is named, for messages.
-
-        Raises:
-            FileError: The file is absent, empty or cannot be read.
-            ColumnError: It lacks the table's id column.
-            RowIdError: An id is repeated, or not fit for use.
-        """
+        """Reads a list."""
         if not path.exists():
             raise FileError(
                 "there is no such list of aligned rows",
@@ -75,11 +62,7 @@ class AlignedRows:
         return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))
 
     def write(self, path: Path, id_column: str) -> None:
-        """Writes the list, whole or not at all, for its owner's eyes.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Writes the list, whole or not at all, for its owner's eyes."""
         columns = {id_column: self.own.series}
         if self.common != self.own:
             columns[_second(id_column)] = self.common.series
@@ -88,11 +71,7 @@ class AlignedRows:
                 stream.write(part)
 
     def rows_of(self, table: RowIds) -> IndexArray:
-        """Where these rows stand in a table, in the list's order.
-
-        Raises:
-            RowIdError: The table lacks one of them.
-        """
+        """Where these rows stand in a table, in the list's order."""
         places = table.places_of(self.own)
         lacking = np.flatnonzero(places < 0)
         if len(lacking):
@@ -105,15 +84,7 @@ class AlignedRows:
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:
-    """Insists that a file is of a kind that can hold a list.
-
-    Args:
-        path: The file.
-        setting: What named it.
-
-    Raises:
-        ConfigError: It is not.
-    """
+    """Insists that a file is of a kind that can hold a list."""
     if path.suffix not in SUFFIXES:
         raise ConfigError(
             f"a list of aligned rows cannot be a {path.suffix or 'file without a suffix'}",
@@ -124,11 +95,7 @@ def require_kind(path: Path, setting: str = "aligned") -> None:
 
 
 def require_room(path: Path, ids: RowIds) -> None:
-    """Insists that ids come back from such a file as they are, before any work is done for it.
-
-    Raises:
-        RowIdError: They would not.
-    """
+    """Insists that ids come back from such a file as they are, before any work is done for it."""
     if path.suffix == ".csv":
         padded = ids.series != ids.series.str.strip_chars()
         if padded.any():
@@ -140,7 +107,6 @@ def require_room(path: Path, ids: RowIds) -> None:
 
 
 def _written(frame: pl.DataFrame, suffix: str) -> Iterator[bytes]:
-    """A list as the bytes of its file, part by part."""
     if suffix == ".parquet":
         content = io.BytesIO()
         frame.write_parquet(content)

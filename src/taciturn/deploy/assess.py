@@ -31,15 +31,11 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A training after its last word, for the journal: a stop must not lose what is to be assessed.
+    """A training after its last message, for the journal.
 
-    Args:
-        run: What this side has so far.
-        train_scores: Those of the training rows, where Bob has them and has yet to assess them.
-        held_out_scores: Likewise of held-out rows.
-        opened: The exact scores of all passes with what was asked, where Bob has yet to test them.
-        session: The name that its model's file has.
-        assessed: Whether nothing is left to do.
+    A stop must not lose what is to be assessed. Scores are there where Bob has yet to assess them;
+    ``opened`` are the exact scores of all passes with what was asked. ``assessed`` says whether
+    nothing is left to do.
     """
 
     run: PartyRun
@@ -59,11 +55,7 @@ class Ended:
         return cls(run, *scores, session, assessed=not bobs, opened=opened)
 
     def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
-        """The record.
-
-        Args:
-            shelf: Where long arrays are kept.
-        """
+        """The record; long arrays are kept on the shelf."""
         scores = {"train": self.train_scores, "held_out": self.held_out_scores}
         kept = {
             name: None if values is None else shelf.put(f"{name}-end", values)
@@ -76,16 +68,7 @@ class Ended:
 
     @classmethod
     def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT, scratch: Scratch = MEMORY) -> Ended:
-        """Reads the record back.
-
-        Args:
-            data: The record.
-            shelf: Where long arrays are kept.
-            scratch: Where those of all passes go.
-
-        Raises:
-            StateError: A long array is not there, or not what it was.
-        """
+        """Reads the record back; ``scratch`` holds the arrays of all passes."""
         values = json.loads(data)
         train, held_out = (
             None if kept is None else shelf.get(kept)()
@@ -117,7 +100,6 @@ def _restored(kept: dict[str, Any], shelf: Shelf, scratch: Scratch) -> OpenedPas
 
 
 def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
-    """Arrays of one length, one below the other."""
     first = loads[0]()
     values: FloatArray = scratch.unnamed((len(loads), len(first)), np.float64)
     for number, load in enumerate(loads):
@@ -127,14 +109,7 @@ def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
 
 
 def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:
-    """Bob's result, complete.
-
-    Args:
-        ended: His training.
-        tables: His rows and labels.
-        terms: The agreement in use.
-        coins: His coins.
-    """
+    """Bob's complete result."""
     # Bob alone has labels, and only he loads his programs.
     from taciturn.protocol.bob.alone import AloneModel
 

@@ -34,9 +34,8 @@ from taciturn.rng import Entropy
 class BobSide:
     """Bob's part of a training that is about to begin or to be resumed.
 
-    Args:
-        labels: Those that the training may use: true, or flipped and paid for.
-        ledger: Charged before every release.
+    ``labels`` are those that the training may use: true, or flipped and paid for. ``ledger`` is
+    charged before every release.
     """
 
     labels: LabelTable
@@ -51,17 +50,10 @@ class BobSide:
         coins: Entropy,
         spent: dict[str, Any] | None = None,
     ) -> BobSide:
-        """Flips and charges where the mechanism asks for it.
+        """Flips labels and charges the ledger where the mechanism asks for it.
 
-        Args:
-            config: His settings.
-            truth: His labels.
-            terms: The agreement in use.
-            coins: His coins.
-            spent: The ledger as it stood at the checkpoint; None to begin.
-
-        Raises:
-            BudgetExceeded: The budget does not pay for the flips; nothing was drawn.
+        ``spent`` is the ledger at the checkpoint; None to begin. Where the budget does not pay for
+        the flips, nothing is drawn (BudgetExceeded).
         """
         limits, method = config.privacy, terms.mechanism
         ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
@@ -87,19 +79,10 @@ class BobSide:
         memory: int = DEFAULT_TABLE_MEMORY,
         scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
-        """His program, from the first word to the last.
+        """Bob's program, from the first message to the last.
 
-        Args:
-            tables: His rows.
-            terms: The agreement in use.
-            coins: His coins.
-            resume: The state from which to resume; None to begin.
-            peer: What Alice's table must be.
-            memory: Bytes that a whole table of his may take in the scheme's own form.
-            scratch: Where long arrays lie.
-
-        Raises:
-            ConfigError: Held-out rows are to be looked at or spoken of, and there are none.
+        ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
+        may take in the scheme's own form.
         """
         inputs: BobInputs[Mechanism] = BobInputs(
             tables.train,

@@ -25,13 +25,9 @@ from taciturn.files import canonical_pieces, exclusive_lock, private_file, repor
 
 @dataclass(frozen=True, slots=True)
 class BookFile:
-    """A file in which something is counted.
+    """A file in which something is counted; made when first written.
 
-    Args:
-        path: Where it is; made when first written.
-        kind: What it is called, such as "score book".
-        loss: What restoring the newest copy prevents, for the error.
-        version: Of its content.
+    ``loss`` is what restoring the newest copy prevents, for the error.
     """
 
     path: Path
@@ -41,11 +37,7 @@ class BookFile:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Holds a lock beside the file, which one program can have, from reading to writing.
-
-        Raises:
-            OutputError: Another program has it, or it cannot be made.
-        """
+        """Holds a lock beside the file, which one program can have, from reading to writing."""
         lock = self.path.with_name(self.path.name + ".lock")
         with contextlib.ExitStack() as held:
             # Around the lock alone: what the caller's block raises is none of its errors.
@@ -61,11 +53,7 @@ class BookFile:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[dict[str, Any] | None]:
-        """The content, None where there is no file; what the block cannot parse is altered.
-
-        Raises:
-            FileError: It cannot be read, is altered or of another version.
-        """
+        """The content, None where there is no file; what the block cannot parse is altered."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -99,11 +87,7 @@ class BookFile:
             raise altered from None
 
     def write(self, content: Mapping[str, Any]) -> None:
-        """Replaces the file.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Replaces the file."""
         values = {"format": f"taciturn {self.kind}", "version": self.version, **content}
         digest = _digest(values)
         with private_file(self.path, self.kind) as stream:

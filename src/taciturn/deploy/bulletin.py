@@ -34,13 +34,7 @@ Follow: TypeAlias = Callable[[], PartyFigures]
 
 
 class Bulletin:
-    """What a party tells of itself while it works.
-
-    Args:
-        metrics: The metrics file; None for none.
-        prometheus: The one for Prometheus; None for none.
-        publish: Told the figures, and all that is published of the link.
-    """
+    """What a party publishes of itself while it works, to files and to ``publish``."""
 
     def __init__(
         self,
@@ -80,11 +74,7 @@ class Bulletin:
         self._checkpoint = _now()
 
     def require_written(self) -> None:
-        """Insists that the files could be written so far.
-
-        Raises:
-            OutputError: One could not.
-        """
+        """Insists that the files could be written so far."""
         if self._problem is not None:
             raise self._problem
 
@@ -99,11 +89,7 @@ class Bulletin:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Tells now and then until the end, and then how it ended.
-
-        Raises:
-            OutputError: A file cannot be written.
-        """
+        """Tells now and then until the end, and then how it ended."""
         if self._prometheus is None and self._publish is unpublished:
             yield
             return

@@ -33,11 +33,8 @@ def fraction_of_shortest(common: int, *lists: int) -> float:
 class Enough:
     """How many ids must be common.
 
-    Args:
-        ids: This side's ids, normalised.
-        normalisation: What was done to them.
-        least: The fraction of the shorter list below which an alignment stops.
-        where: Where the ids stand, for messages.
+    ``ids`` are this side's, normalised; ``least`` is the fraction of the shorter list below which
+    an alignment stops.
     """
 
     ids: RowIds = field(repr=False)
@@ -50,11 +47,7 @@ class Enough:
         return () if common == len(self.ids) else spellings(self.ids, self.normalisation)
 
     def require_pair(self, match: Alignment | Match) -> None:
-        """Insists that two sides have enough in common.
-
-        Raises:
-            RowOrderError: They have not; says what may be the reason, as far as this table shows.
-        """
+        """Insists that two sides have enough in common."""
         common, own = len(match.rows), len(self.ids)
         if not common:
             raise self._nothing(match)
@@ -90,22 +83,14 @@ class Enough:
         )
 
     def require_pair_with(self, name: str, match: Match) -> None:
-        """Insists on the same of Bob and one of several Alices.
-
-        Raises:
-            RowOrderError: They have not; says who she is.
-        """
+        """Insists on the same of Bob and one of several Alices, whom the error names."""
         try:
             self.require_pair(match)
         except RowOrderError as problem:
             raise problem.by(name) from None
 
     def require_all(self, matches: Matches) -> None:
-        """Insists that Bob and all Alices have enough in common.
-
-        Raises:
-            RowOrderError: They have not; says who lacks most of what all others have.
-        """
+        """Insists that Bob and all Alices have enough in common."""
         common, lists = matches.common, [match.peer_ids for match in matches.pairs.values()]
         fraction = fraction_of_shortest(common, len(self.ids), *lists)
         if common and fraction >= self.least:
@@ -134,9 +119,8 @@ class Enough:
 class Common:
     """What one side has at the end.
 
-    Args:
-        rows: Those that all sides have, in the order of their ids.
-        shared: What it has in common with each peer; the only one has no name.
+    ``rows`` are those that all sides have, in the order of their ids; of ``shared``, the only peer
+    has no name.
     """
 
     rows: IndexArray = field(repr=False)
@@ -150,16 +134,7 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """One side's alignment with its peers.
-
-    Args:
-        role: Who this side is.
-        alices: The names of several Alices; empty where there is one.
-        enough: This side's ids, and how many must be common.
-        terms: What all sides must have chosen alike.
-        spread: How work is done on parts.
-        scratch: Room for elements.
-    """
+    """One side's alignment with its peers; ``alices`` is empty where there is one."""
 
     role: Role
     alices: Sequence[str]
@@ -169,12 +144,7 @@ class Search:
     scratch: Scratch = MEMORY
 
     def program(self, coins: Entropy) -> Program[Common]:
-        """This side's part.
-
-        Raises:
-            RowOrderError: Too few ids are common.
-            TaciturnError: This side or a peer cannot continue; says why.
-        """
+        """This side's part."""
         if not self.alices:
             return self._one_of_two(coins)
         return self._alice(coins) if self.role == "alice" else self._bob(coins)

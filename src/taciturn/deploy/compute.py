@@ -14,13 +14,7 @@ from taciturn.deploy.transport.tls import read_file
 
 @contextmanager
 def engine_of(config: PartyConfig, log: Log) -> Iterator[Engine]:
-    """The engine that a party's file names; a cluster is left at the end.
-
-    Raises:
-        ConfigError: Dask is not installed.
-        CertificateError: A file of the cluster's certificates cannot be read.
-        ClusterError: The cluster cannot be reached, or is not fit for use.
-    """
+    """The engine that a party's file names; a cluster is left at the end."""
     compute = config.compute
     if compute.engine == "local":
         yield LocalEngine(compute.cores)

@@ -766,12 +766,9 @@ def party_file(path: str) -> TomlFile:
 
 @dataclass(frozen=True, slots=True)
 class _TwoFiles(TomlFile):
-    """A party's file whose agreement stands in another one."""
-
     agreement: str = ""
 
     def place(self, setting: str, value: object = None) -> str:
-        """``agreement.toml, [agreement] rows``; the file's own key elsewhere."""
         if self.sections.get(setting) != "agreement" or setting in NAMING:
             return TomlFile.place(self, setting, value)
         return TomlFile(self.agreement, self.sections).place(setting, value)
@@ -780,16 +777,9 @@ class _TwoFiles(TomlFile):
 class PartyConfig:
     """One side of a training, as its file describes it.
 
-    Args:
-        role: Who this side is.
-        folder: Where its file lies: paths are relative to it.
-        sections: The file's sections, to be checked.
-        where: The file, for messages.
-        agreement: The agreement to be taken in place of the one in the sections, or named there.
-
-    Attributes:
-        agreement_file: The file that holds the agreement; None where this side's own file does.
-        signed: Whether every side must have signed that.
+    Paths are relative to ``folder``. ``agreement`` takes the place of the one in the sections, or
+    named there. ``agreement_file`` is the file that holds the agreement, None where this side's own
+    file does; ``signed`` says whether every side must have signed it.
     """
 
     def __init__(
@@ -847,16 +837,7 @@ class PartyConfig:
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
-        """Reads a party's file.
-
-        Args:
-            path: The file.
-            agreement: The agreement to be taken in place of the one in the file, or named there.
-
-        Raises:
-            ConfigError: The file is absent or not TOML; a section or a key is unknown, missing or
-                has a value that is not possible.
-        """
+        """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
         values = _toml(path)
         role = values.pop("role", None)
         if role not in ("alice", "bob"):
@@ -875,11 +856,7 @@ class PartyConfig:
         return cls(role, path.parent, values, str(path), agreement)
 
     def at(self, point: Point) -> PartyConfig:
-        """The settings of one model of the study: with its values, and without the study.
-
-        Raises:
-            ConfigError: They do not go together; says of which model.
-        """
+        """The settings of one model of the study: with its values, and without the study."""
         written = self._sections.get("agreement", {})
         agreed = {hyphenated(key): value for key, value in written.items() if key not in NAMING}
         # How many rows a fold has is not agreed on.
@@ -947,7 +924,6 @@ class PartyConfig:
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
 
     def _read_study(self, sections: dict[str, Any]) -> Study | None:
-        """The study that both sides have agreed on; None where one model is trained."""
         if STUDY not in sections:
             return None
         study = Study.of(sections[STUDY], face=self.face.within(STUDY))
@@ -980,11 +956,7 @@ class PartyConfig:
     def _named_agreement(
         self, section: dict[str, Any], instead: AgreementFile | None
     ) -> tuple[AgreementFile | None, bool]:
-        """The file that [agreement] names, if any, and whether it must be signed.
-
-        Raises:
-            ConfigError: The section has settings beside it; or the file is no agreement.
-        """
+        """The file that [agreement] names, if any, and whether it must be signed."""
         face = self.face.within("agreement")
         naming = {key: value for key, value in section.items() if key in NAMING}
         names = NamedAgreement.of(naming, face=face)
@@ -1172,7 +1144,6 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
-    """The values of [agreement], checked, with the file's defaults."""
     settings = section_settings("agreement").items()
     known = {name: setting for name, setting in settings if name not in NAMING}
     _refuse_what_is_not_agreed(section, face)

@@ -25,11 +25,8 @@ Labels: TypeAlias = Mapping[str, str]
 class Metric:
     """A name that a file may hold.
 
-    Args:
-        name: Of the metric.
-        kind: A counter only rises, until the command is started again.
-        meaning: Its HELP line.
-        bob: Whether it depends on labels: Alice's file never has it.
+    A counter only rises, until the command is started again. ``bob`` says whether the metric
+    depends on labels: Alice's file never has it.
     """
 
     name: str
@@ -48,17 +45,7 @@ class LinkSeen:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """All that a file tells.
-
-    Args:
-        setup: What runs.
-        started: When the command was started.
-        written: Now.
-        figures: Of the training; None before it begins.
-        links: By peer.
-        checkpoint: When the last one was written; None before there is one.
-        exit_code: How the command ended; None while it runs.
-    """
+    """All that a file publishes; times are seconds since 1970."""
 
     setup: Setup
     started: float
@@ -103,9 +90,6 @@ METRICS: Mapping[str, Metric] = {
 
 def exposition(standing: Standing) -> str:
     """A whole file.
-
-    Args:
-        standing: What it tells.
 
     Invariant: of a party that is not Bob, no metric that depends on labels is in it.
     """

@@ -58,12 +58,7 @@ _UNKNOWN = "-" * (2 * _TAG_BYTES)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LabelBinding:
-    """Which label a book answers for.
-
-    Args:
-        column: The name of the label's column.
-        key: 32 secret bytes, kept apart from the book.
-    """
+    """Which label a book answers for; ``key`` is 32 secret bytes, kept apart from the book."""
 
     column: str
     key: bytes
@@ -90,8 +85,6 @@ class LabelBinding:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a row was answered with, and the digest of the label that it was."""
-
     label: int
     tag: str
 
@@ -106,13 +99,9 @@ class _Content:
 
 @dataclass(frozen=True, slots=True)
 class FlipBook:
-    """The answers that were given, in a file.
+    """The answers that were given, in a file, made when first asked for labels.
 
-    Args:
-        path: The file; made when first asked for labels.
-        flips: What flips the labels of rows that are not in it yet.
-        binding: The label that it answers for.
-        accepted_key: The name of the one key that may replace the book's; None for none.
+    ``accepted_key`` is the name of the one key that may replace the book's; None for none.
     """
 
     path: Path
@@ -123,15 +112,8 @@ class FlipBook:
     def release(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """The released labels of these rows: those of the book, and fresh ones for new rows.
 
-        Args:
-            labels: The true labels; those of rows in the book are only compared.
-            entropy: Coins for the new rows.
-
-        Raises:
-            PrivacyError: The book was made with another epsilon, so that a second answer would add
-                to it; for another label; or under another key, which is not accepted.
-            FileError: It cannot be read, is altered or of another version.
-            OutputError: It cannot be written, or is being written by another program.
+        The true labels of rows in the book are only compared. A book of another epsilon, another
+        label or a key that is not accepted is refused (PrivacyError).
         """
         with self._alone():
             content = self._read()
@@ -154,12 +136,7 @@ class FlipBook:
         return _answered(labels, known)
 
     def recall(self, labels: LabelTable) -> LabelTable:
-        """The labels that these rows were answered with; nothing is drawn or written.
-
-        Raises:
-            PrivacyError: The book was made with another epsilon, or for another label.
-            FileError: It cannot be read, is altered, or lacks a row.
-        """
+        """The labels that these rows were answered with; nothing is drawn or written."""
         known, ids = self._read().answers, labels.ids.series.to_list()
         if lacking := sum(row not in known for row in ids):
             raise FileError(
@@ -185,26 +162,15 @@ class FlipBook:
             )
 
     def name(self) -> str:
-        """Tells its answers from those of another book; empty where there are none yet.
-
-        Raises:
-            PrivacyError: The book is another label's, or of another epsilon.
-            FileError: It cannot be read, is altered or of another version.
-        """
+        """Name that tells its answers from those of another book; empty where it has none."""
         return self._read().name
 
     def rows(self) -> int:
-        """How many rows have an answer.
-
-        Raises:
-            PrivacyError: The book was made with another epsilon.
-            FileError: It cannot be read, is altered or of another version.
-        """
+        """How many rows have an answer."""
         return len(self._read().answers)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Holds a lock beside the book, which one program can have, from reading to writing."""
         lock = self.path.with_name(self.path.name + ".lock")
         with contextlib.ExitStack() as held:
             # Around the lock alone: what the caller's block raises is none of its errors.
@@ -276,11 +242,7 @@ class FlipBook:
             raise altered from None
 
     def _tags(self, record: dict[str, Any], rows: int) -> list[str]:
-        """The digests of the labels that were answered for, where they can be compared.
-
-        Raises:
-            PrivacyError: The book is another column's, or was made under another key.
-        """
+        """The digests of the labels that were answered for, where they can be compared."""
         if record["version"] == UNBOUND_VERSION:
             # Books of that version hold no digests.
             return [_UNKNOWN] * rows
@@ -336,13 +298,7 @@ def _answered(labels: LabelTable, known: dict[str, _Answer]) -> LabelTable:
 
 
 def flip_book(config: PartyConfig, flips: LabelFlips, key: bytes) -> FlipBook:
-    """The book of a party's file.
-
-    Args:
-        config: Bob's settings.
-        flips: What flips labels.
-        key: His state key; empty to look at answers without comparing labels.
-    """
+    """The book of a party's file; an empty ``key`` looks at answers without comparing labels."""
     binding = LabelBinding(config.data.label or "", key)
     limits = config.privacy
     return FlipBook(config.path(limits.flips), flips, binding, limits.accept_flips_key)

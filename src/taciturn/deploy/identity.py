@@ -8,11 +8,7 @@ from taciturn.deploy.transport.tls import Credentials, load_credentials
 
 
 def credentials_of(config: PartyConfig) -> Credentials:
-    """This side's certificate, key and authority.
-
-    Raises:
-        CertificateError: One of them is not fit for use.
-    """
+    """This side's certificate, key and authority."""
     link = config.link
     return load_credentials(
         config.path(link.certificate), config.path(link.key), config.path(link.ca)
@@ -25,11 +21,7 @@ def signer(credentials: Credentials) -> KeyIdentity:
 
 
 def identity_of(config: PartyConfig) -> KeyIdentity | None:
-    """This side's, where it is one of several Alices, who sign their roster; None elsewhere.
-
-    Raises:
-        CertificateError: Its certificate, key or authority is not fit for use.
-    """
+    """Identity of one of several Alices, who sign their roster; None elsewhere."""
     if config.role == "bob" or not config.parties:
         return None
     return signer(credentials_of(config))

@@ -41,10 +41,8 @@ UNKNOWN = bytes(NONCE_BYTES)
 class Meta:
     """What a session is about; it never changes.
 
-    Args:
-        facts: Public facts that must be the same when the session resumes: role, terms, digests.
-        coins: The key of this party's randomness.
-        nonce: This party's name for the session.
+    ``facts`` are public and must be the same when the session resumes: role, terms, digests.
+    ``coins`` is the key of this party's randomness, ``nonce`` this party's name for the session.
     """
 
     facts: dict[str, Any]
@@ -75,10 +73,7 @@ class Meta:
 class Checkpoint:
     """Where a program can be started, and how many frames had crossed by then.
 
-    Args:
-        sent: Frames sent before it.
-        received: Frames received before it.
-        body: What the party needs to resume; empty at the beginning.
+    ``body`` is what the party needs to resume; empty at the beginning.
     """
 
     sent: int = 0
@@ -88,18 +83,11 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Past:
-    """What a journal says of the session so far: of frames, of the first link's.
+    """What a journal says of the session so far; frames are those of the first link.
 
-    Args:
-        meta: What the session is about.
-        peer: The peer's name for it.
-        checkpoint: Where the program starts.
-        pending: Frames from before it that the peer has not confirmed, by number.
-        sent: Frames that were sent since.
-        received: Frames that were received since.
-        kept: What the program wanted remembered since.
-        done: With what it ended; None where it has not.
-        further: The same of each further link, as far as it is that link's.
+    ``pending`` are frames from before the checkpoint that the peer has not confirmed, by number;
+    ``sent``, ``received`` and ``kept`` are since the checkpoint. ``done`` is the result, None where
+    the program has not ended. ``further`` is the same of each further link.
     """
 
     meta: Meta
@@ -133,11 +121,8 @@ class Past:
 class Journal:
     """The journal of one party's session.
 
-    Args:
-        path: Its file.
-        key: The party's key for what it keeps.
-        sync: Whether frames reach the disk before anything that depends on them is sent; without
-            it they survive the end of the process, but perhaps not that of the machine.
+    With ``sync`` frames reach the disk before anything that depends on them is sent; without it
+    they survive the end of the process, but perhaps not that of the machine.
     """
 
     def __init__(self, path: Path, key: bytes, *, sync: bool = True) -> None:
@@ -155,11 +140,7 @@ class Journal:
         return past
 
     def resume(self) -> Past | None:
-        """The session that the file holds; None where there is no file.
-
-        Raises:
-            StateError: The file is not fit for use.
-        """
+        """The session that the file holds; None where there is no file."""
         if not self._path.exists():
             return None
         vault, records = Vault.open(self._path, self._key)
@@ -207,10 +188,7 @@ class Journal:
     ) -> None:
         """Forgets what came before a point, but for frames that a peer has not confirmed.
 
-        Args:
-            point: Where the program can be started, and what had crossed on the first link.
-            pending: The frames that its peer has not confirmed.
-            further: The same of each further link.
+        ``point`` and ``pending`` are those of the first link, ``further`` of each further one.
         """
         vault, meta = self._vault, self._meta
         if vault is None or meta is None:
@@ -226,7 +204,7 @@ class Journal:
         vault.close()
 
     def settle(self) -> None:
-        """Makes what was noted last as long as this machine's disk does."""
+        """Flush what was noted last to disk (fsync)."""
         if self._sync and self._unsynced and self._vault is not None:
             self._vault.sync()
             self._unsynced = False
@@ -249,7 +227,6 @@ class Journal:
 
 
 def _of_link(link: int, record: bytes) -> bytes:
-    """A record as it stands in the file: bare on the first link."""
     return bytes([_LINK, link]) + record if link else record
 
 
@@ -288,7 +265,6 @@ def _past_of(records: list[bytes], path: Path) -> Past:
 
 
 def _take(past: Past, kind: int, body: bytes, path: Path) -> None:
-    """Adds a record to what is known of its link."""
     if kind == _PEER:
         past.peer = body
     elif kind == _CHECKPOINT:

@@ -27,12 +27,8 @@ LOCK = "lock"
 class Kept:
     """What the state folder holds.
 
-    Args:
-        journal: The session's.
-        shelf: For the long arrays of its checkpoints.
-        results: For those of the models of a study that are trained.
-        scratch: For long arrays while this process works on them.
-        warnings: What the operator should know.
+    ``shelf`` is for the long arrays of the session's checkpoints, ``results`` for those of a
+    study's trained models, ``scratch`` for long arrays while this process works on them.
     """
 
     journal: Journal
@@ -49,12 +45,7 @@ class Kept:
 
 @contextlib.contextmanager
 def locked_state_folder(config: PartyConfig) -> Iterator[None]:
-    """Makes a party's state folder; no other process may work in it meanwhile.
-
-    Raises:
-        StateError: Another process is at work in it.
-        OutputError: It cannot be made or written.
-    """
+    """Makes a party's state folder; no other process may work in it meanwhile (StateError)."""
     folder = config.path(config.state.folder)
     with vault.reporting_write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,12 +61,7 @@ def locked_state_folder(config: PartyConfig) -> Iterator[None]:
 
 @contextlib.contextmanager
 def state_folder(config: PartyConfig) -> Iterator[Kept]:
-    """Opens a party's state folder, which this process has locked.
-
-    Raises:
-        StateError: Its key is not fit for use.
-        OutputError: It cannot be written.
-    """
+    """Opens a party's state folder, which this process has locked."""
     folder = config.path(config.state.folder)
     key, warnings = state_key(config)
     journal = Journal(folder / "journal", key, sync=config.state.sync)
@@ -89,23 +75,14 @@ def state_folder(config: PartyConfig) -> Iterator[Kept]:
 
 
 def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
-    """The party's secret key for what it keeps, made where there is none, and warnings about it.
-
-    Raises:
-        StateError: It is not fit for use.
-        OutputError: It cannot be made.
-    """
+    """The party's secret key for what it keeps, made where there is none, and warnings about it."""
     path, warnings = key_place(config)
     key, more = _read_key(path)
     return key, (*warnings, *more)
 
 
 def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
-    """Where the party's state key lies, or will, and a warning where that is a bad place.
-
-    Raises:
-        StateError: No place is named, and this account has no home folder.
-    """
+    """Where the party's state key lies, or will, and a warning where that is a bad place."""
     if config.state.key is not None:
         return config.path(config.state.key), ()
     usual, former = _usual_place(config), config.path(f"{config.role}.state.key")
@@ -120,7 +97,6 @@ def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
 
 
 def _usual_place(config: PartyConfig) -> Path:
-    """In this account's own settings, one key for each state folder."""
     folder = config.path(config.state.folder).resolve()
     try:
         home = settings_home()

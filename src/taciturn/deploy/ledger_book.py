@@ -67,11 +67,9 @@ _TOLD: Release = (NonPrivate(), "")
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a training is about to release.
+    """What a training is about to release: sets of rows, each with the most released of every row.
 
-    Args:
-        rows: Sets of rows, each with the most that is released of every row.
-        session: The session's name, charged once; empty in a forecast.
+    The name of the session is charged once; it is empty in a forecast.
     """
 
     rows: tuple[tuple[RowIds, Mapping[Release, int]], ...]
@@ -80,14 +78,7 @@ class Spending:
 
 @dataclass(slots=True)
 class _Account:
-    """What one partner was told of one label.
-
-    Args:
-        rows: For each row the number of its history.
-        histories: What rows have paid; most rows of a table have the same. The first is nothing.
-        sessions: The sessions that were charged.
-    """
-
+    # Most rows of a table have paid the same: a row has the number of its history. 0 is nothing.
     rows: TaggedRows = field(default_factory=TaggedRows)
     histories: list[Paid] = field(default_factory=lambda: [_NOTHING])
     sessions: list[str] = field(default_factory=list)
@@ -95,8 +86,6 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """What becomes of an account, and of the rows of a training in it."""
-
     account: _Account
     before: set[Paid]
     after: set[Paid]
@@ -110,13 +99,9 @@ _Page: TypeAlias = dict[tuple[str, str], _Account]
 class LedgerBook:
     """What was paid, in a file.
 
-    Args:
-        file: The file.
-        key: 32 secret bytes, kept apart from it; empty where there are none yet.
-        partner: The peer's name.
-        column: The name of the label's column.
-        limit: The most that a label's epsilon may come to in all; None for no limit.
-        delta: The probability at which the tighter totals are stated.
+    ``key`` is 32 secret bytes, kept apart from the file; empty where there are none yet. ``limit``
+    is the largest total epsilon of a label, None for no limit; ``delta`` is that of the tighter
+    totals.
     """
 
     file: BookFile
@@ -127,23 +112,12 @@ class LedgerBook:
     delta: float
 
     def require(self, spending: Spending) -> None:
-        """Insists that a training is within the limit; nothing is written.
-
-        Raises:
-            BudgetExceeded: It is not.
-            FileError: The book cannot be read, is altered, or made under another key.
-        """
+        """Insists that a training is within the limit (else BudgetExceeded); nothing is written."""
         if self.limit is not None:
             self._within(self._account(self._read()), spending)
 
     def charge(self, spending: Spending) -> None:
-        """Adds a training; afterwards its releases may leave.
-
-        Raises:
-            BudgetExceeded: It would exceed the limit; nothing was added.
-            FileError: The book cannot be read, is altered, or made under another key.
-            OutputError: It cannot be written, or is being written by another program.
-        """
+        """Charges a training before its releases leave; adds nothing on BudgetExceeded."""
         with self.file.alone():
             page = self._read()
             account = self._account(page)
@@ -155,20 +129,12 @@ class LedgerBook:
             self._write(page)
 
     def statements(self, spending: Spending) -> tuple[Statement, Statement]:
-        """What the rows of a training have paid so far, and will have paid after it.
-
-        Raises:
-            FileError: The book cannot be read, is altered, or made under another key.
-        """
+        """What the rows of a training have paid so far, and will have paid after it."""
         change = self._after(self._account(self._read()), spending)
         return self._statement(change.before), self._statement(change.after)
 
     def charged(self, session: str) -> bool:
-        """Whether a session of this name was charged.
-
-        Raises:
-            FileError: The book cannot be read, is altered, or made under another key.
-        """
+        """Whether a session of this name was charged."""
         return session in self._account(self._read()).sessions
 
     @property
@@ -177,11 +143,7 @@ class LedgerBook:
         return len(self._account(self._read()).sessions)
 
     def accounts(self) -> tuple[LedgerAccount, ...]:
-        """Everything in the book.
-
-        Raises:
-            FileError: It cannot be read or is altered.
-        """
+        """Everything in the book."""
         return tuple(
             LedgerAccount(
                 partner=partner,
@@ -199,7 +161,6 @@ class LedgerBook:
         return page.setdefault((self.partner, self.column), _Account())
 
     def _after(self, account: _Account, spending: Spending) -> _Change:
-        """The account with what each row of a training will have paid."""
         rows, histories = account.rows, list(account.histories)
         numbers = {paid: code for code, paid in enumerate(histories)}
         before: set[Paid] = set()
@@ -220,11 +181,7 @@ class LedgerBook:
         return _Change(_Account(rows, histories, list(account.sessions)), before, after)
 
     def _within(self, account: _Account, spending: Spending) -> _Change:
-        """The account after a training that is within the limit.
-
-        Raises:
-            BudgetExceeded: It is not.
-        """
+        """The account after a training; BudgetExceeded where it is not within the limit."""
         change = self._after(account, spending)
         if self.limit is None or spending.session in account.sessions:
             return change
@@ -253,7 +210,6 @@ class LedgerBook:
         return ledger.statement()
 
     def _tags(self, ids: RowIds) -> Tags:
-        """A keyed digest of each id and the column."""
         head = self.column.encode()
         head = len(head).to_bytes(8, "big") + head
         return tags_of(ids, key=self.key, person=_PERSON, head=head)
@@ -318,18 +274,7 @@ def ledger_book(config: PartyConfig) -> LedgerBook:
 
 
 def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: str = "") -> Spending:
-    """What a training is about to release of each row.
-
-    Args:
-        config: Bob's settings.
-        tables: His rows.
-        terms: The agreement in use.
-        session: The session's name; empty in a forecast.
-
-    Raises:
-        BudgetExceeded: The training would end with this error on its way.
-        PrivacyError: The flip book is another label's, or of another epsilon.
-    """
+    """What a training is about to release of each row; ``session`` is empty in a forecast."""
     planned = planned_ledger(config, tables, terms)
     releases = releases_of(config, terms, planned)
     rows: list[tuple[RowIds, Mapping[Release, int]]] = [(tables.train.ids, releases)]
@@ -345,17 +290,7 @@ def spending(config: PartyConfig, tables: PartyTables, terms: Terms, session: st
 def releases_of(
     config: PartyConfig, terms: Terms, planned: Ledger, row: int = 0
 ) -> dict[Release, int]:
-    """What a planned ledger releases of a row, as a book counts it.
-
-    Args:
-        config: Bob's settings.
-        terms: The agreement in use.
-        planned: The ledger as it will stand at the end.
-        row: Which of its rows.
-
-    Raises:
-        PrivacyError: The flip book is another label's, or of another epsilon.
-    """
+    """What a planned ledger releases of a row, as a book counts it."""
     flips, answers = terms.mechanism.label_flips, ""
     if flips is not None:
         # Loaded here: most mechanisms flip nothing.
@@ -374,7 +309,6 @@ def releases_of(
 
 
 def _added(paid: Paid, releases: Mapping[Release, int]) -> Paid:
-    """What a row has paid once these are released too."""
     total = Counter(dict(paid))
     for (event, flip_book), times in releases.items():
         # The same answers again are no second release.

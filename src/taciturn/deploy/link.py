@@ -75,11 +75,10 @@ _PURPOSES = {
 class Patience:
     """How long to wait, in seconds.
 
-    Args:
-        connect: For the peer to be there, at the start and after every break.
-        answer: For the peer's next message while the link stands; anew after each note. A Bob who
-            waits for another Alice sends such notes, so that his patience counts, and not hers.
-        opening: For the peer's first words on a new link.
+    ``connect`` is for the peer to be there, at the start and after every break; ``opening`` for its
+    first message on a new link. ``answer`` is for its next message while the link stands, anew
+    after each note. A Bob who waits for another Alice sends such notes, so that his patience
+    counts, and not hers.
     """
 
     connect: float = 600.0
@@ -152,11 +151,7 @@ class Pace:
     Times are counted in steps from the last frame that left. At which step an answer leaves follows
     from when the peer's frame came, which the peer knows: a whole step lies between the two. Work
     that takes less than a step is not seen in it, neither what is done after sending nor what is
-    done before.
-
-    Args:
-        milliseconds: A step; None to send at once.
-        announce: Told when an answer first takes longer than a step.
+    done before. ``announce`` is told when an answer first takes longer than a step.
     """
 
     def __init__(self, milliseconds: float | None = None, announce: Announce = silent) -> None:
@@ -202,18 +197,10 @@ ANEW = "start over on both sides with {fresh}, which releases the labels a secon
 class Link:
     """One party's end of a session.
 
-    Args:
-        endpoint: Makes channels to the peer.
-        journal: Where frames are noted; None for a session that is not kept, such as a dry run.
-        past: What the journal says so far.
-        purpose: What the session is for.
-        rejoins: Whether the session resumes over another link when one breaks.
-        patience: How long to wait.
-        announce: Called with what happens to the link.
-        pace: When frames leave.
-        place: Which of the journal's links it is.
-        name: Of the peer, where there are several; errors say it.
-        meanwhile: Called now and then while the peer is waited for.
+    ``journal`` is None for a session that is not kept, such as a dry run, and ``place`` says which
+    of its links this is. ``rejoins`` says whether the session resumes over another link when one
+    breaks. ``name`` is the peer's where there are several. ``meanwhile`` is called now and then
+    while the peer is waited for.
     """
 
     def __init__(
@@ -264,11 +251,7 @@ class Link:
             self._live()
 
     def tend(self) -> None:
-        """Looks after the link while another peer is waited for; does not wait for this one.
-
-        Raises:
-            TaciturnError: The session cannot go on with this peer.
-        """
+        """Looks after the link while another peer is waited for; does not wait for this one."""
         with self._by_name():
             try:
                 channel = self._endpoint.connect(0.0)
@@ -316,12 +299,7 @@ class Link:
         self.fail(code, reason)
 
     def send(self, frame: bytes) -> None:
-        """Sends a frame, now or once the link stands again.
-
-        Raises:
-            TransportError: The peer cannot be reached.
-            OutputError: The frame could not be noted; it was not sent.
-        """
+        """Notes a frame, then sends it, now or once the link stands again."""
         with self._by_name():
             self._send(frame)
 
@@ -348,13 +326,7 @@ class Link:
             self._live()
 
     def _hear_last_words(self, channel: Channel) -> None:
-        """Why the peer aborted, where that arrived before the link broke.
-
-        Frames that are found are left: the peer sends them again, since they are not confirmed.
-
-        Raises:
-            PeerStopped: It said so.
-        """
+        # Frames that are found are left: the peer sends them again, since they are not confirmed.
         try:
             while True:
                 envelope = channel.receive(LAST_WORDS_SECONDS)
@@ -364,13 +336,7 @@ class Link:
             return
 
     def receive(self) -> bytes:
-        """The peer's next frame.
-
-        Raises:
-            TransportError: The peer cannot be reached, or says nothing.
-            PeerStopped: The peer has aborted.
-            RemoteProtocolError: What it sends is not of this session.
-        """
+        """The peer's next frame; PeerStopped where the peer has aborted."""
         with self._by_name():
             return self._next()
 
@@ -394,7 +360,6 @@ class Link:
 
     @contextlib.contextmanager
     def _waiting(self) -> Iterator[None]:
-        """Counts the time: for a message, and for the link where it broke."""
         self.traffic.waits_since = time.monotonic()
         try:
             yield
@@ -403,7 +368,6 @@ class Link:
             self.traffic.waits_since = None
 
     def _envelope(self, channel: Channel) -> bytes:
-        """What the peer says next; meanwhile other links are tended."""
         patience = self._patience.answer
         if self._meanwhile is None:
             return channel.receive(patience)
@@ -421,8 +385,7 @@ class Link:
     def finish(self, timeout: float) -> bool:
         """Confirms everything received and waits until the peer has confirmed all that was sent.
 
-        Returns:
-            False where the peer did not within the time.
+        False where the peer did not within the time.
         """
         deadline = time.monotonic() + timeout
         try:
@@ -464,11 +427,7 @@ class Link:
             self._channel = None
 
     def _broken(self) -> None:
-        """Drops the link, and aborts the session where it has only one.
-
-        Raises:
-            ConnectionLost: The session does not resume over another.
-        """
+        """Drops the link, and aborts the session where it has only one."""
         if not self._rejoins:
             self.close()
             raise _over()
@@ -492,11 +451,7 @@ class Link:
         return self._channel
 
     def _called(self, timeout: float) -> Channel | None:
-        """A new channel; None after a while without one, in which other links are tended.
-
-        Raises:
-            PeerAbsent: None came within the time, and there are no other links.
-        """
+        """A new channel; None after a while without one, in which other links are tended."""
         if self._meanwhile is None:
             return self._endpoint.connect(timeout)
         try:
@@ -531,7 +486,6 @@ class Link:
             self._announce(CONNECTED)
 
     def _open(self, channel: Channel, timeout: float) -> None:
-        """Exchanges openings and sends what the peer lacks."""
         if self._journal is not None:
             # The opening confirms what was received, and the peer then forgets it: it must be on
             # the disk first.
@@ -614,12 +568,7 @@ class Link:
             del self._unconfirmed[known]
 
     def _data(self, envelope: bytes) -> bytes | None:
-        """A frame that is due; None for what only confirms, or was received before.
-
-        Raises:
-            PeerStopped: The peer aborts.
-            RemoteProtocolError: It is none of these.
-        """
+        """A frame that is due; None for what only confirms, or was received before."""
         kind = envelope[0] if envelope else 0
         if kind == _FAIL:
             raise _stopped(envelope)
@@ -653,7 +602,6 @@ class Link:
 
 
 def _over() -> ConnectionLost:
-    """For a session that has one link only."""
     return ConnectionLost("the connection to the peer broke", hint="run both sides again")
 
 

@@ -27,13 +27,7 @@ from taciturn.results.parties import CurvePoint, PartyFigures
 
 
 class Log:
-    """Appends to a log file, and tells whoever watches.
-
-    Args:
-        path: The file; None for none.
-        role: Who writes.
-        announce: Called with each event in words.
-    """
+    """Appends to a log file, and calls ``announce`` with each event in words."""
 
     def __init__(self, path: Path | None, role: str, announce: Announce) -> None:
         self._path, self._role, self._announce = path, role, announce
@@ -45,11 +39,7 @@ class Log:
         return cls(config.path(name) if name else None, config.role, announce)
 
     def __call__(self, event: str, **facts: Any) -> None:  # noqa: ANN401 - JSON
-        """Notes an event.
-
-        Raises:
-            OutputError: The log cannot be written.
-        """
+        """Notes an event."""
         self._announce(event if not facts else f"{event}: {_in_words(facts)}")
         if self._path is None:
             return
@@ -90,11 +80,8 @@ def _in_words(facts: dict[str, Any]) -> str:
 class Figures:
     """Follows a training: how far, how fast, how good. Any thread may ask.
 
-    Args:
-        labels: Bob's labels, for the loss; None at Alice.
-        per_epoch: Iterations in an epoch.
-        log: Where the end of each epoch is noted.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    ``labels`` are Bob's, for the loss; ``class_weight`` is what a row of label 0 and one of label 1
+    counts.
     """
 
     def __init__(
@@ -155,7 +142,6 @@ class Figures:
             self._losses = []
 
     def _point(self, iteration: int) -> dict[str, float | int]:
-        """The curve's point at the end of an epoch; a new one where there is none."""
         if not self.curve or self.curve[-1]["iteration"] != iteration:
             self.curve.append({"iteration": iteration})
         return self.curve[-1]
@@ -169,7 +155,7 @@ class Figures:
         self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
 
     def _remaining(self) -> float | None:
-        """What is left at the pace since the first progress; None before there is one."""
+        """Seconds left at the pace since the first progress; None before there is one."""
         done, total = self.figures["iterations"], self.figures["iterations_total"]
         if self._first is None or total is None or not self._first[1] < done < total:
             return None

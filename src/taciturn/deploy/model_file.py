@@ -33,12 +33,8 @@ def model_share(
 ) -> ModelShare:
     """This side's share of the model, for its file.
 
-    Args:
-        side: Whose it is.
-        bob: Bob's labels and ledger; None at Alice.
-        result: What the program returned.
-        session: The name of the training, the same on both sides; several Alices have their own.
-        study: Which model of a study it is; None where it is the only one.
+    ``session`` is the name of the training, the same on both sides; several Alices have their own.
+    ``study`` names the model of a study.
     """
     tables, terms, trained = side.tables, side.terms, result.trained
     several, names = trained.company.widths, terms.agreement.parties or {}
@@ -69,11 +65,7 @@ def model_share(
 
 
 def save_model(share: ModelShare, path: Path, log: Log) -> None:
-    """Writes the model; one of an earlier session keeps a name of its own.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Writes the model; one of an earlier session keeps a name of its own."""
     kept = set_aside(path, share.session)
     if kept is not None:
         log("earlier model kept", file=kept.name)
@@ -88,16 +80,7 @@ def keep_scores(
     held_out: FloatArray | None,
     log: Log,
 ) -> None:
-    """Leaves Bob's scores beside his model, for its page; a full disk only costs the page.
-
-    Args:
-        model: The model's file.
-        session: Its session.
-        tables: Bob's rows and labels.
-        train: The scores of the training rows; None where he has none.
-        held_out: Those of the held-out rows.
-        log: Told what becomes of it.
-    """
+    """Leaves Bob's scores beside his model, for its page; a full disk only costs the page."""
     sets = (
         # What is no number becomes one, as in the figures.
         None

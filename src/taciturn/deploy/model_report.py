@@ -68,16 +68,9 @@ _NO_ALICE = (
 class Question:
     """What a report is asked for.
 
-    Args:
-        model: The side's model file; the one that the settings name where absent.
-        scores: New rows' scores, as ``taciturn predict`` writes them.
-        labels: A table with the labels of the new rows.
-        costs: What a false alarm and a miss cost.
-        bands: How many score bands, or the probabilities at which they begin.
-        scale: The scale of points.
-        alice_models: All Alices' model files, for exact errors.
-        alice_rows: Their raw tables, in the same order.
-        alice_id: The id column in these; that of the own table where absent.
+    ``scores`` are those of new rows, as ``taciturn predict`` writes them, ``labels`` a table with
+    their labels. ``bands`` is the number of score bands, or the probabilities at which they begin.
+    Exact errors need all Alices' models and their raw tables in the same order.
     """
 
     model: Path | None = None
@@ -92,17 +85,7 @@ class Question:
 
 
 def model_report(config: PartyConfig, question: Question) -> ModelReport:
-    """What the side may say of its model.
-
-    Args:
-        config: The side's settings.
-        question: What is asked for.
-
-    Raises:
-        FileError: A file is absent, or not what it must be.
-        ConfigError: What is asked for does not go together, or this side has nothing to show.
-        DataError: A table is not fit for use.
-    """
+    """What the side may say of its model."""
     path = question.model or config.path(config.output.model)
     share = ModelShare.load(path)
     if share.role != config.role:
@@ -117,7 +100,6 @@ def model_report(config: PartyConfig, question: Question) -> ModelReport:
 
 
 def _alices(share: ModelShare, path: Path, question: Question) -> ModelReport:
-    """Her coefficients and points, where she has weights."""
     if question.scores or question.labels or question.alice_models:
         raise ConfigError(
             "Alice learns no scores, so that there is nothing to judge here",
@@ -154,15 +136,6 @@ def _alices(share: ModelShare, path: Path, question: Question) -> ModelReport:
 
 
 class _Bobs:
-    """Bob's report, in the making.
-
-    Args:
-        config: His settings.
-        share: His model.
-        path: Its file.
-        question: What is asked for.
-    """
-
     def __init__(
         self, config: PartyConfig, share: ModelShare, path: Path, question: Question
     ) -> None:
@@ -175,7 +148,6 @@ class _Bobs:
         self._no_tables = ""
 
     def report(self) -> ModelReport:
-        """The whole of it."""
         share, question = self._share, self._question
         shift = share.log_odds_shift
         self._load_tables()
@@ -301,7 +273,6 @@ class _Bobs:
         return sets
 
     def _new_rows(self) -> NewScores | None:
-        """Scores of new rows, and their labels where they are known."""
         question = self._question
         if question.scores is not None:
             return NewScores.read(question.scores, question.labels, self._config.data)
@@ -334,7 +305,6 @@ class _Bobs:
         new: NewScores | None,
         bands: Bands,
     ) -> tuple[ComparedScores, ...]:
-        """Other rows' scores against those of the reference."""
         if reference is None:
             return ()
         others = {name: rows.scores for name, rows in sets.items() if name != reference}
@@ -391,7 +361,6 @@ class _Bobs:
     def _rows_to_test(
         self, sets: dict[str, ScoredRows]
     ) -> tuple[ScoredRows | None, FeatureTable | None]:
-        """The training rows, or else the held-out rows, with Bob's columns."""
         if self._tables is None:
             return None, None
         for name, table, labels in (
@@ -445,7 +414,6 @@ class _Bobs:
 
 
 def _at_study(config: PartyConfig, share: ModelShare) -> PartyConfig:
-    """The settings of the study's model that is in use, or the settings themselves."""
     number = share.study.get("model")
     if config.study is None or not isinstance(number, int):
         return config

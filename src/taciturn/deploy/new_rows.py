@@ -33,12 +33,9 @@ _MOST_NAMED = 8
 class NewRows:
     """Rows to score, in the order of the file.
 
-    Args:
-        own: Their ids as the file spells them.
-        table: Prepared, under the ids by which both sides know the rows.
-        where: The file, for messages.
-        listed: Which of them both sides have, in the order of the common ids; None where that is
-            still to be found out.
+    ``own`` has their ids as the file spells them; ``table`` those by which both sides know the
+    rows. ``listed`` says which of them both sides have, in the order of the common ids; None where
+    that is still to be found out.
     """
 
     own: RowIds
@@ -55,18 +52,10 @@ def new_rows(
     normalisation: Normalisation = AS_THEY_ARE,
     common: AlignedRows | None = None,
 ) -> NewRows:
-    """Reads and prepares rows for a model.
+    """Reads and prepares rows for a model, by the model's own preparation.
 
-    Args:
-        path: The file, of the kinds that a training reads.
-        section: The column that names the rows, and how CSV files are written.
-        model: This side's share of the model, whose preparation is used as it is.
-        only: Take these ids alone; all where empty.
-        normalisation: What is done to each id before it is compared with the peer's.
-        common: The rows that both sides have, where that is known; their common ids are used.
-
-    Raises:
-        DataError: The file, a column, an id or a value is not fit for use.
+    ``only`` takes these ids alone, all where empty. ``common`` are the rows that both sides have,
+    where that is known; their common ids are used.
     """
     id_column = section.id
     texts = {rule.column for rule in model.preparation.rules if is_text(rule)}
@@ -103,7 +92,6 @@ def is_text(rule: Rule) -> bool:
 def _listed(
     frame: pl.DataFrame, ids: RowIds, model: ModelShare, common: AlignedRows, path: Path
 ) -> NewRows:
-    """The rows of a list, which are known to be common."""
     places = common.rows_of(ids)
     in_file = np.argsort(places)
     names, places = common.common.take(in_file), places[in_file]

@@ -20,27 +20,17 @@ _WRITTEN = "name the file of scores that taciturn predict wrote"
 
 @dataclass(frozen=True, slots=True)
 class NewScores:
-    """New rows with their scores.
-
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row; None where they are not known yet.
-    """
+    """New rows with one logit each, and labels of 0 or 1 where they are known."""
 
     scores: FloatArray = field(repr=False)
     labels: LabelArray | None = field(default=None, repr=False)
 
     @classmethod
     def read(cls, path: Path, labels: Path | None, section: DataSection) -> NewScores:
-        """Reads a file of scores, and a table of labels.
+        """Reads a file of scores and a table of labels.
 
-        Args:
-            path: CSV with the columns id and score.
-            labels: A table with an id and a label column, as the training's has them.
-            section: How those are called, and how CSV files are written.
-
-        Raises:
-            DataError: A file, a column, an id or a value is not fit for use.
+        The scores are CSV with the columns id and score; the table has the id and label columns of
+        the training's.
         """
         frame = read_frame(path, text=["id"])
         for name in ("id", "score"):
@@ -61,16 +51,7 @@ class NewScores:
 
 
 def places_of(wanted: RowIds, known: RowIds, path: Path) -> IndexArray:
-    """Where the wanted rows stand among the known ones.
-
-    Args:
-        wanted: The ids to look for.
-        known: Those of a file.
-        path: That file, for the error.
-
-    Raises:
-        RowIdError: One is not there.
-    """
+    """Where the wanted rows stand among the known ones."""
     index = pl.DataFrame({"id": known.series, "place": np.arange(len(known))})
     joined = pl.DataFrame({"id": wanted.series}).join(
         index, on="id", how="left", maintain_order="left"
@@ -88,7 +69,6 @@ def places_of(wanted: RowIds, known: RowIds, path: Path) -> IndexArray:
 
 
 def _labels(ids: RowIds, path: Path, section: DataSection) -> LabelArray:
-    """The labels of these rows, in their order."""
     label = section.label or ""
     frame = read_frame(path, text=[section.id], dialect=Dialect.of(section))
     for name in (section.id, label):

@@ -36,15 +36,9 @@ if TYPE_CHECKING:
 
 
 def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
-    """What this side's training will cost, and tell.
+    """What this side's training will cost and disclose.
 
-    Args:
-        config: Its settings.
-        tables: Its rows.
-        terms: The agreement in use.
-
-    Raises:
-        BudgetExceeded: The training would end with this error on its way.
+    BudgetExceeded where the training would end with this error on its way.
     """
     held_out = 0 if tables.held_out is None else tables.held_out.rows
     learns = disclosure(terms, tables.train.rows, held_out)
@@ -58,13 +52,7 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
 
 
 def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Outlook:
-    """What Alice is told, of one training or of several.
-
-    Args:
-        config: Her settings.
-        terms: The agreement in use.
-        learns: What each side will receive.
-    """
+    """Alice's outlook on one training or on several."""
     problem = exposure_refusal(config, terms)
     refused = None if problem is None else _refusal(problem, config)
     return Outlook(ledger=None, learns=learns, refused=refused)
@@ -73,15 +61,7 @@ def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Out
 def bobs_outlook(
     config: PartyConfig, terms: Terms, learns: Disclosure, statement: Statement, spent: Spending
 ) -> Outlook:
-    """What Bob's labels will pay, in one training or in several.
-
-    Args:
-        config: His settings.
-        terms: The agreement in use.
-        learns: What each side will receive.
-        statement: His ledger as it will stand at the end.
-        spent: What it releases of each row.
-    """
+    """Bob's outlook on one training or on several: what his labels will pay."""
     from taciturn.deploy.ledger_book import ledger_book
 
     book = ledger_book(config)
@@ -105,11 +85,7 @@ def _refusal(problem: TaciturnError, config: PartyConfig) -> Refusal:
 
 
 def planned_ledger(config: PartyConfig, tables: PartyTables, terms: Terms) -> Ledger:
-    """Bob's ledger as it will stand at the end, of one row that stands for all.
-
-    Raises:
-        BudgetExceeded: The training would end with this error on its way.
-    """
+    """Bob's ledger as it will stand at the end, of one row that stands for all."""
     # Each side loads its own programs only.
     from taciturn.protocol.bob.forecast import forecast
 
@@ -118,13 +94,7 @@ def planned_ledger(config: PartyConfig, tables: PartyTables, terms: Terms) -> Le
 
 
 def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> ConfigError | None:
-    """Why Bob does not begin; None where labels are protected, or where he accepts the leak.
-
-    Args:
-        config: His settings.
-        terms: The agreement in use.
-        ledger: What it will cost.
-    """
+    """Why Bob does not begin; None where labels are protected, or where he accepts the leak."""
     if math.isfinite(ledger.label_epsilon_total) or config.privacy.accept_leak == ACCEPTED_LEAK:
         return None
     if ledger.assumption == TOLD and _protected_but_for_telling(terms):
@@ -152,12 +122,7 @@ def leak_refusal(config: PartyConfig, terms: Terms, ledger: Statement) -> Config
 
 
 def exposure_refusal(config: PartyConfig, terms: Terms) -> ConfigError | None:
-    """Why Alice does not begin; None where no training score leaves, or where she accepts it.
-
-    Args:
-        config: Her settings.
-        terms: The agreement in use.
-    """
+    """Why Alice does not begin; None where no training score leaves, or where she accepts it."""
     accepted = config.privacy.accept_column_exposure == ACCEPTED_EXPOSURE
     if terms.mechanism.shares_scores or accepted:
         return None

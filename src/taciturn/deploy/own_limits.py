@@ -10,11 +10,7 @@ from taciturn.results.outlook import Refusal
 
 
 def refusals(prospect: Prospect) -> list[Refusal]:
-    """Why this side would not begin, and what changes it: its consent, Bob's ledger, Alice's count.
-
-    Args:
-        prospect: What is about to be trained.
-    """
+    """Why this side would not begin: its consent, Bob's ledger, Alice's score count."""
     opened = opened_sum(prospect)
     try:
         refused = prospect.outlook().refused

@@ -24,14 +24,7 @@ from taciturn.results.model import ListedModel
 
 
 def past_exposure(config: PartyConfig) -> PastExposure | None:
-    """Alice's sessions that opened scores of training rows; None at Bob.
-
-    Args:
-        config: Her settings.
-
-    Raises:
-        FileError: The score book cannot be read, is altered or of another version.
-    """
+    """Alice's sessions that opened scores of training rows; None at Bob."""
     book = score_book(config)
     if book is None:
         return None

@@ -131,7 +131,6 @@ class _Playback:
         return before
 
     def remembered(self) -> bytes | None:
-        """What was kept then; None where nothing was."""
         return self._kept.popleft() if self._kept else None
 
     def heard(self, peer: str) -> bytes | None:
@@ -172,21 +171,10 @@ def run_party(
 ) -> R:
     """Runs one party to its end.
 
-    Args:
-        role: Whose program it is.
-        program: Started from the past's checkpoint.
-        link: To the peer; to each, by the name under which the program knows it, in the order of
-            the journal's links, where there are several.
-        past: What the journal says so far.
-        journal: Where checkpoints go; None for none.
-        freeze: Turns a state into what a checkpoint holds.
-        rhythm: How often one is written.
-        tap: Called with the sender and the bytes of each frame since the checkpoint.
-        note: Called with what the program has kept since the checkpoint.
-        observe: Called with each event since the checkpoint.
-
-    Raises:
-        TaciturnError: This side or the peer cannot continue; says why.
+    ``program`` is started from the past's checkpoint. With several peers there is a link to each,
+    by the name under which the program knows it, in the order of the journal's links. ``freeze``
+    turns a state into what a checkpoint holds. ``tap``, ``note`` and ``observe`` are called with
+    each frame, record and event since the checkpoint.
     """
     links = link if isinstance(link, Mapping) else {ONLY: link}
     playback = _Playback(past, tuple(links))

@@ -86,18 +86,9 @@ class Question:
     ) -> Question:
         """Reads both files.
 
-        Args:
-            config: This side's settings.
-            model: Its share of the model.
-            rows: The rows to score, with the id column of the settings.
-            only: Score these ids alone; all where empty.
-            normalisation: What is done to each id before it is compared; None for what the settings
-                say.
-            common: A list of the rows that both sides have; None to find them with the peer.
-            threshold: Above which probability the class is 1; None for the model's.
-
-        Raises:
-            DataError: A file, a column, an id or a value is not fit for use.
+        ``only`` scores these ids alone, all where empty; ``common`` is a list of the rows that both
+        sides have, None to find them with the peer; None for ``normalisation`` or ``threshold``
+        takes that of the settings or the model.
         """
         used = UsedModel.read(config, model)
         share = used.model
@@ -122,16 +113,7 @@ class Question:
     def program(
         self, entropy: Entropy, spread: Spread = map, identity: Identity | None = None
     ) -> Program[Predicted]:
-        """This side's part, from the first word to the last.
-
-        Args:
-            entropy: Its coins.
-            spread: How the work of an alignment is done on parts.
-            identity: What one of several Alices signs with.
-
-        Raises:
-            RowOrderError: The sides have no row in common.
-        """
+        """This side's program, from the first message to the last."""
         aligned = yield from self._aligned(entropy.fork("alignment"), spread)
         table = self.rows.table.take(aligned.rows)
         if self.used.role == "alice":
@@ -140,7 +122,6 @@ class Question:
         return replace(aligned, scored=(yield from self._bob(table, entropy)))
 
     def _aligned(self, coins: Entropy, spread: Spread) -> Program[Predicted]:
-        """The rows that all sides have: those that are listed, or found with the others."""
         if self.rows.listed is not None:
             return Predicted(self.rows.listed, None)
         ids, terms = self.rows.table.ids, alignment_terms(self.normalisation, self.used.name)
@@ -224,10 +205,8 @@ class Question:
 class Predicted:
     """What one side has at the end.
 
-    Args:
-        rows: The rows of its file that were scored, in the order of their common ids.
-        peer_ids: How many ids the peer has, where the two aligned.
-        scored: Their scores in this order, which are Bob's alone.
+    ``rows`` are the rows of its file that were scored, in the order of their common ids; ``scored``
+    has their scores in this order, which are Bob's alone.
     """
 
     rows: IndexArray = field(repr=False)
@@ -253,13 +232,7 @@ class Answer:
 
 
 class Predictor:
-    """One side, ready to meet the other.
-
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer, or to each of several.
-        callbacks: Who is told what happens.
-    """
+    """One side of a prediction, ready to meet the other."""
 
     def __init__(self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> None:
         self._config = config
@@ -275,11 +248,7 @@ class Predictor:
         self._observe(event)
 
     def run(self, question: Question) -> Answer:
-        """Scores the rows with the peer.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
-        """
+        """Scores the rows with the peer."""
         if question.rows.listed is None:
             library()  # now, rather than when the peer waits
         start = time.perf_counter()
@@ -337,14 +306,7 @@ def predict(
 ) -> Answer:
     """Reads this side's files, meets the peer and scores.
 
-    Args:
-        config: This side's settings.
-        question_of: Reads the files; what it raises is told to the peer, where the peer is there
-            already.
-        callbacks: Who is told what happens.
-
-    Raises:
-        TaciturnError: This side or the peer cannot continue; says why, and what to do.
+    What ``question_of`` raises is sent to the peer, where the peer is there already.
     """
     keys = peer_keys(config)
     require_begun_in_time(config)

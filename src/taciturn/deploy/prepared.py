@@ -45,12 +45,7 @@ _NAME_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class PreparedFolder:
-    """Where a party's prepared tables are.
-
-    Args:
-        path: The folder, made when it is needed.
-        least: Tables of fewer bytes are in memory alone.
-    """
+    """Folder of a party's prepared tables; those below ``least`` bytes are in memory alone."""
 
     path: Path
     least: int = LEAST_MAPPED_BYTES
@@ -58,11 +53,7 @@ class PreparedFolder:
     def room(self) -> Scratch | None:
         """Room for new tables; former ones, and what an interrupted preparation left, are removed.
 
-        Returns:
-            None where another process is at work in the state folder, whose tables they may be.
-
-        Raises:
-            OutputError: Former ones cannot be removed.
+        None where another process is at work in the state folder, whose tables they may be.
         """
         state = self.path.parent
         if state.is_dir():
@@ -84,14 +75,8 @@ class PreparedFolder:
     ) -> None:
         """Notes what lies in the folder, so that it can be recalled; nothing where nothing does.
 
-        Args:
-            key: Of all that the tables depend on.
-            scratch: The room that they were given.
-            plan: What was done to the columns.
-            tables: The tables by the names of their files.
-
-        Raises:
-            OutputError: It cannot be written.
+        ``key`` covers all that the tables depend on; ``tables`` has them by the names of their
+        files.
         """
         folder = scratch.folder
         if folder is None or not all((folder / name).is_file() for name in tables):
@@ -111,12 +96,7 @@ class PreparedFolder:
     def recall(
         self, key: str, ids: Sequence[RowIds]
     ) -> tuple[Preparation, list[FeatureTable]] | None:
-        """The preparation and the tables that were kept under this key; None if there are none.
-
-        Args:
-            key: Of all that they depend on.
-            ids: The rows of each table.
-        """
+        """The preparation and the tables that were kept under this key; None if there are none."""
         # Whatever is wrong with them, they can be prepared again.
         with suppress(OSError, ValueError, KeyError, TypeError, TaciturnError):
             manifest: dict[str, Any] = json.loads((self.path / _MANIFEST).read_bytes())
@@ -135,11 +115,7 @@ class PreparedFolder:
         return None
 
     def clear(self) -> None:
-        """Removes the files; tables that are in use keep their numbers.
-
-        Raises:
-            OutputError: They cannot be removed.
-        """
+        """Removes the files; tables that are in use keep their numbers."""
         with (
             reporting_write_errors(self.path, "folder of prepared tables"),
             suppress(FileNotFoundError),

@@ -57,18 +57,8 @@ def propose(
 ) -> AgreementFile:
     """The agreement of one side's file.
 
-    Args:
-        config: The side's settings.
-        tables: Its rows.
-        path: Where the agreement will lie, for messages.
-        valid_until: Until when a training may begin with it; in 30 days by default.
-        purpose: What it is for, in words.
-        peer_certificate: The peer's certificate, whose key it will name.
-        hide_columns: Whether only the number of this side's columns is told, and no names.
-
-    Raises:
-        ConfigError: The settings do not go together, or a time or a text is not possible.
-        CertificateError: This side's certificate, or the peer's, is not fit for use.
+    A training may begin until ``valid_until``, in 30 days by default. With ``hide_columns`` only
+    the number of this side's columns is disclosed, and no names.
     """
     if len(purpose) > LONGEST_PURPOSE:
         raise ConfigError(
@@ -99,11 +89,7 @@ def proposal_text(agreement: AgreementFile) -> str:
 
 
 def require_time(until: datetime, now: datetime) -> None:
-    """Insists that an agreement may be valid for that long.
-
-    Raises:
-        ConfigError: Its end is over, or very far away.
-    """
+    """Insists that an agreement may be valid for that long."""
     if not now < until <= now + timedelta(days=MOST_DAYS):
         raise ConfigError(
             f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
@@ -152,7 +138,6 @@ def _alice_columns(config: PartyConfig, tables: PartyTables) -> int | None:
 
 
 def _study(config: PartyConfig) -> Mapping[str, Any] | None:
-    """The trainings that are agreed on together, as the proposer's file has them."""
     return config.study_values
 
 
@@ -171,7 +156,6 @@ def _own_side(
 
 
 def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
-    """Everybody, Bob first."""
     if BOB in config.parties:
         raise ConfigError(
             "no Alice can be called bob in an agreement that is signed",
@@ -186,7 +170,6 @@ def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[
 
 
 def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:
-    """The fingerprint of the peer's key, where its certificate is at hand."""
     if certificate is None:
         return None
     if config.role == "bob" and config.parties:

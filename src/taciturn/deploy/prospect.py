@@ -21,10 +21,7 @@ from taciturn.results.outlook import Outlook
 class Prospect:
     """What is about to be trained.
 
-    Args:
-        config: The settings of one model: the file's, or those of a study's first combination.
-        tables: This side's rows.
-        terms: The agreement of that model.
+    For a study, the settings and terms are those of its first combination.
     """
 
     config: PartyConfig
@@ -33,12 +30,7 @@ class Prospect:
 
     @classmethod
     def of(cls, config: PartyConfig) -> Prospect:
-        """Reads this side's table.
-
-        Raises:
-            ConfigError: The settings do not go together.
-            DataError: The table is not fit for use.
-        """
+        """Reads this side's table."""
         if config.study is not None:
             # Loaded here: most files train one model.
             from taciturn.deploy.study_prospect import StudyProspect
@@ -55,10 +47,9 @@ class Prospect:
         return OpenedScores.of(self.terms, self.tables.train.rows, rows)
 
     def outlook(self) -> Outlook:
-        """What it will cost, and tell.
+        """What it will cost and disclose.
 
-        Raises:
-            BudgetExceeded: The training would end with this error on its way.
+        BudgetExceeded where the training would end with this error on its way.
         """
         return outlook(self.config, self.tables, self.terms)
 

@@ -48,24 +48,14 @@ _SALT_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a training opens.
-
-    Args:
-        mechanism: The name of the mechanism.
-        scores_per_row: The most scores of one training row.
-    """
+    """What a training opens: its mechanism, and the most scores of one training row."""
 
     mechanism: str
     scores_per_row: int
 
     @classmethod
     def of(cls, terms: Terms, opened: OpenedScores) -> Opening:
-        """That of one training or of several together.
-
-        Args:
-            terms: The agreement in use.
-            opened: The scores that they open.
-        """
+        """What one training opens, or several together."""
         # Rows of a fold are scored by a model that was not trained on them.
         exposes = not terms.mechanism.shares_scores
         return cls(terms.agreement.mechanism, opened.per_row if exposes else 0)
@@ -75,10 +65,9 @@ class Opening:
 class Charge:
     """Scores that are about to be opened to the partner.
 
-    Args:
-        rows: Sets of rows, each with how many scores of every row there will be.
-        session: The session's name, charged once; empty where there is none to resume.
-        opening: What the session opens; None where it trains nothing.
+    ``rows`` are sets of rows, each with how many scores of every row there will be. The name of the
+    session is charged once; it is empty where there is none to resume. ``opening`` is None where
+    nothing is trained.
     """
 
     rows: tuple[tuple[RowIds, int], ...]
@@ -88,8 +77,6 @@ class Charge:
 
 @dataclass(slots=True)
 class _Partner:
-    """What one partner was given."""
-
     counts: TaggedRows = field(default_factory=TaggedRows)
     sessions: list[str] = field(default_factory=list)
     trainings: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -97,21 +84,16 @@ class _Partner:
 
 @dataclass(slots=True)
 class _Page:
-    """The content of a book."""
-
     salt: bytes
     partners: dict[str, _Partner] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreBook:
-    """The scores that a partner was given, in a file.
+    """The scores that a partner was given, in a file, made when first charged.
 
-    Args:
-        path: The file; made when first charged.
-        partner: The peer's name.
-        limit: The most scores of a row that it may be given; None for any number.
-        served: The file that counts what was served on demand, which counts too.
+    ``limit`` is the most scores of a row, None for any number; ``served`` is the file that counts
+    what was served on demand, which counts too.
     """
 
     path: Path
@@ -120,24 +102,13 @@ class ScoreBook:
     served: Path | None = None
 
     def require(self, charge: Charge) -> None:
-        """Insists that a charge is within the limit; nothing is written.
-
-        Raises:
-            BudgetExceeded: It is not.
-            FileError: The book cannot be read, is altered or of another version.
-        """
+        """Insists that a charge is within the limit (else BudgetExceeded); nothing is written."""
         if self.limit is not None:
             with self._served() as served:
                 self._charged(self._read(), charge, served)
 
     def charge(self, charge: Charge) -> None:
-        """Counts scores; afterwards they may leave.
-
-        Raises:
-            BudgetExceeded: They would exceed the limit; nothing was counted.
-            FileError: The book cannot be read, is altered or of another version.
-            OutputError: It cannot be written, or is being written by another program.
-        """
+        """Counts scores before they leave; counts nothing on BudgetExceeded."""
         # What is served on demand waits until this is counted.
         with self._file.alone(), self._served() as served:
             page = self._read()
@@ -145,11 +116,7 @@ class ScoreBook:
                 self._write(page)
 
     def most_given(self) -> int:
-        """The most scores of a row that the partner was given so far.
-
-        Raises:
-            FileError: The book cannot be read, is altered or of another version.
-        """
+        """The most scores of a row that the partner was given so far."""
         partner = self._read().partners.get(self.partner, _Partner())
         with self._served() as served:
             in_both = served.codes + partner.counts.codes_of(served.tags)
@@ -159,9 +126,6 @@ class ScoreBook:
         """The sessions, with any partner, that opened scores of training rows, the oldest first.
 
         Of a session that was charged before this was recorded only its name is known; it is listed.
-
-        Raises:
-            FileError: The book cannot be read, is altered or of another version.
         """
         listed = [
             ExposedSession(partner=name, session=session, **partner.trainings.get(session, {}))
@@ -171,22 +135,13 @@ class ScoreBook:
         return tuple(session for session in listed if session.scores_per_row != 0)
 
     def salt(self) -> bytes:
-        """What ids are hashed with; the book is made where it is not there.
-
-        Raises:
-            FileError: The book cannot be read, is altered or of another version.
-            OutputError: It cannot be written, or is being written by another program.
-        """
+        """What ids are hashed with; the book is made where it is not there."""
         if not self.path.exists():
             self.charge(Charge(()))
         return self._read().salt
 
     def counts(self) -> TaggedRows:
-        """The scores of each row that the partner was given, those on demand left out.
-
-        Raises:
-            FileError: The book cannot be read, is altered or of another version.
-        """
+        """The scores of each row that the partner was given, those on demand left out."""
         return self._read().partners.get(self.partner, _Partner()).counts
 
     @property

@@ -56,13 +56,9 @@ _STATES: Mapping[str, LinkState] = {CONNECTED: "connected", BROKEN: "broken"}
 class Meeting:
     """One side while it is with the peer, or with several.
 
-    Args:
-        role: Which side this is.
-        links: To the peers, by the names under which a program knows them; with one peer that is
-            ``ONLY``. A link connects when it is first used, or while another one is waited for.
-        past: What the journal says so far; nothing where none is kept.
-        journal: Where frames and checkpoints go; None where none is kept.
-        observe: Told each event.
+    ``links`` are by the names under which a program knows the peers; with one peer that is
+    ``ONLY``. A link connects when it is first used, or while another one is waited for. ``journal``
+    is None where none is kept.
     """
 
     role: Role
@@ -89,11 +85,7 @@ class Meeting:
         return _digest(first + second)
 
     def connect(self) -> None:
-        """Waits for all peers; afterwards all know what the others have.
-
-        Raises:
-            TaciturnError: One is not there, or does not fit.
-        """
+        """Waits for all peers; afterwards all know what the others have."""
         for link in self.links.values():
             link.connect()
 
@@ -109,16 +101,8 @@ class Meeting:
     ) -> R:
         """Runs this side's program to its end; what the journal holds is played back first.
 
-        Args:
-            program: Started from the past's checkpoint.
-            observe: Told each event since the checkpoint, in place of the session's observer.
-            freeze: Turns a state into what a checkpoint holds.
-            rhythm: How often a checkpoint is written.
-            tap: Called with the sender and the bytes of each frame since the checkpoint.
-            note: Called with what the program has kept since the checkpoint.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why.
+        ``observe`` takes the place of the session's observer; the others are those of
+        ``run_party``.
         """
         return run_party(
             self.role,
@@ -150,13 +134,7 @@ def _digest(names: bytes) -> str:
 
 
 class PeerSession:
-    """One side, ready to meet the other, or the others.
-
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer; to each of several, by name.
-        callbacks: Who is told what happens.
-    """
+    """One side, ready to meet the other, or the others."""
 
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
@@ -188,11 +166,8 @@ class PeerSession:
     ) -> Iterator[Meeting]:
         """Meets the peer, or all of them; links are closed at the end.
 
-        Args:
-            purpose: What they meet for; each peer must say the same.
-            past: What the journal says so far; None where none is kept.
-            journal: Where frames are noted; None where none is kept.
-            rejoins: Whether the meeting resumes over another link when one breaks.
+        Each peer must name the same ``purpose``. ``rejoins`` says whether the meeting resumes over
+        another link when one breaks.
         """
         past = past or Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
         links: dict[str, Link] = {}
@@ -236,8 +211,6 @@ class PeerSession:
             endpoint.close()
 
     def _announce_of(self, peer: str) -> Announce:
-        """Where it is told what happens to a link, and to whose."""
-
         def announce(text: str) -> None:
             if text in _STATES:
                 self._publish(peer, _STATES[text])
@@ -246,7 +219,6 @@ class PeerSession:
         return announce
 
     def _publish(self, peer: str, state: LinkState) -> None:
-        """Says the state of a link to whoever watches."""
         self._callbacks.publish(LinkChanged(peer or self._peer, state))
 
     def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
@@ -263,7 +235,6 @@ class PeerSession:
 
 
 def _tend(links: Mapping[str, Link], waited_for: str) -> None:
-    """Looks after the other links while one is waited for."""
     for peer, link in links.items():
         if peer != waited_for:
             link.tend()

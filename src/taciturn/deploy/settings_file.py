@@ -19,19 +19,12 @@ from taciturn.files import write_private
 
 
 def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
-    """Writes settings into a section of a party's file.
+    """Writes settings into a section of a party's file; False where nothing was written.
 
     A line that is there as a comment (``# aligned = "..."``) is switched on; otherwise the setting
-    goes below the head of its section.
-
-    Args:
-        path: The file.
-        section: The section, which must be there.
-        values: Settings that the section does not hold, by their names in the file.
-
-    Returns:
-        False where nothing was written: the file is a link, another account's or not to be written,
-        holds one of the settings already, or is not shaped as this can be done safely.
+    goes below the head of its section. Nothing is written where the file is a link, another
+    account's or not to be written, holds one of the settings already, or is not shaped as this can
+    be done safely.
     """
     try:
         status = path.lstat()

@@ -32,12 +32,7 @@ LEAST_BYTES = 64 << 10
 
 
 class SealedShelf:
-    """Where a party's long arrays are kept while its training lasts.
-
-    Args:
-        folder: For the files, which nothing else is in; made when it is needed.
-        key: The party's key for what it keeps.
-    """
+    """A party's long arrays during its training; the folder holds nothing else."""
 
     def __init__(self, folder: Path, key: bytes) -> None:
         self._folder, self._key = folder, key
@@ -45,11 +40,7 @@ class SealedShelf:
         self._named: set[str] = set()
 
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
-        """Keeps an array; its file is on the disk afterwards.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Keeps an array; its file is on the disk afterwards."""
         if values.nbytes < LEAST_BYTES:
             return IN_TEXT.put(name, values)
         self._named.add(name)
@@ -64,11 +55,7 @@ class SealedShelf:
         return self._kept[name]
 
     def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
-        """What reads an array back, once it is asked for.
-
-        Raises:
-            StateError: Its file is missing, or not the one that was written.
-        """
+        """What reads an array back; StateError where its file is missing or another one."""
         if isinstance(kept, str):
             return IN_TEXT.get(kept)
         name, salt, length = str(kept["file"]), bytes.fromhex(kept["salt"]), int(kept["length"])

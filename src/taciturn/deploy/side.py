@@ -28,13 +28,7 @@ if TYPE_CHECKING:
 
 
 class Side:
-    """One side of one training.
-
-    Args:
-        config: Its settings.
-        tables: Its rows.
-        terms: The agreement in use.
-    """
+    """One side of one training."""
 
     def __init__(self, config: PartyConfig, tables: PartyTables, terms: Terms) -> None:
         self.config, self.tables, self.terms = config, tables, terms
@@ -80,14 +74,7 @@ class Side:
         resume: TrainingState | None = None,
         scratch: Scratch = MEMORY,
     ) -> Program[PartyResult]:
-        """This side's program, from the first word to the last.
-
-        Args:
-            coins: This side's coins.
-            bob: Bob's labels and ledger; None at Alice.
-            resume: The state from which to resume; None to begin.
-            scratch: Where long arrays lie.
-        """
+        """This side's program, from the first message to the last; ``resume`` is None to begin."""
         tables, terms = self.tables, self.terms
         memory = self.config.compute.table_memory << 20
         if bob is not None:
@@ -141,13 +128,7 @@ class Side:
 
 
 def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
-    """The terms of a party's training, from its file and its table.
-
-    Raises:
-        ConfigError: The mechanism cannot be had with these settings.
-        PrivacyError: Nor with these limits.
-        AgreementError: This side's table has another size than was agreed.
-    """
+    """The terms of a party's training, from its file and its table."""
     known, own = config.alice_columns, len(tables.train.columns)
     with shown_by(config.face):
         require_agreed_rows(config, tables.train.rows)
@@ -156,11 +137,7 @@ def terms_of(config: PartyConfig, tables: PartyTables) -> Terms:
 
 
 def require_agreed_rows(config: PartyConfig, rows: int) -> None:
-    """Insists that this side trains on as many rows as was agreed, where that is agreed.
-
-    Raises:
-        AgreementError: It has another number.
-    """
+    """Insists that this side trains on as many rows as was agreed, where that is agreed."""
     agreed = config.agreed.get("rows", rows)
     if agreed != rows:
         raise AgreementError(
@@ -171,11 +148,7 @@ def require_agreed_rows(config: PartyConfig, rows: int) -> None:
 
 
 def require_agreed_columns(config: PartyConfig, columns: int) -> None:
-    """Insists that the only Alice has as many prepared columns as was agreed.
-
-    Raises:
-        AgreementError: She has another number.
-    """
+    """Insists that the only Alice has as many prepared columns as was agreed."""
     agreed, alone = config.alice_columns, config.role == "alice" and not config.parties
     if alone and agreed not in (None, columns):
         raise AgreementError(
@@ -186,12 +159,7 @@ def require_agreed_columns(config: PartyConfig, columns: int) -> None:
 
 
 def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:
-    """The terms of a training on so many columns of Alice's, and rows.
-
-    Raises:
-        ConfigError: The mechanism cannot be had with these settings.
-        PrivacyError: Nor with these limits.
-    """
+    """The terms of a training on so many columns of Alice's, and rows."""
     with shown_by(config.face):
         common = agree(config.settings(), columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}

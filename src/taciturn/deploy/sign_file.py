@@ -69,27 +69,14 @@ def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) ->
 
 
 def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, Signer]:
-    """Who has signed; every signature that is there must be right.
-
-    Raises:
-        SignatureError: One is not.
-    """
+    """Who has signed; every signature that is there must be right."""
     own = credentials_of(config)
     verifier = Verifier.of(own, config.path(config.link.ca))
     return verified(agreement, verifier, datetime.now(UTC), all_sides=False)
 
 
 def own_differences(path: Path, config: PartyConfig, tables: PartyTables) -> list[str]:
-    """On what this side's own file and an agreement differ, key by key.
-
-    Args:
-        path: The side's file.
-        config: The same with the agreement in place of its own.
-        tables: The rows, by the agreement.
-
-    Raises:
-        ConfigError: The file's own settings do not go together.
-    """
+    """Differences between this side's own file (``path``) and the agreement of ``config``."""
     own = PartyConfig.read(path)
     if own.agreement_file is None and not own.says_agreement:
         return []
@@ -119,13 +106,7 @@ def _apart(own: PartyConfig, config: PartyConfig) -> bool:
 def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) -> None:
     """Insists that this side could train by an agreement: who, when, which table, which settings.
 
-    Args:
-        path: This side's file.
-        config: The same with the agreement in place of its own.
-        agreement: The agreement.
-
-    Raises:
-        TaciturnError: It could not; says why.
+    ``path`` is this side's file; ``config`` is the same with the agreement in place of its own.
     """
     side = own_side(config, agreement, credentials_of(config))
     require_in_time(agreement, datetime.now(UTC))
@@ -155,16 +136,7 @@ def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) 
 
 
 def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
-    """Adds this side's signature to the file of an agreement; one that is there is not replaced.
-
-    Args:
-        path: The agreement's file.
-        config: This side's settings, by that agreement.
-
-    Raises:
-        SignatureError: A signature that is there is wrong, or this is no side of the agreement.
-        OutputError: The file cannot be written, or is being signed by another program.
-    """
+    """Adds this side's signature to an agreement's file; one that is there is not replaced."""
     own, lock = credentials_of(config), path.with_name(f".{path.name}.lock")
     with reporting_write_errors(path, "agreement"), exclusive_lock(lock) as alone:
         if not alone:

@@ -57,13 +57,7 @@ _ASK = "ask for the file as it was signed, or sign a new proposal"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """A side whose signature was verified.
-
-    Args:
-        side: The side.
-        time: When it signed, by its own clock.
-        fingerprint: Of the key that it signed with.
-    """
+    """A side whose signature was verified; ``time`` is by its own clock."""
 
     side: AgreedSide
     time: datetime
@@ -72,14 +66,7 @@ class Signer:
 
 @dataclass(frozen=True, slots=True)
 class Verifier:
-    """Who verifies, and by what.
-
-    Args:
-        name: This side's name.
-        fingerprint: Of its present key.
-        roots: The certificates of its authority.
-        ca: The authority's file, for messages.
-    """
+    """Who verifies, by which present key and authority."""
 
     name: str
     fingerprint: str
@@ -102,14 +89,7 @@ def statement(digest: str, role: str, name: str, time: datetime) -> bytes:
 def signed(
     agreement: AgreementFile, own: Credentials, side: AgreedSide, now: datetime
 ) -> Signature:
-    """A side's signature of an agreement.
-
-    Args:
-        agreement: What is signed.
-        own: The side's certificate and key.
-        side: Which side it is.
-        now: When.
-    """
+    """A side's signature of an agreement."""
     text, time = agreement.canonical(), now.astimezone(UTC).replace(microsecond=0)
     digest = text_digest(text)
     chain = x509.load_pem_x509_certificates(own.certificate)
@@ -141,11 +121,7 @@ def block(signature: Signature) -> str:
 
 
 def require_in_time(agreement: AgreementFile, now: datetime) -> None:
-    """Insists that a training, a prediction or a service may still begin with an agreement.
-
-    Raises:
-        SignatureError: Its time is over.
-    """
+    """Insists that a training, a prediction or a service may still begin with an agreement."""
     if now > agreement.valid_until:
         raise SignatureError(
             f"the agreement was valid until {day(agreement.valid_until)}, and that is over",
@@ -157,20 +133,7 @@ def require_in_time(agreement: AgreementFile, now: datetime) -> None:
 def verified(
     agreement: AgreementFile, verifier: Verifier, now: datetime, *, all_sides: bool = True
 ) -> dict[str, Signer]:
-    """Verifies every signature of an agreement.
-
-    Args:
-        agreement: The agreement, with its signatures.
-        verifier: Who verifies.
-        now: When.
-        all_sides: Whether every side must have signed.
-
-    Returns:
-        Who has signed, by name.
-
-    Raises:
-        SignatureError: A signature is wrong, or there is one too few or too many; it says which.
-    """
+    """Verifies every signature of an agreement (else SignatureError); who has signed, by name."""
     signers: dict[str, Signer] = {}
     for signature in agreement.signatures:
         side = _Examined(agreement, signature).side_for(verifier, now)
@@ -201,8 +164,6 @@ def verified(
 
 @dataclass(frozen=True, slots=True)
 class _Examined:
-    """One signature beside the agreement that it stands in."""
-
     agreement: AgreementFile
     signature: Signature
 
@@ -261,7 +222,6 @@ class _Examined:
 
     @property
     def shown_key(self) -> str:
-        """The fingerprint that the signature states, in short."""
         return _short(self.signature.fingerprint)
 
     def _require_value(self, own: x509.Certificate) -> None:

@@ -90,17 +90,7 @@ TABLE_FILE = "study.json"
 
 
 class StudyParty(Trainer):
-    """One side of a study, ready to meet the other.
-
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer, or to each of several.
-        callbacks: Who is told what happens.
-
-    Raises:
-        ConfigError: The settings of a model do not go together.
-        DataError: Its table is not fit for use.
-    """
+    """One side of a study, ready to meet the other."""
 
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
@@ -124,15 +114,7 @@ class StudyParty(Trainer):
         return tables
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> StudyRun:
-        """Trains all models, or resumes.
-
-        Args:
-            record: Refused: a transcript holds one training.
-            fresh: Discard an unfinished session and start a new one.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
-        """
+        """Trains all models, or resumes; ``fresh`` discards an unfinished session."""
         if record is not None:
             raise ConfigError(
                 "a transcript holds one training, and a study has many",
@@ -148,7 +130,6 @@ class StudyParty(Trainer):
         return result
 
     def _write_table(self, result: StudyRun) -> None:
-        """Leaves the result beside the models."""
         write_private(self.models_folder / TABLE_FILE, to_json(result.to_dict()) + "\n")
         self.log("study written", file=f"{self.config.output.models_folder}/{TABLE_FILE}")
 
@@ -166,7 +147,6 @@ class StudyParty(Trainer):
         return max(2, len(str(len(self.study.points))))
 
     def _dry_opening(self) -> Program[None]:
-        """Both sides have the same study."""
         return self.opening()
 
     def opening(self) -> Program[None]:
@@ -249,7 +229,6 @@ class StudyParty(Trainer):
         return ended.to_bytes()
 
     def _recall(self, trained: tuple[Trained, ...], shelf: SealedShelf) -> None:
-        """Finds the scores of every model, to be read when they are assessed."""
         self._scores = {
             one.number: shelf.get(one.scores) for one in trained if one.scores is not None
         }
@@ -291,17 +270,8 @@ class StudyParty(Trainer):
 class _Models:
     """All trainings of a study, from the checkpoint to the last model's file.
 
-    Args:
-        party: Whose they are.
-        meeting: With the peer.
-        kept: The state folder.
-        coins: This side's coins.
-        account: Where this side counts what it gives away.
-        figures: How it goes, over all models.
-        resume: Where it is resumed; None to begin.
-        spent: Bob's ledger of the model under way, as it stood at the checkpoint.
-        trained: The models that are done.
-        begun: Set once the sides have found that they fit.
+    ``spent`` is Bob's ledger of the model under way at the checkpoint; ``begun`` is set once the
+    sides have found that they fit.
     """
 
     party: StudyParty
@@ -322,11 +292,6 @@ class _Models:
 
     @classmethod
     def of(cls, party: StudyParty, meeting: Meeting, kept: Kept, account: Account) -> _Models:
-        """The study as the checkpoint left it.
-
-        Raises:
-            StateError: What the checkpoint needs is not there, or not what it was.
-        """
         past, figures = meeting.past, Figures(None, party.iterations, party.log)
         party.bulletin.follow(lambda: figures.so_far(meeting.traffic))
         coins = KeyedEntropy(past.meta.coins)
@@ -423,7 +388,6 @@ class _Models:
         self.party.callbacks.publish(Stages((stage,)))
 
     def _pass(self, event: Boundary) -> None:
-        """The program stands between two iterations of a model."""
         self.begun.set()
         if not event.state.iteration and not self._number:
             # Before the first score or release leaves; a session is charged once.
@@ -493,8 +457,7 @@ class _Models:
 
 @dataclass(frozen=True, slots=True)
 class _Prefixed:
-    """A shelf on which models of a study have names of their own for alike arrays."""
-
+    # Models of a study have arrays of the same names.
     shelf: SealedShelf
     prefix: str
 

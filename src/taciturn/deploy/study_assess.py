@@ -38,12 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What Bob makes of the models once the way to Alice is closed.
-
-    Args:
-        party: His side.
-        ended: Its end.
-    """
+    """What Bob makes of the models once the way to Alice is closed."""
 
     party: StudyParty
     ended: StudyEnded
@@ -100,7 +95,6 @@ class Assessment:
         held_out: FloatArray | None,
         diverged: bool | None,
     ) -> None:
-        """Writes a model's figures, and its threshold, into its file."""
         threshold = self.party.threshold_of(self.party.plan.labels_of(model), held_out, model.terms)
         metrics: dict[str, Any] = {"threshold": record_of(threshold)}
         if rated.held_out is not None:

@@ -14,11 +14,8 @@ from taciturn.results.study import StudyRun
 class Trained:
     """What is kept of a model of the study until its end.
 
-    Args:
-        number: The training's.
-        scores: Those of the rows that judge it, as a shelf keeps them; None at Alice.
-        losses: The training loss of each pass; empty where nobody saw one.
-        wraps: How many scores may have wrapped.
+    ``scores`` are those of the rows that judge it, as a shelf keeps them; None at Alice. ``losses``
+    has the training loss of each pass, ``wraps`` how many scores may have wrapped.
     """
 
     number: int
@@ -44,14 +41,7 @@ class Trained:
 
 @dataclass(frozen=True, slots=True)
 class StudyEnded:
-    """A study after its last word, for the journal.
-
-    Args:
-        run: What this side has so far.
-        trained: What is left to be assessed; nothing where all is.
-        session: The session's name.
-        assessed: Whether nothing is left to do.
-    """
+    """A study after its last message, for the journal; ``trained`` is yet to be assessed."""
 
     run: StudyRun
     trained: tuple[Trained, ...] = ()

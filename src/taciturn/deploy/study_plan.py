@@ -52,15 +52,7 @@ _MOST_KEPT_BYTES = 256 << 20
 
 @dataclass(slots=True, repr=False)
 class StudyPlan:
-    """All trainings of one side's study.
-
-    Args:
-        config: Its settings, the study included.
-        study: What is to be tried.
-        tables: Its rows, folds included.
-        models: The trainings.
-        folds: Of each training row, in which fold it is; all in one where there are no folds.
-    """
+    """All trainings of one side's study; ``folds`` has the fold of each training row."""
 
     config: PartyConfig
     study: Study
@@ -71,13 +63,7 @@ class StudyPlan:
 
     @classmethod
     def of(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
-        """Plans the trainings on this side's table.
-
-        Raises:
-            ConfigError: Settings of a model do not go together.
-            AgreementError: This side's table has another size than was agreed.
-            ShapeError: There are too few rows for the folds.
-        """
+        """Plans the trainings on this side's table."""
         with shown_by(config.face):
             require_agreed_columns(config, len(tables.train.columns))
             require_agreed_rows(config, tables.train.rows)
@@ -117,13 +103,7 @@ class StudyPlan:
     def side(
         self, model: StudyModel, engine: Engine | None = None, scratch: Scratch = MEMORY
     ) -> Side:
-        """This side of one training.
-
-        Args:
-            model: Which.
-            engine: What computes; None for the scheme's own way.
-            scratch: Where a fold's rows lie, where they are many.
-        """
+        """This side of one training; many rows of a fold lie in ``scratch``."""
         terms = model.terms
         if engine is not None:
             terms = replace(terms, scheme=on_engine(terms.scheme, engine))
@@ -196,11 +176,7 @@ class StudyPlan:
         return bobs_outlook(self.config, terms, learns, statement, self.spending())
 
     def charge(self, session: str) -> Charge:
-        """Alice's scores of each row, in total.
-
-        Args:
-            session: The session's name, which is charged once.
-        """
+        """Alice's scores of each row, in total; the session is charged once."""
         tables = self.tables
         rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
         if tables.held_out is not None:
@@ -217,11 +193,7 @@ class StudyPlan:
         return forecast_all(planned, self.study.folds, columns, delta=delta)
 
     def spending(self, session: str = "") -> Spending:
-        """What all trainings release of each row, for Bob's book.
-
-        Args:
-            session: The session's name, charged once; empty in a forecast.
-        """
+        """What all trainings release of each row; ``session`` is empty in a forecast."""
         from taciturn.deploy.ledger_book import Spending, releases_of
 
         planned, terms = self.ledger(), self.first.terms

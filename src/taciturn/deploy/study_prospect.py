@@ -16,22 +16,13 @@ from taciturn.settings.study import Study
 
 @dataclass(frozen=True, slots=True)
 class StudyProspect(Prospect):
-    """All models of a study that are about to be trained; its terms are the first one's.
-
-    Args:
-        plan: Every training.
-    """
+    """All models of a study that are about to be trained; its terms are the first one's."""
 
     plan: StudyPlan
 
     @classmethod
     def of_study(cls, config: PartyConfig, study: Study) -> StudyProspect:
-        """Reads this side's table, and plans the trainings.
-
-        Raises:
-            ConfigError: Settings of a model do not go together.
-            DataError: The table is not fit for use.
-        """
+        """Reads this side's table, and plans the trainings."""
         plan = StudyPlan.of(config, study, load_tables(config.first))
         return cls(config.first, plan.tables, plan.first.terms, plan)
 

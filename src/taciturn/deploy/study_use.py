@@ -32,11 +32,7 @@ from taciturn.results.study import choice_bits
 
 
 def studied_model(config: PartyConfig, number: int) -> ModelShare:
-    """A model of the side's study, from its file.
-
-    Raises:
-        FileError: There is no such model.
-    """
+    """A model of the side's study, from its file."""
     folder = config.path(config.output.models_folder)
     names = _numbered(folder)
     path = names.get(number)
@@ -60,7 +56,6 @@ def studied_model(config: PartyConfig, number: int) -> ModelShare:
 
 
 def _numbered(folder: Path) -> dict[int, Path]:
-    """The models of a folder by their numbers."""
     paths = {path.stem.removeprefix("model-"): path for path in folder.glob("model-*.json")}
     return {int(digits): path for digits, path in paths.items() if digits.isdigit()}
 
@@ -68,12 +63,7 @@ def _numbered(folder: Path) -> dict[int, Path]:
 def set_aside_models(folder: Path, session: str) -> None:
     """Gives the models of an earlier study another folder: numbers of two studies must not mix.
 
-    Args:
-        folder: Where the next study's models go.
-        session: Its session; one of the same session is being resumed.
-
-    Raises:
-        OutputError: The folder cannot be renamed.
+    A study of the same session is being resumed.
     """
     for path in _numbered(folder).values():
         try:
@@ -93,15 +83,7 @@ def set_aside_models(folder: Path, session: str) -> None:
 def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel:
     """Makes a model of the study the side's own; at Bob its choice is charged first.
 
-    Args:
-        config: The side's settings.
-        number: The model that is wanted.
-        announce: Told what happens.
-
-    Raises:
-        BudgetExceeded: The choice would exceed Bob's limit; nothing was written.
-        FileError: There is no such model, or Bob's book cannot be read.
-        OutputError: A file cannot be written.
+    Nothing is written where the choice would exceed Bob's limit (BudgetExceeded).
     """
     share = studied_model(config, number)
     models = int(share.study["models"])
@@ -146,11 +128,7 @@ def _charge(config: PartyConfig, session: str) -> None:
 
 
 def require_used(share: ModelShare, where: str) -> None:
-    """Refuses a model of a study that was not taken into use.
-
-    Raises:
-        ConfigError: It was not.
-    """
+    """Refuses a model of a study that was not taken into use."""
     if not share.study or share.study.get("used"):
         return
     number, models = share.study.get("model"), share.study.get("models")

@@ -57,14 +57,8 @@ class PartyTables:
 def load_tables(config: PartyConfig, kept: PreparedFolder | None = None) -> PartyTables:
     """Reads and prepares a party's table.
 
-    Args:
-        config: The party's settings.
-        kept: Where a large table is kept as it was prepared, and taken from if nothing changed;
-            where absent its files last for as long as it is in use.
-
-    Raises:
-        DataError: The file, a column, an id or a value is not fit for use.
-        OutputError: There is no room for the prepared table.
+    ``kept`` is where a large table is kept as it was prepared, and taken from if nothing changed;
+    where absent its files last for as long as it is in use.
     """
     with shown_by(config.face):
         return _load(config, kept)
@@ -125,7 +119,6 @@ def _prepared(
     kept: PreparedFolder | None,
     passing: Scratch,
 ) -> tuple[Preparation, list[FeatureTable]]:
-    """The tables of these rows, fitted and prepared."""
     room = None if kept is None else kept.room()
     if kept is None or room is None:
         # Files without a name, which last for as long as they are in use.
@@ -165,13 +158,6 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
     """The training rows and the others, under the names that both sides have for them.
 
     The third are the table's own names of the others.
-
-    Args:
-        config: The party's settings.
-        ids: Those of its table, in its order.
-
-    Raises:
-        DataError: The list of aligned rows does not fit, or no row is left for training.
     """
     own, common, places = ids, ids, None
     if config.data.aligned is not None:

@@ -26,13 +26,7 @@ Codes: TypeAlias = NDArray[np.int64]
 
 
 def tags_of(ids: RowIds, *, key: bytes, person: bytes = b"", head: bytes = b"") -> Tags:
-    """A keyed hash of each id, in the order of the hashes.
-
-    Args:
-        ids: The rows.
-        key: What the hashes are keyed with.
-        person: What they are for.
-        head: What stands before each id.
+    """A keyed hash of each id, in the order of the hashes; ``head`` stands before each id.
 
     >>> len(tags_of(RowIds.of(["a", "b"]), key=b"key"))
     2
@@ -61,11 +55,7 @@ def _digest(keyed: hashlib.blake2b, text: str) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TaggedRows:
-    """Rows with a number each; a row that is not there has 0.
-
-    Args:
-        tags: The rows, rising.
-        codes: Their numbers.
+    """Rows with a number each; a row that is not there has 0. Tags are rising.
 
     >>> rows = TaggedRows().with_codes(np.array([7, 9], np.uint64), np.array([1, 2]))
     >>> rows.codes_of(np.array([8, 9], np.uint64)).tolist()
@@ -80,10 +70,9 @@ class TaggedRows:
 
     @classmethod
     def of_groups(cls, groups: Iterable[tuple[int, str]]) -> TaggedRows:
-        """Rows as a file has them: for each number the tags in hexadecimal, one after the other.
+        """Rows as a file has them: for each number its tags in hexadecimal, one after the other.
 
-        Raises:
-            ValueError: They are not tags, or one is there twice.
+        ValueError where they are not tags, or one is there twice.
         """
         tags, codes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
         for code, text in groups:
@@ -120,7 +109,6 @@ class TaggedRows:
         )
 
     def _places(self, tags: Tags) -> tuple[NDArray[np.int64], NDArray[np.bool]]:
-        """Where tags stand, and whether they do."""
         places = np.searchsorted(self.tags, tags)
         known = places < len(self.tags)
         known[known] = self.tags[places[known]] == tags[known]

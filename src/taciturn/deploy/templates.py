@@ -67,16 +67,9 @@ _SIZES = ("#alice_columns", "#rows")
 class Trial:
     """What the files to begin with are made for.
 
-    Args:
-        mechanism: What protects the labels.
-        serves: Which side opens a port.
-        address: Where: ``host:port``, as the other side reaches it.
-        salt: What decides the held-out rows.
-        tables: Each side's table, by its name.
-        id: The column that names the rows, in both.
-        label: Bob's column of labels.
-        parties: The fingerprint of each of several Alices' keys by her name, empty where it is not
-            known yet; nothing with one.
+    ``serves`` opens a port at ``address``, which is as the other side reaches it. ``salt`` decides
+    the held-out rows. ``parties`` has the fingerprint of each of several Alices' keys by her name,
+    empty where it is not known yet; nothing with one.
     """
 
     mechanism: str
@@ -152,7 +145,6 @@ def template(name: str, trial: Trial) -> str:
 
 
 def _parties(trial: Trial) -> str:
-    """The list of several Alices."""
     if not trial.parties:
         return ""
     lines = [
@@ -166,8 +158,6 @@ def _parties(trial: Trial) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Writes the lines of one side's file."""
-
     name: str
     peer: str
 
@@ -191,7 +181,6 @@ class _Page:
 
 
 def _way(role: Role, trial: Trial) -> tuple[str, str]:
-    """How this side meets the other: it opens a port, or it dials."""
     if role != trial.serves:
         return "connect", trial.address
     return "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
@@ -217,11 +206,7 @@ def _commented(code: str, comment: str) -> str:
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:
-    """Writes the files of all sides.
-
-    Raises:
-        OutputError: One is there already, or cannot be written; then none is.
-    """
+    """Writes the files of all sides, or none where one is there already."""
     paths = [folder / f"{name}.toml" for name in trial.sides]
     for path in paths:
         if path.exists():

@@ -16,12 +16,6 @@ _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 def document(values: Mapping[str, object]) -> str:
     """A whole document: what stands at the top first, then a section for each table.
 
-    Args:
-        values: Texts, numbers, moments, lists and tables of them.
-
-    Raises:
-        ValueError: A value has no spelling in TOML.
-
     >>> print(document({"format": 1, "side": {"bob": {"columns": ["age"], "share": 0.1}}}), end="")
     format = 1
     <BLANKLINE>
@@ -51,10 +45,7 @@ def bare(key: str) -> str:
 
 
 def spelled(value: object) -> str:
-    r"""One value, exactly.
-
-    Raises:
-        ValueError: It has no spelling in TOML.
+    r"""One value, exactly; ValueError where TOML has no spelling for it.
 
     >>> spelled(0.1 + 0.2), spelled(True), spelled("a\x7f"), spelled({"a b": [1, None or 2]})
     ('0.30000000000000004', 'true', '"a\\u007f"', '{ "a b" = [1, 2] }')

@@ -1,4 +1,4 @@
-"""Runs one side of a training: reads its file, meets the peer, trains, writes its model.
+"""Trains one party's share of the model: connects to the peer, runs the protocol, saves the model.
 
 Running the same command again resumes where it stopped; after the end it only confirms to a peer
 that may have missed the last words.
@@ -124,12 +124,7 @@ _FREE_LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a dry run tells of the peer, or of all.
-
-    Args:
-        columns: How many columns it has, or all Alices together.
-        widths: How many each of several Alices has.
-    """
+    """The peer's number of columns, or that of all Alices together and of each (``widths``)."""
 
     columns: int
     widths: tuple[int, ...] = ()
@@ -139,9 +134,8 @@ class Met:
 class Account:
     """Where a side counts, over all trainings, what it gives away.
 
-    Args:
-        require: Insists that this training is within the side's limit; counts nothing.
-        charge: Counts this training, once.
+    ``require`` insists that this training is within the side's limit and counts nothing; ``charge``
+    counts it, once.
     """
 
     require: Callable[[], None]
@@ -165,30 +159,18 @@ class Ending(Protocol):
 
 
 class Work(Protocol):
-    """What is done while the two are together, from a checkpoint to the end."""
+    """The task that runs inside a session, resumable from a checkpoint."""
 
     @property
     def begun(self) -> Flag:
         """Set once the sides have found that they fit."""
 
     def run(self) -> Ending:
-        """Does it; what depends on labels is left for later."""
+        """Runs the task; what depends on labels is left for later."""
 
 
 class Trainer(Side):
-    """One side of a session that trains, ready to meet the other.
-
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer, or to each of several.
-        callbacks: Who is told what happens.
-
-    Raises:
-        ConfigError: The settings do not go together.
-        DataError: Its table is not fit for use.
-        SignatureError: The agreement that its file names is not signed as it stands, or does not
-            fit this side.
-    """
+    """One side of a session that trains, ready to meet the other."""
 
     def __init__(
         self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks = SILENT
@@ -217,12 +199,7 @@ class Trainer(Side):
     def of(
         cls, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks, *, dry_run: bool
     ) -> Trainer:
-        """The same; a peer that is there is told where this side lacks the mechanism.
-
-        Raises:
-            ConfigError: The settings do not go together, or there is no such mechanism here.
-            DataError: Its table is not fit for use.
-        """
+        """The trainer of a party's file; tells the peer where this side lacks the mechanism."""
         name = config.agreed["mechanism"]
         try:
             with shown_by(config.face):
@@ -241,11 +218,7 @@ class Trainer(Side):
         return Party(config, endpoint, callbacks)
 
     def dry_run(self) -> DryRun:
-        """Meets the peer, compares everything, and stops before the training.
-
-        Raises:
-            TaciturnError: The two sides do not fit, or cannot meet.
-        """
+        """Meets the peer, compares everything, and stops before the training."""
         require_begun_in_time(self.config)
         tables, program = self.tables, self._dry_program()
         self.bulletin.begin(self._setup())
@@ -270,7 +243,6 @@ class Trainer(Side):
         yield from ()
 
     def _dry_program(self) -> Program[Met]:
-        """The first words of a training."""
         yield from self._dry_opening()
         tables, bits, coins = self.tables, self.magnitude_bits, KeyedEntropy.from_system()
         train, held_out, peer = tables.train, tables.held_out, self.peer_table
@@ -302,19 +274,13 @@ class Trainer(Side):
         return met.columns if self.config.role == "bob" else len(self.tables.train.columns)
 
     def _load_tables(self, config: PartyConfig) -> PartyTables:
-        """Reads and prepares this side's table."""
         return load_tables(config, self._prepared)
 
     @abstractmethod
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun | StudyRun:
         """Trains, or resumes.
 
-        Args:
-            record: Write the transcript of this side to this file.
-            fresh: Discard an unfinished session and start a new one.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
+        ``record`` is the file of this side's transcript; ``fresh`` discards an unfinished session.
         """
 
     @abstractmethod
@@ -334,7 +300,6 @@ class Trainer(Side):
         """Bob's end, with what depends on labels."""
 
     def _conduct(self, record: Path | None, fresh: bool) -> Any:  # noqa: ANN401 - a kind of result
-        """Meets the peer and works with it until the end; the result of that."""
         # First of all: the files of a training that runs are not this start's to write.
         with locked_state_folder(self.config):
             self.bulletin.begin(self._setup())
@@ -416,13 +381,7 @@ class Trainer(Side):
     def threshold_of(
         self, held_out: LabelTable | None, scores: FloatArray | None, terms: Terms
     ) -> Threshold:
-        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say.
-
-        Args:
-            held_out: The labels of those rows; None where there are none.
-            scores: Their scores.
-            terms: The model's agreement.
-        """
+        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
             return at_probability(output.threshold, shift)
@@ -431,11 +390,7 @@ class Trainer(Side):
         return chosen(scores, held_out.values, output.miss_cost, shift)
 
     def _write_held_out(self, scores: FloatArray | None) -> None:
-        """Bob's held-out rows with their scores, where he asks for them.
-
-        Raises:
-            OutputError: The file cannot be written.
-        """
+        """Bob's held-out rows with their scores, where he asks for them."""
         tables, name = self.tables, self.config.output.held_out_scores
         labels = tables.held_out_labels
         if name is None or scores is None or labels is None:
@@ -450,12 +405,7 @@ class Trainer(Side):
         self.log("held-out scores written", file=name, rows=len(scores))
 
     def _require_accepted(self) -> None:
-        """Refuses, and tells the peer, what this side's own file does not consent to.
-
-        Raises:
-            ConfigError: Labels would be readable, or columns exposed, and its owner has not agreed.
-            BudgetExceeded: The training would end with this error on its way.
-        """
+        """Refuses, and tells the peer, what this side's own file does not consent to."""
         problem = self._unaccepted()
         if problem is None:
             return
@@ -465,7 +415,6 @@ class Trainer(Side):
         raise problem
 
     def _unaccepted(self) -> TaciturnError | None:
-        """Why this side does not begin, by its own file; None where it does."""
         limits = self.config.privacy
         if self.config.role == "alice":
             problem: TaciturnError | None = exposure_refusal(self.config, self.terms)
@@ -483,20 +432,13 @@ class Trainer(Side):
         return problem
 
     def _planned(self) -> Statement:
-        """Bob's ledger as it will stand at the end."""
         return planned_ledger(self.config, self.tables, self.terms).statement()
 
     def _ledger_refusal(self, ledger: Statement) -> TaciturnError | None:
-        """Why Bob does not begin at this price."""
         return leak_refusal(self.config, self.terms, ledger)
 
     def _require(self, account: Account) -> None:
-        """Refuses now, and tells the peer, what would be refused when the first release is due.
-
-        Raises:
-            BudgetExceeded: The training would open more scores of a row than she allows, or cost
-                labels more than he does.
-        """
+        """Refuses now, and tells the peer, what would be refused when the first release is due."""
         try:
             account.require()
         except BudgetExceeded as problem:
@@ -582,17 +524,14 @@ class Trainer(Side):
         }
 
     def _outlook(self) -> Outlook:
-        """What it will cost, and tell."""
         return outlook(self.config, self.tables, self.terms)
 
     def _opened(self) -> OpenedScores:
-        """The scores that it opens to Bob."""
         held_out = self.tables.held_out
         rows = 0 if held_out is None else held_out.rows
         return OpenedScores.of(self.terms, self.tables.train.rows, rows)
 
     def _setup(self) -> Setup:
-        """What is about to run, for whoever watches."""
         return Setup(self.identity(), self.terms.agreement.solver)
 
     def _exposure(self) -> ColumnExposure | None:
@@ -638,15 +577,7 @@ class Party(Trainer):
     """One side of one training, ready to meet the other."""
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> PartyRun:
-        """Trains, or resumes.
-
-        Args:
-            record: Write the transcript of this side to this file.
-            fresh: Discard an unfinished session and start a new one.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
-        """
+        """Trains one model, or resumes."""
         result: PartyRun = self._conduct(record, fresh)
         return result
 
@@ -672,17 +603,7 @@ def _final(figures: PartyFigures) -> PartyFigures:
 class _Training:
     """One training, from its checkpoint to its model file.
 
-    Args:
-        party: Whose it is.
-        meeting: With the peer.
-        kept: The state folder.
-        coins: This side's coins.
-        bob: Bob's labels and ledger; None at Alice.
-        resume: The state at the checkpoint; None to begin.
-        figures: How it goes.
-        recording: The transcript of this side, where one is asked for.
-        account: Where this side counts what it gives away.
-        begun: Set once the sides have found that they fit.
+    ``begun`` is set once the sides have found that they fit.
     """
 
     party: Party
@@ -700,11 +621,6 @@ class _Training:
     def of(
         cls, party: Party, meeting: Meeting, kept: Kept, record: Path | None, account: Account
     ) -> _Training:
-        """The training as the checkpoint left it.
-
-        Raises:
-            StateError: What the checkpoint needs is not there, or not what it was.
-        """
         past = meeting.past
         body = json.loads(past.checkpoint.body) if past.checkpoint.body else None
         coins = KeyedEntropy(past.meta.coins)
@@ -837,7 +753,6 @@ def _nothing_begun(training: Work, kept: Kept, log: Log) -> Iterator[None]:
 
 
 def _lack(name: str, problem: ConfigError) -> AgreementError:
-    """What the peer is told of a mechanism that this side cannot use."""
     if isinstance(problem, ExtensionError):
         return AgreementError(f"its package of the mechanism {name} is broken")
     return AgreementError(f"it does not have the mechanism {name}")
@@ -846,11 +761,7 @@ def _lack(name: str, problem: ConfigError) -> AgreementError:
 def _recording(
     party: Party, record: Path, body: dict[str, Any] | None, coins: KeyedEntropy
 ) -> TranscriptFile:
-    """The transcript of this side, new or continued at the checkpoint.
-
-    Raises:
-        StateError: The session began without one.
-    """
+    """The transcript of this side, new or continued at the checkpoint."""
     # Loaded here: few trainings are recorded.
     from taciturn.engine.transcript import TranscriptFile
 

@@ -37,15 +37,7 @@ class UsedModel:
 
     @classmethod
     def read(cls, config: PartyConfig, path: Path) -> UsedModel:
-        """Reads a model's file.
-
-        Args:
-            config: This side's settings.
-            path: Its share of the model.
-
-        Raises:
-            FileError: It is the other side's, of a study and not in use, or not known here.
-        """
+        """Reads a model's file; FileError where it is the other side's, or not in use."""
         share = ModelShare.load(path)
         if share.role != config.role:
             raise FileError(
@@ -94,11 +86,7 @@ class UsedModel:
         return f"{meaning}; it is corrected for the class weights"
 
     def threshold(self, path: Path) -> Threshold:
-        """What the training chose; even odds in files that know of no choice.
-
-        Args:
-            path: The file, for messages.
-        """
+        """What the training chose; even odds in files that know of no choice."""
         try:
             return self.model.threshold
         except ConfigError as problem:
@@ -139,11 +127,7 @@ def scored_rows(
 ) -> tuple[ScoredRow, ...]:
     """Each row with its log-odds, its probability, and its class.
 
-    Args:
-        ids: The rows.
-        scores: Their scores.
-        shift: By how much class weights have moved them.
-        threshold: Above which the class is 1.
+    Class weights have moved the scores by ``shift``.
     """
     # Class weights have moved the scores, and a probability is among the rows as they come.
     probabilities = sigmoid(scores - shift).tolist()
@@ -154,15 +138,7 @@ def scored_rows(
 
 
 def model_terms(share: ModelShare, path: Path) -> Terms:
-    """The agreement that a model was trained by.
-
-    Args:
-        share: One side's share of the model.
-        path: Its file, for messages.
-
-    Raises:
-        FileError: The agreement is not known here.
-    """
+    """The agreement that a model was trained by."""
     try:
         agreed = Agreement.of(share.agreement)
         # What a probability means is the mechanism's to say; said now, not after the last row.

@@ -76,14 +76,7 @@ class _Boxes:
 
 
 class Vault:
-    """A file of encrypted records, open for writing.
-
-    Args:
-        path: Where the file lies.
-        stream: The file, at its end.
-        boxes: What seals its records.
-        salt: That of the file, which no other has.
-    """
+    """A file of encrypted records, open for writing; no other file has its salt."""
 
     def __init__(self, path: Path, stream: BinaryIO, boxes: _Boxes, salt: bytes) -> None:
         self._path, self._stream, self._boxes, self.salt = path, stream, boxes, salt
@@ -93,9 +86,6 @@ class Vault:
         """A new file with these records in place of whatever has that name, whole or not at all.
 
         One record is in memory at a time.
-
-        Raises:
-            OutputError: It cannot be written.
         """
         salt = SystemEntropy().token(_SALT)
         boxes = _Boxes(key, salt)
@@ -125,30 +115,18 @@ class Vault:
         The records go into a new file under a new salt: a record that was cut was sealed with the
         nonce that the next one would get, and two boxes of one nonce give each other away to
         whoever has a copy of both.
-
-        Raises:
-            StateError: The file is no journal, of another version, altered, or another key's.
-            OutputError: The new file cannot be written, or has no room beside the old one.
         """
         held = list(records(path, key))
         _require_room(path)
         return cls.create(path, key, held), held
 
     def append(self, record: bytes) -> None:
-        """Adds a record; it survives the end of this process, and after ``sync`` of the machine.
-
-        Raises:
-            OutputError: The disk is full, or fails.
-        """
+        """Adds a record; it survives the end of this process, and after ``sync`` of the machine."""
         with reporting_write_errors(self._path):
             _write_all(self._stream, self._boxes.seal(record))
 
     def sync(self) -> None:
-        """Waits until everything is on the disk.
-
-        Raises:
-            OutputError: The disk fails.
-        """
+        """Waits until everything is on the disk."""
         with reporting_write_errors(self._path):
             os.fsync(self._stream.fileno())
 
@@ -158,11 +136,7 @@ class Vault:
 
 
 def records(path: Path, key: bytes) -> Iterator[bytes]:
-    """The whole records of a file, one at a time.
-
-    Raises:
-        StateError: The file is no journal, of another version, altered, or another key's.
-    """
+    """The whole records of a file, one at a time; StateError where it is not fit for use."""
     try:
         with path.open("rb", buffering=0) as stream:
             boxes = _Boxes(key, _salt_of(stream.read(_HEAD), path))
@@ -184,20 +158,11 @@ def salt_of(path: Path) -> bytes:
 
 
 def room_to_resume(path: Path) -> tuple[int, int]:
-    """The bytes that resuming from a file takes on its disk for a while, and those that are free.
-
-    Raises:
-        OSError: There is no such file.
-    """
+    """Bytes that resuming takes on the file's disk for a while, and bytes that are free."""
     return path.stat().st_size, shutil.disk_usage(path.parent).free
 
 
 def _require_room(path: Path) -> None:
-    """Insists on room for a copy before there is one.
-
-    Raises:
-        OutputError: There is none; says how much is needed.
-    """
     with reporting_write_errors(path):
         needed, free = room_to_resume(path)
     if needed > free:
@@ -210,11 +175,7 @@ def _require_room(path: Path) -> None:
 
 
 def reporting_write_errors(path: Path) -> AbstractContextManager[None]:
-    """Turns a failing disk into words.
-
-    Raises:
-        OutputError: It failed.
-    """
+    """Turns write errors into OutputError."""
     hint = "make room or name another folder; nothing that was not stored has been sent"
     return files.reporting_write_errors(path, "party's state", hint)
 
@@ -248,7 +209,6 @@ def _salt_of(head: bytes, path: Path) -> bytes:
 
 
 def _whole_records(stream: BinaryIO, boxes: _Boxes, path: Path) -> Iterator[bytes]:
-    """The records up to the first that is not whole."""
     size = path.stat().st_size
     while True:
         head = stream.read(_COUNT.size)

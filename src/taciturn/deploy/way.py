@@ -22,18 +22,9 @@ def way_to_peer(
 ) -> Iterator[Endpoints]:
     """The endpoint that a party's file describes, or one for each of several; closed at the end.
 
-    Args:
-        config: The party's settings.
-        announce: Told of the certificate's warnings and the port; and, as the log is, of callers
-            that were refused, or why nobody is connected while this side waits.
-        keys: The fingerprints of the keys with which peers have signed the agreement, by their
-            names: nobody else is talked to under these.
-
-    Raises:
-        CertificateError: The party's own certificate, key or authority is not fit for use, or not
-            the one that was agreed on.
-        ConfigError: An address or a name is not usable.
-        TransportError: The port cannot be opened.
+    ``announce`` is called with the certificate's warnings, the port, callers that were refused, and
+    why nobody is connected while this side waits. ``keys`` are the fingerprints of the keys with
+    which peers have signed the agreement, by their names: nobody else is talked to under these.
     """
     credentials = credentials_of(config)
     require_agreed(config, credentials)
@@ -86,11 +77,7 @@ def _opened(
 
 
 def require_agreed(config: PartyConfig, own: Credentials) -> None:
-    """Insists that this side's certificate is the one that several parties have agreed on.
-
-    Raises:
-        CertificateError: Her name is not among them, or has another key; or Bob has her name.
-    """
+    """Insists that this side's certificate is the one that several parties have agreed on."""
     if not config.parties:
         return
     where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)

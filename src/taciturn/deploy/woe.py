@@ -66,10 +66,8 @@ FINISH_SECONDS = 10.0
 class OwnChoice:
     """What a side may choose on its command line; None for what its file says, or the default.
 
-    Args:
-        smoothing: Bob's: what he adds to both counts of a bin.
-        min_rows: Alice's: the least rows of a bin.
-        names: Alice's: whether Bob learns what columns and bins are called.
+    ``smoothing`` is Bob's: what he adds to both counts of a bin. Alice's are ``min_rows``, the
+    least rows of a bin, and ``names``, whether Bob learns what columns and bins are called.
     """
 
     smoothing: float | None = None
@@ -77,11 +75,7 @@ class OwnChoice:
     names: bool | None = None
 
     def require_own(self, config: PartyConfig) -> None:
-        """Refuses what is the other side's to choose.
-
-        Raises:
-            ConfigError: Says which.
-        """
+        """Refuses what is the other side's to choose."""
         hers = {"min_rows": self.min_rows, "names": self.names}
         foreign = hers if config.role == "bob" else {"smoothing": self.smoothing}
         owner = "Alice" if config.role == "bob" else "Bob"
@@ -102,15 +96,10 @@ class OwnChoice:
 
 @dataclass(frozen=True, slots=True)
 class WoeSide:
-    """What one side brings: its rows, and its labels or its columns in bins.
+    """What one side brings: its rows, and Bob's labels or Alice's columns in bins.
 
-    Args:
-        rows: The training rows, under the ids that both sides have for them.
-        terms: The agreement in use.
-        labels: Bob's; None at Alice.
-        cut: Alice's columns; None at Bob.
-        least: The least rows of a bin of hers.
-        names: Whether she tells their names.
+    ``rows`` are the training rows, under the ids that both sides have for them; ``least`` is the
+    least rows of a bin.
     """
 
     rows: ChosenRows = field(repr=False)
@@ -122,14 +111,7 @@ class WoeSide:
 
     @classmethod
     def read(cls, config: PartyConfig, choice: OwnChoice) -> WoeSide:
-        """Reads this side's table.
-
-        Raises:
-            AgreementError: Alice's file does not allow it, or the rows are not those agreed on.
-            ConfigError: There are several Alices.
-            BudgetExceeded: The partner has had all tables that it may have.
-            DataError: The table is not fit for use.
-        """
+        """Reads this side's table; BudgetExceeded where the partner has had all its tables."""
         with shown_by(config.face):
             _require_two(config)
             choice.require_own(config)
@@ -198,7 +180,6 @@ def _require_allowed(config: PartyConfig) -> None:
 
 
 def _terms(config: PartyConfig, rows: int) -> WoeTerms:
-    """The scheme of the agreement, and all else that is agreed on."""
     one = config.first
     agreed = terms_for(one, one.alice_columns or 1, rows).agreement.canonical()
     settings = one.settings()
@@ -207,13 +188,7 @@ def _terms(config: PartyConfig, rows: int) -> WoeTerms:
 
 
 class WoeParty:
-    """One side, ready to meet the other.
-
-    Args:
-        config: Its settings.
-        endpoint: Its way to the peer.
-        callbacks: Who is told what happens.
-    """
+    """One side of a weight of evidence, ready to meet the other."""
 
     def __init__(self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> None:
         self._config, self._observe = config, callbacks.observe
@@ -223,11 +198,7 @@ class WoeParty:
         self._paid = 0.0
 
     def run(self, side: WoeSide, choice: OwnChoice) -> WoeResult:
-        """Counts with the peer.
-
-        Raises:
-            TaciturnError: This side or the peer cannot continue; says why, and what to do.
-        """
+        """Counts with the peer."""
         start = time.perf_counter()
         with engine_of(self._config, self._session.log) as engine:
             terms = replace(side.terms, scheme=on_engine(side.terms.scheme, engine))
@@ -343,14 +314,7 @@ def weigh(
 ) -> WoeResult:
     """Reads this side's table, meets the peer and counts.
 
-    Args:
-        config: This side's settings.
-        choice: What its command line chooses.
-        callbacks: Who is told what happens.
-        read: Reads the table; what it raises is told to the peer, where it is there already.
-
-    Raises:
-        TaciturnError: This side or the peer cannot continue; says why, and what to do.
+    What ``read`` raises is sent to the peer, where it is there already.
     """
     keys = peer_keys(config)
     try:

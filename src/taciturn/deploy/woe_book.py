@@ -35,13 +35,7 @@ class GivenTable:
 
 @dataclass(frozen=True, slots=True)
 class WoeBook:
-    """The tables that a partner was given.
-
-    Args:
-        path: The file; made when first charged.
-        partner: The peer's name.
-        limit: The most tables that it may be given.
-    """
+    """The tables that a partner was given, in a file, made when first charged."""
 
     path: Path
     partner: str
@@ -53,24 +47,13 @@ class WoeBook:
         return cls(config.path(config.woe.book), config.peer, config.woe.tables)
 
     def require(self) -> None:
-        """Insists that one more table is within the limit; nothing is written.
-
-        Raises:
-            BudgetExceeded: It is not.
-            FileError: The book cannot be read, is altered or of another version.
-        """
+        """Insists that one more table is within the limit (else BudgetExceeded); writes nothing."""
         self._require_room(self.given())
 
     def charge(self, table: GivenTable) -> int:
-        """Counts a table; afterwards it may leave.
+        """Charge the budget for one table before it is sent; returns how many there are with it.
 
-        Returns:
-            How many there are with it.
-
-        Raises:
-            BudgetExceeded: It would exceed the limit; nothing was counted.
-            FileError: The book cannot be read, is altered or of another version.
-            OutputError: It cannot be written, or is being written by another program.
+        Nothing is counted on BudgetExceeded.
         """
         with self._file.alone():
             partners = self._read()
@@ -81,11 +64,7 @@ class WoeBook:
             return len(given)
 
     def given(self) -> int:
-        """How many tables the partner was given so far.
-
-        Raises:
-            FileError: The book cannot be read, is altered or of another version.
-        """
+        """How many tables the partner was given so far."""
         return len(self._read().get(self.partner, []))
 
     def _require_room(self, given: int) -> None:

@@ -55,12 +55,8 @@ class Histogram:
 class Job:
     """Rows that a request waits for.
 
-    Args:
-        ids: Under which both sides know them.
-        values: Bob's columns, in the coordinates of his weights.
-        deadline: Until when the request waits, on the monotonic clock.
-        future: What comes of it.
-        failed: In how many rounds it was that failed.
+    ``values`` are Bob's columns in the coordinates of his weights; ``deadline`` is on the monotonic
+    clock; ``failed`` counts the rounds with it that failed.
     """
 
     ids: tuple[str, ...] = field(repr=False)
@@ -77,12 +73,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What came of a job.
-
-    Args:
-        verdicts: Of each row.
-        scores: Of each row; NaN where there is none.
-    """
+    """The verdict and the score of each row of a job; NaN where there is no score."""
 
     verdicts: tuple[Verdict, ...]
     scores: FloatArray = field(repr=False)
@@ -102,14 +93,7 @@ class Seen:
 
 
 class Desk:
-    """Where requests wait for Alice.
-
-    Args:
-        config: Bob's settings.
-        model: His model.
-        endpoint: His way to her, or to each of several.
-        callbacks: Who is told what happens.
-    """
+    """Bob's queue of requests that wait for Alice."""
 
     def __init__(
         self,

@@ -27,26 +27,17 @@ from taciturn.rng import KeyedEntropy
 
 @dataclass(slots=True)
 class Served:
-    """What a partner has done so far.
-
-    Args:
-        rounds: How often she was asked.
-        rows: How many scores she gave.
-    """
+    """How many rounds Alice has answered, and how many scores she gave."""
 
     rounds: int = 0
     rows: int = 0
 
 
 class ScoreCount:
-    """Alice's limits: what Bob was given before, and what he is given now.
+    """Alice's limits: what Bob was given before, and what he is given now; None for any number.
 
-    Args:
-        book: What trainings and predictions have given.
-        usage: What services have given.
-        partner: Bob's name.
-        rows_per_day: The most rows a day; None for any number.
-        answers: In how many answers of services a row may be; None for any number.
+    ``book`` counts what trainings and predictions have given, ``usage`` what services have. A row
+    may be in ``answers`` answers of services.
     """
 
     def __init__(
@@ -64,26 +55,13 @@ class ScoreCount:
         self._counts = TaggedRows()
 
     def admit(self, rows: int) -> int:
-        """How many of so many rows may be asked for today; they are counted, had or not.
-
-        Raises:
-            OutputError: The counts cannot be written.
-        """
+        """How many of so many rows may be asked for today; they are counted, had or not."""
         if self._rows_per_day is None:
             return rows
         return self._usage.admit(self._partner, rows, self._rows_per_day)
 
     def spend(self, ids: Sequence[str], *, count: bool = True) -> list[bool]:
-        """Counts rows before their scores leave; says which may.
-
-        Args:
-            ids: The rows.
-            count: False to look only.
-
-        Raises:
-            FileError: The score book cannot be read.
-            OutputError: The counts cannot be written.
-        """
+        """Counts rows before their scores leave, and returns which may; or only looks."""
         if not ids:
             return []
 
@@ -113,14 +91,7 @@ class ScoreCount:
 class ScorePartner:
     """Alice, standing by.
 
-    Args:
-        config: Her settings.
-        model: Her model.
-        source: Her rows.
-        count: Her limits.
-        endpoint: Her way to Bob.
-        callbacks: Who is told what happens.
-        common: The rows that both sides have; None where any may be asked for.
+    ``common`` are the rows that both sides have; None where any may be asked for.
     """
 
     def __init__(
@@ -157,10 +128,9 @@ class ScorePartner:
         self._stop.set()
 
     def interrupt(self) -> None:
-        """Ends after the round under way; called in the thread that runs, as by a signal.
+        """Ends after the round under way, or at once by KeyboardInterrupt where there is none.
 
-        Raises:
-            KeyboardInterrupt: No round is under way.
+        It is called in the thread that runs, as by a signal.
         """
         self._stop.set()
         if self._waiting:
@@ -227,7 +197,6 @@ class ScorePartner:
     def _limited(
         self, ids: Sequence[str], verdicts: list[Verdict], *, count: bool
     ) -> list[Verdict]:
-        """The verdicts after the limits of each row."""
         held = [place for place, verdict in enumerate(verdicts) if verdict is Verdict.HELD]
         allowed = self._count.spend([ids[place] for place in held], count=count)
         for place, may in zip(held, allowed, strict=True):

@@ -46,12 +46,10 @@ _WHOLE_TYPES, _TEXT_TYPES = (20, 21, 23), (25, 1043)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Rows that were asked for.
+    """Rows that were asked for, prepared, a line for each; zeros where there is none.
 
-    Args:
-        values: Prepared, a line for each; zeros where there is none.
-        unknown: The places of those that the source does not have.
-        unfit: The places of those that cannot be prepared, each with the reason.
+    ``unknown`` are the places of those that the source does not have, ``unfit`` of those that
+    cannot be prepared, each with the reason.
     """
 
     values: FloatArray = field(repr=False)
@@ -65,11 +63,7 @@ class RowSource(Protocol):
     at_once: bool
 
     def take(self, ids: Sequence[str]) -> Taken:
-        """Rows by the ids under which both sides know them.
-
-        Raises:
-            DataError: The source cannot be read now.
-        """
+        """Rows by the ids that both sides know; DataError where the source cannot be read now."""
         ...
 
     def close(self) -> None:
@@ -78,12 +72,7 @@ class RowSource(Protocol):
 
 
 class Preparer:
-    """Raw values, as a database or a request has them, to prepared rows.
-
-    Args:
-        model: Whose preparation is used.
-        null_words: What stands for a missing value.
-    """
+    """Raw values, as a database or a request has them, to prepared rows."""
 
     def __init__(self, model: ModelShare, null_words: Sequence[str] = MISSING) -> None:
         self._model, self._null = model, frozenset(null_words)
@@ -94,12 +83,7 @@ class Preparer:
         self._texts = {column: column in texts for column in self.columns}
 
     def rows(self, ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> Taken:
-        """Prepares rows.
-
-        Args:
-            ids: Their ids, for messages.
-            records: The values of each by column; a column that is absent is missing.
-        """
+        """Prepares rows; a column that is absent from a record is missing."""
         values = np.zeros((len(ids), len(self._model.columns)))
         try:
             values[:] = self._prepared(ids, records)
@@ -131,11 +115,6 @@ class Preparer:
         return table.values
 
     def _value(self, value: object, column: str) -> str | float | None:
-        """A value as a file of rows would give it.
-
-        Raises:
-            ColumnError: It is of another kind.
-        """
         if value is None or (isinstance(value, str) and value.strip() in self._null):
             return None
         if self._texts[column]:
@@ -179,16 +158,7 @@ def _reason(problem: DataError) -> str:
 
 
 class TableRows:
-    """A table in memory, prepared once.
-
-    Args:
-        path: The file, or a folder of Parquet files.
-        config: This side's settings.
-        model: Whose preparation is used.
-
-    Raises:
-        DataError: The file, a column, an id or a value is not fit for use.
-    """
+    """A table in memory, prepared once."""
 
     at_once = True
 
@@ -211,25 +181,12 @@ class TableRows:
 
 
 class _Database:
-    """What two kinds of databases have in common.
-
-    Args:
-        preparer: For their values.
-        id_column: The column of ids.
-        where: The database and table, for messages.
-    """
-
     at_once = False
 
     def __init__(self, preparer: Preparer, id_column: str, where: str) -> None:
         self._preparer, self._id, self._where = preparer, id_column, where
 
     def take(self, ids: Sequence[str]) -> Taken:
-        """Rows by id.
-
-        Raises:
-            DataError: The database cannot be read now.
-        """
         records: dict[str, Mapping[str, Any]] = {}
         twice = set[str]()
         for start in range(0, len(ids), _ASKED):
@@ -257,11 +214,7 @@ class _Database:
         return [(str(row[0]), dict(zip(columns, row[1:], strict=True))) for row in rows]
 
     def _require(self, present: Sequence[str]) -> None:
-        """Insists that the table has the columns.
-
-        Raises:
-            ColumnError: It lacks one.
-        """
+        """Insists that the table has the columns."""
         lacking = [name for name in (self._id, *self._preparer.columns) if name not in present]
         if lacking:
             self.close()
@@ -274,11 +227,7 @@ class _Database:
 
 
 class SqliteRows(_Database):
-    """A table of a SQLite file, opened to be read only.
-
-    Raises:
-        DataError: It cannot be opened, or lacks a column.
-    """
+    """A table of a SQLite file, opened to be read only."""
 
     def __init__(self, path: Path, table: str, id_column: str, preparer: Preparer) -> None:
         super().__init__(preparer, id_column, f"{path}, {table}")
@@ -319,11 +268,7 @@ class SqliteRows(_Database):
 
 
 class PostgresRows(_Database):
-    """A table of PostgreSQL, over one connection that only reads and comes back when it was lost.
-
-    Raises:
-        DataError: It cannot be reached, or lacks a column.
-    """
+    """A table of PostgreSQL, over one read-only connection that is restored when lost."""
 
     def __init__(self, address: str, table: str, id_column: str, preparer: Preparer) -> None:
         # Without the address, which may hold a password.
@@ -348,11 +293,7 @@ class PostgresRows(_Database):
         return self._records(self._asked(self._select, [asked]))
 
     def _asked(self, text: str, values: Any, *, describe: bool = False) -> Any:  # noqa: ANN401
-        """The answer of the database; asked a second time over a new connection.
-
-        Raises:
-            DataError: It cannot be had.
-        """
+        # Asked a second time over a new connection, where the first was lost.
         try:
             return self._once(text, values, describe=describe)
         except self._psycopg.OperationalError:
@@ -404,12 +345,7 @@ class PostgresRows(_Database):
 
 
 def source_of(config: PartyConfig, model: ModelShare) -> RowSource:
-    """The source that a party's file names.
-
-    Raises:
-        ConfigError: Its settings do not go together.
-        DataError: It is not fit for use.
-    """
+    """The source that a party's file names."""
     serve, data = config.serve, config.data
     if not serve.is_database:
         return TableRows(config.path(serve.source or data.file), config, model)
@@ -429,11 +365,7 @@ def source_of(config: PartyConfig, model: ModelShare) -> RowSource:
 
 
 def common_ids(config: PartyConfig) -> frozenset[str] | None:
-    """The rows that both sides have, where a list says so; None where any may be asked for.
-
-    Raises:
-        DataError: The list is not fit for use.
-    """
+    """The rows that both sides have, where a list says so; None where any may be asked for."""
     if config.serve.common is None:
         return None
     path = config.path(config.serve.common)

@@ -48,13 +48,7 @@ REPEAT_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class StandingModel:
-    """One side's model in a meeting that stays.
-
-    Args:
-        used: The model.
-        normalise: How ids are read.
-        identity: What one of several Alices signs with.
-    """
+    """One side's model in a meeting that stays; ``normalise`` says how ids are read."""
 
     used: UsedModel
     normalise: str = NONE
@@ -108,11 +102,7 @@ class StandingModel:
         return frozenset(np.flatnonzero(over).tolist())
 
     def require_hidden(self) -> None:
-        """Refuses, at Alice, a model whose answers would tell more of a row than its scores.
-
-        Raises:
-            CryptoError: They would.
-        """
+        """Refuses, at Alice, a model whose answers would tell more of a row than its scores."""
         from taciturn.protocol.alice.serve import require_hidden
 
         if self.used.model.sealed and not self._shares_all:
@@ -189,14 +179,7 @@ class StandingModel:
 
 
 class StandingSession:
-    """Meets the peer again and again until it is to stop.
-
-    Args:
-        config: This side's settings.
-        endpoint: Its way to the peer, or to each of several.
-        callbacks: Who is told what happens.
-        stop: Set when it is to stop.
-    """
+    """Meets the peer again and again until ``stop`` is set."""
 
     def __init__(
         self,
@@ -217,9 +200,7 @@ class StandingSession:
     def run(self, stay: Callable[[Meeting], None], away: Callable[[str], None] = silent) -> None:
         """Meets the peer, stays with it, and meets it again when it was lost.
 
-        Args:
-            stay: What is done with the peer; returns to meet it anew.
-            away: Told why the peer is not there.
+        ``stay`` returns to meet the peer anew; ``away`` is called with why the peer is not there.
         """
         from taciturn.deploy.link import SERVING
 
@@ -242,11 +223,7 @@ class StandingSession:
                 self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def require_in_time(self) -> None:
-        """Insists that the agreement has not ended: asked before each round, as one may last long.
-
-        Raises:
-            SignatureError: It has.
-        """
+        """Insists that the agreement has not ended; asked before each round of a long meeting."""
         require_begun_in_time(self._config)
 
     def say(self, event: str, **facts: object) -> None:

@@ -45,10 +45,8 @@ create table if not exists counts (who text, tag integer, day text not null,
 class RowLimits:
     """How often one row may be scored; None for any number.
 
-    Args:
-        per_day: On one day (UTC).
-        ever: Ever, by other ways too.
-        answers: Ever, as counted here.
+    ``per_day`` is on one day (UTC), ``ever`` counts other ways too, ``answers`` only what is
+    counted here.
     """
 
     per_day: int | None = None
@@ -66,16 +64,7 @@ class RowLimits:
 
 
 class Usage:
-    """The counts, in a file.
-
-    Args:
-        path: The file; made where it is absent.
-        salt: What ids are hashed with in a new file; None to draw it.
-
-    Raises:
-        FileError: It is no such file, or another salt's.
-        OutputError: It cannot be written.
-    """
+    """The counts, in a file; ids in a new file are hashed with ``salt``, drawn where None."""
 
     def __init__(self, path: Path, salt: bytes | None = None) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -103,19 +92,9 @@ class Usage:
             )
 
     def admit(self, who: str, rows: int, limit: int, *, whole: bool = False) -> int:
-        """Counts rows that someone asks for today, as many as the day's limit allows.
+        """Counts rows that someone asks for today (UTC), up to the limit; returns how many.
 
-        Args:
-            who: Who asks.
-            rows: How many rows.
-            limit: The most of a day (UTC).
-            whole: Count all of them or none.
-
-        Returns:
-            How many were counted.
-
-        Raises:
-            OutputError: The file cannot be written; nothing was counted.
+        With ``whole`` all of them are counted, or none.
         """
         day = _today()
         with self._transaction() as base:
@@ -137,18 +116,10 @@ class Usage:
         *,
         count: bool = True,
     ) -> list[bool]:
-        """Counts the rows that may be scored once more, and says which may.
+        """Counts the rows that may be scored once more, and returns which may; or only looks.
 
-        Args:
-            who: For whom.
-            ids: The rows, each once.
-            limits: Of a row.
-            given: How often each was scored by other ways, which counts too; asked while nobody
-                else can count.
-            count: False to look only.
-
-        Raises:
-            OutputError: The file cannot be written; nothing was counted.
+        ``ids`` has each row once. ``given`` returns how often each was scored by other ways, which
+        counts too; it is asked while nobody else can count.
         """
         day, tags = _today(), self.tags(ids)
         with self._transaction() as base:
@@ -227,12 +198,7 @@ def _asked(base: sqlite3.Connection, day: str, who: str) -> int:
 
 @contextmanager
 def rows_ever(path: Path, who: str) -> Iterator[TaggedRows]:
-    """How often each row was scored for someone; nobody counts there meanwhile.
-
-    Raises:
-        FileError: It is no such file.
-        OutputError: Another program has it.
-    """
+    """How often each row was scored for someone; nobody counts there meanwhile."""
     if not path.exists():
         yield TaggedRows()
         return
@@ -255,12 +221,7 @@ def _tagged(rows: Sequence[tuple[int, int]]) -> TaggedRows:
 
 @contextmanager
 def explained_usage(path: Path) -> Iterator[None]:
-    """Turns what SQLite says into errors that name the file.
-
-    Raises:
-        FileError: It is no such file.
-        OutputError: It cannot be read or written now.
-    """
+    """Turns what SQLite says into errors that name the file."""
     try:
         yield
     except sqlite3.DatabaseError as problem:

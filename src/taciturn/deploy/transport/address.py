@@ -11,18 +11,12 @@ _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0
 
 
 def check_address(address: str, *, where: str, any_port: bool = False) -> str:
-    """An address, if it is one.
+    """An address ``host:port``, if it is one; an IPv6 address stands in brackets.
 
-    Args:
-        address: ``host:port``; an IPv6 address stands in brackets.
-        where: The setting it came from, for the error.
-        any_port: Whether port 0 is allowed, by which the system picks one.
+    With ``any_port`` port 0 is allowed, by which the system picks one.
 
     >>> check_address("bob.example:7443", where="listen")
     'bob.example:7443'
-
-    Raises:
-        ConfigError: It is not.
     """
     parsed = _ADDRESS.fullmatch(address)
     if parsed is None or not (0 if any_port else 1) <= int(parsed["port"]) <= 65535:
@@ -35,13 +29,10 @@ def check_address(address: str, *, where: str, any_port: bool = False) -> str:
 
 
 def check_name(name: str, setting: str = "name") -> str:
-    """A party's name, if it can stand in a certificate.
+    """A party's name, if it can stand in a certificate: a DNS name in lower case.
 
     >>> check_name("alice.example")
     'alice.example'
-
-    Raises:
-        ConfigError: It is not a DNS name in lower case.
     """
     if not is_party_name(name):
         raise ConfigError(

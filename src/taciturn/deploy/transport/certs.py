@@ -44,13 +44,9 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The files of a trial.
+    """The files of a trial; neither party needs ``authority_key``.
 
-    Attributes:
-        authority: The certificate that both parties trust.
-        authority_key: The key that signs; neither party needs it.
-        parties: Each party's name with its certificate and its key.
-        expires: When the certificates end.
+    ``parties`` has each party's name with its certificate and its key.
     """
 
     authority: Path
@@ -71,17 +67,7 @@ class Issuer:
 
 
 def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
-    """Makes an authority and one certificate per party.
-
-    Args:
-        folder: Where the files go; made if it is not there.
-        names: The parties' names, which the peers pin.
-        days: How long the certificates are valid.
-
-    Raises:
-        ConfigError: A name or the number of days is not usable.
-        OutputError: A file exists already or cannot be written. Nothing is left behind.
-    """
+    """Makes an authority and one certificate per party; on an error nothing is left behind."""
     _check_request(names, days)
     start = datetime.now(UTC) - CLOCK_SLACK
     expires = start + CLOCK_SLACK + timedelta(days=days)
@@ -212,11 +198,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
-    """Writes every file or none: half a set of certificates helps nobody.
-
-    Raises:
-        OutputError: One is there already, or cannot be written.
-    """
+    """Writes every file or none: half a set of certificates helps nobody."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

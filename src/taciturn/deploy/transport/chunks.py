@@ -41,11 +41,7 @@ def split(frame: bytes) -> Iterator[bytes]:
 
 
 class Assembler:
-    """Puts the frames of one direction together.
-
-    Args:
-        max_frame: The most bytes that a frame may have.
-    """
+    """Puts the frames of one direction together, each of at most ``max_frame`` bytes."""
 
     def __init__(self, max_frame: int) -> None:
         self._max = max_frame
@@ -57,8 +53,7 @@ class Assembler:
     def feed(self, message: bytes) -> bytes | None:
         """Takes the next message; returns a frame where that completes one.
 
-        Raises:
-            MalformedFrame: The message may not stand here, or the frame grows beyond the limit.
+        MalformedFrame where the message may not stand here, or the frame grows beyond the limit.
         """
         if len(message) < HEADER or message[0] != VERSION:
             raise MalformedFrame(f"a chunk is not of version {VERSION} of the wire")

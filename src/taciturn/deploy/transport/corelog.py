@@ -77,13 +77,12 @@ def explain(line: bytes) -> str | None:
 def handshake_reasons(
     on_failed: Callable[[str], None] | None, *, for_good: bool = False
 ) -> Iterator[None]:
-    """Tells why callers' handshakes fail, as long as it lasts.
+    """Reports why callers' handshakes fail, as long as it lasts.
 
-    Args:
-        on_failed: Told the reason in words, a few times a second at most, from another thread.
-            The caller's address is not known. None on the side that calls.
-        for_good: The process ends soon after: what the C libraries say from then on is dropped.
-            gRPC's threads run on for a moment, and a closed link is worth a line to them.
+    ``on_failed`` is called with the reason in words, a few times a second at most, from another
+    thread; the caller's address is not known. It is None on the side that calls. With ``for_good``
+    the process ends soon after, and what the C libraries say from then on is dropped: gRPC's
+    threads run on for a moment, and a closed link is worth a line to them.
     """
     sys.stderr.flush()
     original = os.dup(2)

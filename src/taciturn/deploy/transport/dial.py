@@ -92,17 +92,9 @@ def unheard(reason: str) -> None:
 class DialEndpoint:
     """Calls one named peer; see ``taciturn.engine.channel.Endpoint``.
 
-    Args:
-        address: ``host:port`` of the peer.
-        credentials: Our own certificate, key and authority.
-        peer: The name that the peer's certificate must have, whatever its address.
-        pin: The key that it must have too; None where any key of that name will do.
-        limits: The numbers of the wire.
-        on_failed: Told within seconds, in words, why attempts fail while they go on: each reason
-            when it is new, not of another attempt that fails likewise.
-
-    Raises:
-        ConfigError: The address or the name is not usable.
+    ``peer`` is the name that the peer's certificate must have, whatever its address; ``pin`` the
+    key that it must have too, None where any key of that name will do. ``on_failed`` is called
+    within seconds with why attempts fail while they go on: each reason when it is new.
     """
 
     def __init__(
@@ -153,7 +145,6 @@ class DialEndpoint:
         raise TransportError("the endpoint is closed")
 
     def _tell(self, mishap: str) -> None:
-        """Says a reason that was not the last one."""
         if mishap in (self._mishap, ""):
             return
         self._mishap = mishap
@@ -270,12 +261,10 @@ class DialEndpoint:
 
 @functools.cache
 def _this_process() -> str:
-    """A name of this process among those that call as the same party."""
     return SystemEntropy().token(8).hex()
 
 
 def _details(channel: GrpcChannel) -> str:
-    """What gRPC says about an attempt that led to nothing; empty where it says nothing."""
     problem = channel.refusal
     return "" if problem is None else str(problem.details()).rpartition("last error: ")[2][:300]
 

@@ -30,12 +30,7 @@ CALLER, BUSY = "taciturn-caller", "busy"
 
 
 class GrpcChannel:
-    """A live stream to the peer; see ``taciturn.engine.channel.Channel``.
-
-    Args:
-        peer: The peer's name, for messages.
-        limits: The numbers of the wire.
-    """
+    """A live stream to the peer; see ``taciturn.engine.channel.Channel``."""
 
     def __init__(self, peer: str, limits: Limits) -> None:
         self._peer = peer
@@ -54,12 +49,7 @@ class GrpcChannel:
         self.refusal: grpc.Call | None = None
 
     def start(self, incoming: Iterable[bytes], hang_up: Callable[[], None]) -> None:
-        """Begins to read.
-
-        Args:
-            incoming: The stream's messages from the peer.
-            hang_up: Ends the stream at once, and may be repeated.
-        """
+        """Begins to read; ``hang_up`` ends the stream at once, and may be repeated."""
         self._hang_up = hang_up
         self._reader = threading.Thread(
             target=self._read, args=(incoming,), name="taciturn-reader", daemon=True

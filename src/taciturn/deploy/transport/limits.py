@@ -20,17 +20,14 @@ LARGEST_METADATA = 8 << 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a link carries and endures.
+    """What a link carries and endures; sizes in bytes, times in seconds.
 
-    Attributes:
-        max_frame: Bytes of one frame: the codec's limit, and room for an envelope around it.
-        in_flight: Bytes that wait in each direction's queue; one frame may exceed it alone.
-        dead_after: Seconds until a link without a sign of life is dropped.
-        drain: Seconds that closing waits for what was sent.
-        handshake: Seconds a caller has for TLS.
-        connections: TCP connections at a time, of anybody.
-        streams: Streams at a time, of anybody with a certificate of the authority.
-        attempts: Streams of the peer that are accepted per second, and twice that in a burst.
+    ``max_frame`` is the codec's limit, and room for an envelope around it. ``in_flight`` is for
+    each direction's queue; one frame may exceed it alone. ``dead_after`` is until a link without a
+    sign of life is dropped; ``drain`` is how long closing waits for what was sent; ``handshake`` is
+    what a caller has for TLS. ``connections`` (TCP) are of anybody, ``streams`` of anybody with a
+    certificate of the authority; ``attempts`` are streams of the peer per second, and twice that in
+    a burst.
     """
 
     max_frame: int = MAX_FRAME + ENVELOPE

@@ -24,13 +24,7 @@ from taciturn.deploy.transport.tls import certificate_fingerprint, not_the_agree
 
 @dataclass(frozen=True, slots=True)
 class KeyPin:
-    """A server's key, and what we show to ask for its certificate.
-
-    Args:
-        fingerprint: Of the key that it must have.
-        certificate: Our own certificate's file.
-        key: Its private key's file.
-    """
+    """The key that a server must have, and the files that we show to ask for its certificate."""
 
     fingerprint: str
     certificate: Path
@@ -39,15 +33,10 @@ class KeyPin:
     def certificate_at(
         self, address: str, authority: bytes, timeout: float
     ) -> x509.Certificate | None:
-        """The certificate of the server at an address, which our authority vouches for.
+        """The certificate of the server at an address, which our authority (PEM) vouches for.
 
-        Args:
-            address: ``host:port``.
-            authority: The authority's certificates, PEM.
-            timeout: Seconds to wait for each answer.
-
-        Returns:
-            None where nobody answers, or somebody for whom the authority does not vouch.
+        None where nobody answers within ``timeout`` seconds, or the authority does not vouch for
+        the server.
         """
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.minimum_version = ssl.TLSVersion.TLSv1_3

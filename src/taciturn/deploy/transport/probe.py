@@ -39,11 +39,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def obstacle(address: str, timeout: float) -> str:
-    """Why no connection to an address comes about; empty where one does.
-
-    Args:
-        address: ``host:port``.
-        timeout: Seconds to wait for an answer.
+    """Why no connection to an address comes about within ``timeout`` seconds; empty where one does.
 
     >>> obstacle("127.0.0.1:1", 5).partition(":")[0]
     'nothing listens there'
@@ -60,13 +56,7 @@ def obstacle(address: str, timeout: float) -> str:
 
 
 def names_shown(address: str, authority: bytes, timeout: float) -> tuple[str, ...]:
-    """The names in the certificate of a server that our authority vouches for; none if it does not.
-
-    Args:
-        address: ``host:port``.
-        authority: The authority's certificates, PEM.
-        timeout: Seconds to wait for each answer.
-    """
+    """The names in the certificate of a server that our authority (PEM) vouches for, or none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     # The name is what is asked for; nothing is sent to whoever has it.

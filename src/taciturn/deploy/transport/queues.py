@@ -20,8 +20,7 @@ class Ended(Exception):
 class ByteQueue:
     """First in, first out; putting waits for room, taking waits for an entry.
 
-    Args:
-        limit: The most bytes that wait. A single entry may exceed it, if it is alone.
+    ``limit`` is in bytes; a single entry may exceed it, if it is alone.
     """
 
     def __init__(self, limit: int) -> None:
@@ -32,11 +31,7 @@ class ByteQueue:
         self._changed = threading.Condition()
 
     def put(self, entry: bytes, *, force: bool = False) -> None:
-        """Adds an entry, once there is room (or at once, if forced).
-
-        Raises:
-            Ended: The queue takes nothing more.
-        """
+        """Adds an entry, once there is room (or at once, if forced); Ended if it takes no more."""
         cost = len(entry) + OVERHEAD
         with self._changed:
             while self._open and self._size and self._size + cost > self._limit and not force:
@@ -48,11 +43,7 @@ class ByteQueue:
             self._changed.notify_all()
 
     def get(self, timeout: float | None = None) -> bytes | None:
-        """Takes the oldest entry; nothing, if none came within the timeout.
-
-        Raises:
-            Ended: The queue is empty and takes nothing more.
-        """
+        """Takes the oldest entry, None after the timeout; Ended where none will come."""
         until = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while not self._entries:

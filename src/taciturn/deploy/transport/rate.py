@@ -10,10 +10,6 @@ from collections.abc import Callable
 class Allowance:
     """A number of times per second, and twice as many at once after a pause.
 
-    Args:
-        per_second: The long-run rate.
-        clock: Seconds that only grow.
-
     >>> now = [0.0]
     >>> allowance = Allowance(2, clock=lambda: now[0])
     >>> [allowance.spend() for _ in range(5)]

@@ -36,10 +36,7 @@ def client_credentials(own: Credentials) -> grpc.ChannelCredentials:
 def objection(shown: Mapping[str, Sequence[bytes]], peers: Collection[str], own: str = "") -> str:
     """What speaks against a caller whose certificate the authority has signed; nothing, if empty.
 
-    Args:
-        shown: What TLS says of the caller.
-        peers: The names of which its certificate must have one.
-        own: This side's own name.
+    ``shown`` is what TLS says of the caller; its certificate must have exactly one of ``peers``.
 
     >>> objection({"peer_dns": [b"bob"], "ssl_tls_version": [b"TLSv1.3"]}, ["bob"])
     ''
@@ -67,12 +64,7 @@ def caller_among(peers: Iterable[str], shown: Mapping[str, Sequence[bytes]]) -> 
 
 
 def pin_objection(shown: Mapping[str, Sequence[bytes]], pin: str | None) -> str:
-    """What speaks against the key of a caller; nothing, if empty.
-
-    Args:
-        shown: What TLS says of the caller.
-        pin: The fingerprint that was agreed on; None where there was none.
-    """
+    """What speaks against the key of a caller, by the agreed fingerprint; nothing, if empty."""
     if pin is None:
         return ""
     try:

@@ -51,24 +51,11 @@ def unheard(reason: str) -> None:
 class Hub:
     """Opens one port for several named peers; each has an endpoint of its own.
 
-    Args:
-        listen: ``host:port``; port 0 lets the system pick one.
-        credentials: Our own certificate, key and authority.
-        pins: The names that the peers' certificates must have; each with the fingerprint of the
-            certificate's key, or None where any key of that name will do.
-        limits: The numbers of the wire, for each peer.
-        on_refused: Told, in words, of callers that were refused. Called from other threads, and
-            not more than a few times a second.
-        on_quiet: Told, in words, that a peer has not called for a while, once each time it is
-            waited for.
-
-    Attributes:
-        port: The port it listens on.
-        endpoints: One for each peer; the port is closed with the last of them.
-
-    Raises:
-        ConfigError: The address or a name is not usable.
-        TransportError: The address cannot be used to listen on.
+    With port 0 the system picks one. ``pins`` has the names that the peers' certificates must have,
+    each with the fingerprint of the certificate's key, or None where any key of that name will do.
+    ``on_refused`` is called from other threads, not more than a few times a second. ``on_quiet`` is
+    called when a peer has not called for a while, once each time it is waited for. The port is
+    closed with the last endpoint.
     """
 
     def __init__(
@@ -130,12 +117,8 @@ class Hub:
     ) -> None:
         """Ends a caller's stream by raising, and tells this side why.
 
-        Args:
-            caller: Whose stream it is.
-            reason: What this side is told; the caller learns nothing of it.
-            code: What the caller is told.
-            answer: The same in a word.
-            peer: The peer that the caller is; None where it is none of them.
+        The caller learns ``code`` and ``answer``, and nothing of ``reason``. ``peer`` is None where
+        the caller is none of the peers.
         """
         # Without its port, which differs from call to call.
         address = unquote(caller.peer()).rpartition(":")[0]
@@ -185,15 +168,7 @@ class Hub:
 class PeerEndpoint:
     """One peer's place at a hub; see ``taciturn.engine.channel.Endpoint``.
 
-    Args:
-        hub: Where its calls come from.
-        peer: Its name.
-        limits: The numbers of the wire.
-        on_quiet: Told, in words, that it has not called for a while.
-
-    Attributes:
-        closed: Whether it is over.
-        last_refusal: Why a call was refused that was the peer's, or may have been meant to be.
+    ``last_refusal`` is why a call was refused that was the peer's, or may have been meant to be.
     """
 
     def __init__(
@@ -307,23 +282,7 @@ class PeerEndpoint:
 
 
 class ServeEndpoint:
-    """Listens for one named peer: a hub with one endpoint.
-
-    Args:
-        listen: ``host:port``; port 0 lets the system pick one.
-        credentials: Our own certificate, key and authority.
-        peer: The name that the peer's certificate must have.
-        limits: The numbers of the wire.
-        on_refused: Told, in words, of callers that were refused; see ``Hub``.
-        on_quiet: Told, in words, that nobody has called for a while.
-
-    Attributes:
-        port: The port it listens on.
-
-    Raises:
-        ConfigError: The address or the name is not usable.
-        TransportError: The address cannot be used to listen on.
-    """
+    """Listens for one named peer: a hub with one endpoint; see ``Hub``."""
 
     def __init__(
         self,
@@ -355,7 +314,6 @@ class ServeEndpoint:
 
 
 def _caller(context: grpc.ServicerContext) -> str:
-    """The name of the calling process; empty where it gives none."""
     given = dict(context.invocation_metadata()).get(CALLER, "")
     return str(given)[:LONGEST_CALLER]
 

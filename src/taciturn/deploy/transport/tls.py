@@ -37,15 +37,9 @@ PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a party shows, and what it trusts.
+    """What a party shows, and what it trusts, in PEM.
 
-    Attributes:
-        name: The party's name: the first DNS name of its certificate.
-        expires: When the certificate ends.
-        warnings: What is not wrong but should be known.
-        certificate: The chain, PEM.
-        key: The private key, PEM.
-        authority: The certificates of the authority, PEM.
+    ``name`` is the first DNS name of its certificate; ``certificate`` is the whole chain.
     """
 
     name: str
@@ -63,14 +57,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class CertificateSummary:
-    """A party's certificate file.
-
-    Attributes:
-        name: The party.
-        certificate: The file.
-        fingerprint: SHA-256 of the public key.
-        expires: When the certificate ends.
-    """
+    """A party's certificate file; the fingerprint is SHA-256 of the public key."""
 
     name: str
     certificate: Path
@@ -79,11 +66,7 @@ class CertificateSummary:
 
 
 def show_certificate(path: Path) -> CertificateSummary:
-    """Summary of a certificate file, with the fingerprint that an agreement pins.
-
-    Raises:
-        CertificateError: The file holds no party's certificate.
-    """
+    """Summary of a certificate file, with the fingerprint that an agreement pins."""
     own = read_certificates(path)[0]
     return CertificateSummary(
         party_name(own, path), path, certificate_fingerprint(own), own.not_valid_after_utc
@@ -112,16 +95,10 @@ agreement has fedcba9876543210…'
 def load_credentials(
     certificate: Path, key: Path, authority: Path, *, now: datetime | None = None
 ) -> Credentials:
-    """Reads and checks the three PEM files of a party.
+    """Reads and checks the three PEM files of a party; CertificateError says what is wrong.
 
-    Args:
-        certificate: Its certificate, perhaps followed by intermediate ones.
-        key: The private key, without a passphrase.
-        authority: One or more certificates of the authority that signs both parties.
-        now: The time to check against; the clock's by default.
-
-    Raises:
-        CertificateError: Something is wrong with one of them; it says what, and with which.
+    The certificate may be followed by intermediate ones; the key has no passphrase; there may be
+    several certificates of the authority.
     """
     at = now or datetime.now(UTC)
     chain, roots = read_certificates(certificate), read_certificates(authority)
@@ -150,11 +127,7 @@ def _joined(certificates: list[x509.Certificate]) -> bytes:
 
 
 def read_file(path: Path, kind: str) -> bytes:
-    """What a file of credentials holds.
-
-    Raises:
-        CertificateError: It is absent, unreadable or too large.
-    """
+    """What a file of credentials holds."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise CertificateError(f"the {kind} file is too large to be one", where=str(path))
@@ -172,11 +145,7 @@ def read_file(path: Path, kind: str) -> bytes:
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:
-    """The certificates in a file, PEM.
-
-    Raises:
-        CertificateError: There is none.
-    """
+    """The certificates in a file, PEM."""
     data = read_file(path, "certificate")
     try:
         return x509.load_pem_x509_certificates(data)
@@ -271,11 +240,8 @@ def is_vouched_for(
 ) -> bool:
     """Whether one of the roots has signed a certificate, itself or by those that follow it.
 
-    Args:
-        chain: The certificate, perhaps followed by intermediate ones.
-        roots: The authority's; their dates are not looked at, since a renewed one is younger than
-            what its predecessor signed.
-        when: When intermediate certificates must have been valid; None for any time.
+    Dates of the roots are not looked at, since a renewed one is younger than what its predecessor
+    signed. Intermediate certificates must have been valid at ``when``; None for any time.
     """
     at = chain[0]
     # Bounded: certificates that signed each other have no top.
@@ -323,11 +289,7 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
 
 
 def party_name(own: x509.Certificate, path: Path) -> str:
-    """The party that a certificate names.
-
-    Raises:
-        CertificateError: It names none, or more than one with an asterisk.
-    """
+    """The one party that a certificate names."""
     try:
         alternatives = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = alternatives.get_values_for_type(x509.DNSName)
