@@ -28,11 +28,8 @@ class RocPoint:
 class KsPoint:
     """Where the distributions of the two classes lie furthest apart.
 
-    Args:
-        distance: The Kolmogorov-Smirnov distance.
-        score: The lowest score that counts as above.
-        ones: The fraction of ones at or above it.
-        zeros: The fraction of zeros.
+    ``score`` is the lowest score that counts as above; ``ones`` and ``zeros`` are fractions at or
+    above it.
     """
 
     distance: float
