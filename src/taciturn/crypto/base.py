@@ -311,10 +311,7 @@ class Table(Protocol):
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
-        """``table @ vector + mask`` modulo t for one part of ``Scheme.row_parts``, re-randomised.
-
-        ``mask`` has one integer per row of the part; ``part`` None stands for all rows.
-        """
+        """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
         ...
 
     def close(self) -> None:
@@ -440,11 +437,7 @@ class SecretKey(Protocol):
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
-        """Encrypt one value modulo t per row of a part of the table, for ``RowSum.add``.
-
-        ``size`` is that of the whole table; ``part`` is one of ``Scheme.row_parts``, None for all
-        rows.
-        """
+        """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
         ...
 
     def encrypt_columns(
@@ -460,11 +453,7 @@ class SecretKey(Protocol):
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
-        """The entries of a ``Table.product``, centred modulo t.
-
-        ``size`` is that of the whole table; ``part`` is one of ``Scheme.row_parts``, None for all
-        rows.
-        """
+        """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
         ...
 
 
@@ -536,10 +525,7 @@ class SlotScheme(Protocol):
         ...
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
-        """Read a public key received from the peer and check it.
-
-        ``seed`` is that of the key's uniform half, where it has one and both sides agreed on it.
-        """
+        """Read a public key received from the peer and check it against the agreed ``seed``."""
         ...
 
     def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
@@ -611,10 +597,7 @@ class Scheme(Protocol):
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> PublicKey:
-        """Read a public key received from the peer and check it.
-
-        ``seed`` is that of the key's uniform half, where it has one and both sides agreed on it.
-        """
+        """Read a public key received from the peer and check it against the agreed ``seed``."""
         ...
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:

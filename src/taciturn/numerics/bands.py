@@ -44,10 +44,7 @@ class BandRow:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Score bands by their edges.
-
-    Edges rise strictly; each belongs to the band above it.
-    """
+    """Score bands by strictly rising edges; each edge belongs to the band above it."""
 
     edges: tuple[float, ...]
 

@@ -82,9 +82,7 @@ class CalibrationLine:
 def calibration_groups(
     scores: FloatArray, labels: LabelArray, groups: int = 10
 ) -> tuple[CalibrationGroup, ...]:
-    """Rows in groups of about equal size, from low to high; rows of equal score stay together.
-
-    Scores are log-odds of a one; there are fewer groups where many scores are equal.
+    """Rows in about equal groups by log-odds, from low to high; equal scores stay together.
 
     >>> table = calibration_groups(np.array([-1.0, -1.0, 1.0, 1.0]), np.array([0, 0, 0, 1]), 2)
     >>> [(one.rows, one.observed, round(one.predicted, 4)) for one in table]

@@ -65,9 +65,7 @@ class BoundedTable:
     def of(
         cls, table: FloatArray, l2: float, free: int = 0, scratch: Scratch = MEMORY
     ) -> BoundedTable:
-        """Whitens a table and cuts its rows.
-
-        The last ``free`` columns (the intercept) carry no penalty.
+        """Whiten a table and cut its rows; the last ``free`` columns carry no penalty.
 
         >>> table = BoundedTable.of(np.array([[9.0], [0.1], [-0.2], [0.1]]), l2=0.01)
         >>> table.values.round(3).ravel().tolist(), table.cut_rows

@@ -28,9 +28,7 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """The grid of multiples of ``2^-bits``.
-
-    ``bits`` are fractional bits, 0 to 62.
+    """The grid of multiples of ``2^-bits``, for 0 to 62 bits.
 
     >>> grid = FixedPoint(bits=4)
     >>> grid.encode(np.array([0.5, -1.03125, 2.0]), magnitude_bits=1).tolist()
@@ -62,9 +60,7 @@ class FixedPoint:
         return self.rounded(values)
 
     def rounded(self, values: FloatArray) -> IntArray:
-        """``encode`` for values whose range was checked before: the same integers, one look less.
-
-        Values are finite and small enough for an int64 at this scale.
+        """``encode`` without its range check, for finite values that fit an int64 at this scale.
 
         >>> FixedPoint(bits=1).rounded(np.array([0.25, -0.75])).tolist()
         [0, -2]

@@ -40,9 +40,7 @@ class GainsRow:
 
 
 def gains(ranked: Ranked, parts: int = 10) -> tuple[GainsRow, ...]:
-    """The table of gains, the riskiest part first.
-
-    Where there are fewer rows than ``parts``, each row is a part.
+    """The table of gains in at most ``parts`` parts, the riskiest first.
 
     >>> ranked = Ranked.of(np.array([4.0, 3.0, 2.0, 1.0]), np.array([1, 1, 0, 0]))
     >>> [(row.rows, row.ones, row.lift) for row in gains(ranked, 2)]

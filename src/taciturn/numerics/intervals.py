@@ -40,9 +40,7 @@ UNKNOWN: Interval = (math.nan, math.nan)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact binomial interval of a share.
-
-    0 trials give (0, 1).
+    """The exact binomial interval of a share; (0, 1) of no trials.
 
     >>> low, high = clopper_pearson(8, 10)
     >>> round(low, 4), round(high, 4)

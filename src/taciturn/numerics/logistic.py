@@ -32,9 +32,7 @@ def sigmoid(scores: FloatArray) -> FloatArray:
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:
-    """The mean negative log likelihood of 0/1 labels, from scores.
-
-    In nats; infinite only where an infinite score is wrong.
+    """The mean negative log likelihood of 0/1 labels in nats, from scores.
 
     >>> round(log_loss(np.array([0.0, 1000.0, 1000.0]), np.array([1, 1, 0])), 6)
     333.564382
@@ -135,9 +133,7 @@ class Penalty:
                 raise ConfigError(f"{name} is {factor}", setting=name, hint="use 0 or more")
 
     def value(self, weights: FloatArray, free: int = 0) -> float:
-        """The penalty itself.
-
-        The last ``free`` weights (the intercept) cost nothing.
+        """The penalty; the last ``free`` weights (the intercept) cost nothing.
 
         >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -4.0, 9.0]), free=1)
         32.0
@@ -147,8 +143,6 @@ class Penalty:
 
     def gradient(self, weights: FloatArray, free: int = 0) -> FloatArray:
         """The gradient of ``value``; at a weight of 0 the subgradient 0 is taken.
-
-        The last ``free`` weights (the intercept) cost nothing.
 
         >>> Penalty(l1=1.0, l2=2.0).gradient(np.array([3.0, -4.0, 9.0]), free=1).tolist()
         [7.0, -9.0, 0.0]

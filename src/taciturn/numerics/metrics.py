@@ -192,9 +192,7 @@ class Metrics:
 
 
 def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
-    """All figures at once; the rows are sorted only once.
-
-    ``shift`` is by how much class weights have moved the logits (``log_odds_shift``).
+    """All figures at once; ``shift`` is the ``log_odds_shift`` of class weights.
 
     >>> figures = evaluate(np.array([2.0, -1.0, 0.5, -3.0]), np.array([1, 0, 0, 0]))
     >>> figures.accuracy, figures.auc, round(figures.loss, 4)

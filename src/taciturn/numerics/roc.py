@@ -39,9 +39,7 @@ class KsPoint:
 
 
 def roc_points(ranked: Ranked, most: int = 200) -> tuple[RocPoint, ...]:
-    """The curve from (0, 0) to (1, 1); where it has many points, about so many, evenly spread.
-
-    Empty where a class is absent.
+    """The curve from (0, 0) to (1, 1) in about ``most`` points; empty where a class is absent.
 
     >>> [(point.zeros, point.ones) for point in roc_points(_example())]
     [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5), (1.0, 1.0)]

@@ -49,9 +49,7 @@ class LearningRate:
             raise ConfigError(f"the decay is {self.decay}", setting="decay", hint="use 0 or more")
 
     def at(self, iteration: int) -> float:
-        """The rate of one iteration.
-
-        Iterations are counted from 0 over the whole run, not from each epoch.
+        """The rate of one iteration, counted from 0 over the whole run.
 
         >>> LearningRate(0.5, "inverse-sqrt", decay=1.0).at(3)
         0.25

@@ -208,10 +208,7 @@ class SubspaceSolver:
         return descent
 
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
-        """Add a direction, rounded as it was sent, with Alice's scores, and search on.
-
-        After the ``last`` one the search is brought to its end.
-        """
+        """Add a direction, rounded as it was sent, with Alice's scores, and continue the search."""
         self._append(direction, scores)
         self._combined = np.append(self._combined, 0.0)
         self._solve(OUTER_ITERATIONS if last else ITERATIONS)

@@ -41,9 +41,7 @@ class Threshold:
 
 
 def one_half(shift: float = 0.0) -> Threshold:
-    """Where nothing was chosen: even odds, as class weights count them.
-
-    ``shift`` is by how much class weights have moved the logits.
+    """Even odds, as class weights count them: where nothing was chosen.
 
     >>> one_half().probability, round(one_half(-1.0).probability, 4)
     (0.5, 0.7311)

@@ -38,9 +38,7 @@ _LEAST_PIVOT = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """The change of coordinates.
-
-    ``factor`` is L, lower triangular.
+    """The change of coordinates by L, a lower triangular factor.
 
     >>> values = np.array([[2.0, 0.0], [-2.0, 1.0]])
     >>> whitening = Whitening.of(values, l2=0.5)

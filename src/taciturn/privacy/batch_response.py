@@ -50,9 +50,7 @@ _TOO_FEW_ROWS = Hint("use a smaller {batch_size} or {epsilon}: there are too few
 
 @dataclass(frozen=True, slots=True)
 class BatchDesign:
-    """The sizes of a hidden batch.
-
-    |S| is ``subset``, the rows that Alice is shown, and q|S| is ``marked``.
+    """The sizes of a hidden batch: |S| is ``subset`` and q|S| is ``marked``.
 
     >>> design = BatchDesign(subset=111, marked=22, epsilon=1.0)
     >>> round(design.keep, 3), round(design.true_rows, 2), round(design.asked_rows, 2)
@@ -96,10 +94,7 @@ class BatchDesign:
         return self.true_rows + (self.subset - self.marked) * (1.0 - self.keep)
 
     def require(self, columns: int, rows: int) -> None:
-        """Refuse what the paper's requirement forbids, with the smallest change that helps.
-
-        ``columns`` are Alice's, d_A.
-        """
+        """Refuse what the paper's requirement forbids, with the smallest change that helps."""
         if self.asked_rows <= columns:
             raise ConfigError(
                 f"hybrid needs d_A < L_RR, and {columns} < {self.asked_rows:.1f} does not hold",

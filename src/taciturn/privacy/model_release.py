@@ -111,8 +111,6 @@ def log_inverse_failure(event: NoisyModel, passes: int) -> float:
 def rounding_error(rows: int, columns: int, log_inverse_failure: float) -> float:
     """How far one step's rounding moves whitened weights, in units of the rows' last digit.
 
-    ``columns`` are Alice's, d.
-
     >>> round(rounding_error(10_000, 16, 32.0), 6)
     2000.0
     """

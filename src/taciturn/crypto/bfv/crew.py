@@ -205,10 +205,7 @@ class LocalCrew:
         self._start()
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
-        """Run the first job here and the others in worker processes.
-
-        If one refuses its job or ends, all are replaced and ``CryptoError`` is raised.
-        """
+        """Run the first job here and the others in worker processes, replaced after a failure."""
         self._start()
         try:
             helpers = self._helpers[: len(jobs) - 1]

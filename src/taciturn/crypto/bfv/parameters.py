@@ -227,10 +227,7 @@ class BfvParameters:
     def check_table(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
-        """Refuse a training that would leak too much of its table, or decrypt wrongly.
-
-        Returns ``table_leak_bits``.
-        """
+        """Return ``table_leak_bits``; refuse a training that leaks too much or decrypts wrongly."""
         bits = self.table_leak_bits(capacity, size, tile, products)
         if bits < LEAST_LEAK_BITS:
             raise CryptoError(

@@ -59,10 +59,7 @@ def slots_for(count: int) -> int:
 
 
 class Coder:
-    """Converts numbers in n slots, a power of two, to polynomials in y and back.
-
-    It holds no secret.
-    """
+    """Converter of numbers in n slots, a power of two, to polynomials in y; holds no secret."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots

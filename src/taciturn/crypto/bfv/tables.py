@@ -63,10 +63,7 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some row tiles of a table, in memory or in a mapped file.
-
-    ``places`` are the rows of each tile, by its number in the table.
-    """
+    """Row tiles of a table, in memory or a mapped file; ``places`` are the rows of each tile."""
 
     values: IntArray
     places: dict[int, slice]
@@ -108,10 +105,7 @@ class Sum:
 
 
 class Sheet:
-    """Worker of Alice's with some row tiles of a table and all of their columns.
-
-    ``memory`` is in bytes, for plaintexts that are kept.
-    """
+    """Worker of Alice's with some row tiles; keeps plaintexts in ``memory`` bytes."""
 
     def __init__(
         self, answering: Answering, ring: Wrapping, tiling: Tiling, rows: Rows, memory: int

@@ -89,9 +89,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The tiles of one size of table.
-
-    A tile has ``height`` rows and ``width`` columns.
+    """Tiles of ``height`` rows and ``width`` columns for one size of table.
 
     >>> million = Tiling.of(TableSize(1_000_000, 20))
     >>> million.height, million.width, million.rows.tiles, million.columns.tiles
