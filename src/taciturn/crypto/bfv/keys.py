@@ -10,9 +10,6 @@ Between what Bob receives and what he sends he does the same work for all values
 on their grid by array arithmetic without branches (``modular``), and he adds a uniform number to
 each entry before he decrypts it, so that no integer that he reads depends on a label.
 
-What does not depend on the peer's next message is made ahead by ``prepare`` and ``stock``:
-encryptions of zero and of masks, and the matrix as polynomials in NTT form.
-
 On the wire coefficients take 8 bytes modulo a 60-bit prime, 5 modulo the 40-bit one and 3 modulo
 the special one. Lengths are checked by us, ranges by SEAL; nothing else
 about a ciphertext can fail visibly.
