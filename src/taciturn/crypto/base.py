@@ -57,12 +57,10 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What the plaintext space must hold: every entry of a product lies in ±2^product_bits.
+    """Plaintext space of a key: every entry of a product lies in ±2^product_bits.
 
-    Args:
-        vector_bits: Entries of the encrypted vector lie in ±2^vector_bits.
-        matrix_bits: Entries of the plain matrix lie in ±2^matrix_bits.
-        terms: The longest sum of products, that is the longest vector.
+    Vector entries lie in ±2^vector_bits and matrix entries in ±2^matrix_bits; a vector has at most
+    ``terms`` entries.
     """
 
     vector_bits: int
@@ -85,7 +83,7 @@ class Capacity:
         return self.vector_bits + self.matrix_bits + (self.terms - 1).bit_length()
 
     def check_vector(self, vector: IntArray) -> None:
-        """Refuses a vector that is too long or has an entry out of range."""
+        """Refuse a vector that is too long or has an entry out of range."""
         if vector.dtype != np.int64:
             raise CryptoError(f"the vector holds {vector.dtype}, not int64")
         _check_range(vector, self.vector_bits, "vector")
@@ -93,10 +91,7 @@ class Capacity:
             raise CryptoError(f"a vector of shape {vector.shape} where 1 to {self.terms} fit")
 
     def check_matrix(self, matrix: IntArray | FloatArray) -> None:
-        """Refuses a matrix that is too wide or has an entry out of range.
-
-        The entries are whole numbers, as integers or as reals.
-        """
+        """Refuse a matrix, of whole numbers, that is too wide or has an entry out of range."""
         if matrix.dtype not in (np.int64, np.float64):
             raise CryptoError(f"the matrix holds {matrix.dtype}, not int64 or whole float64")
         _check_range(matrix, self.matrix_bits, "matrix")
@@ -144,17 +139,17 @@ class Wrapping(Capacity):
 
     @property
     def modulus_bits(self) -> int:
-        """The modulus is two to this."""
+        """Base-2 logarithm of the modulus t."""
         return self.vector_bits + 1
 
     def centred(self, values: IntArray) -> IntArray:
-        """Any integers, as values modulo t."""
+        """Reduce 64-bit integers modulo t, into ``[-t/2, t/2)``."""
         shift = np.int64(64 - self.modulus_bits)
         reduced: IntArray = (values << shift) >> shift
         return reduced
 
     def reduced(self, decrypted: tuple[int, ...]) -> IntArray:
-        """Integers of any size, as values modulo t."""
+        """Reduce integers of any size modulo t, into ``[-t/2, t/2)``."""
         low = (1 << self.modulus_bits) - 1
         return self.centred(np.array([entry & low for entry in decrypted], dtype=np.int64))
 
@@ -168,7 +163,7 @@ class Wrapping(Capacity):
         return summed
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
-        """Residues, each exactly uniform."""
+        """Residues modulo t, each exactly uniform."""
         return self.centred(entropy.words(count).view(np.int64))
 
 
@@ -184,11 +179,7 @@ def _products(block: IntArray | FloatArray, vector: IntArray, out: IntArray) -> 
 
 
 def wrapping(capacity: Capacity) -> Wrapping:
-    """The capacity, if it wraps.
-
-    Raises:
-        CryptoError: It does not.
-    """
+    """Return the capacity if it is a ``Wrapping``; raise ``CryptoError`` otherwise."""
     if not isinstance(capacity, Wrapping):
         raise CryptoError("shares need a key whose products wrap at a power of two")
     return capacity
@@ -211,13 +202,10 @@ DEFAULT_TABLE_MEMORY = 1 << 30
 
 
 def check_table(capacity: Capacity, whole: IntArray) -> TableSize:
-    """The size of a table, which must be of whole numbers within capacity.
+    """Size of a table of whole numbers that fits the capacity.
 
     ``Capacity.terms`` does not matter to a table: its sums wrap, and a scheme bounds their noise by
     the table's own size.
-
-    Raises:
-        CryptoError: It is not, or products do not wrap.
     """
     if whole.dtype not in (np.int64, np.int32) or whole.ndim != 2:
         raise CryptoError(
@@ -230,7 +218,7 @@ def check_table(capacity: Capacity, whole: IntArray) -> TableSize:
 
 
 def check_length(values: IntArray, length: int, name: str) -> None:
-    """Refuses a vector or masks that are not ``length`` 64-bit integers."""
+    """Refuse a vector or masks that are not ``length`` 64-bit integers."""
     if values.dtype != np.int64 or values.shape != (length,):
         raise CryptoError(
             f"a {name} of shape {values.shape} holds {values.dtype} where {length} int64 fit"
@@ -238,11 +226,7 @@ def check_length(values: IntArray, length: int, name: str) -> None:
 
 
 def check_table_vector(capacity: Capacity, vector: IntArray, length: int) -> Wrapping:
-    """The ring of a vector that is multiplied with a table.
-
-    Raises:
-        CryptoError: Its length is another or an entry is no value modulo t.
-    """
+    """The ring of a vector that is multiplied with a table."""
     ring = wrapping(capacity)
     check_length(vector, length, "vector")
     _check_range(vector, ring.vector_bits, "vector")
@@ -287,12 +271,12 @@ class PreparedMatrix:
 
     @classmethod
     def of(cls, matrix: IntArray | FloatArray, content: object) -> PreparedMatrix:
-        """A matrix's shape with its prepared content."""
+        """Combine a matrix's shape with its prepared content."""
         rows, length = matrix.shape
         return cls(rows, length, content)
 
     def check(self, vector: EncryptedVector, mask: Mask) -> None:
-        """Refuses a vector or masks of another length."""
+        """Refuse a vector or masks of another length."""
         if vector.length != self.length or len(mask.values) != self.rows:
             raise CryptoError(
                 f"a matrix of {self.rows} by {self.length} times a vector of {vector.length}, "
@@ -301,27 +285,14 @@ class PreparedMatrix:
 
 
 class RowSum(Protocol):
-    """A product over all rows on its way: the parts of its vector are added one after the other."""
+    """Sum over all rows, accumulated part by part."""
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
-        """Adds the product of a part of the rows.
-
-        Args:
-            vector: Of ``SecretKey.encrypt_rows``.
-            part: The next of ``Scheme.row_parts``; None for all rows, where they are one part.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, sizes do not fit, or it is
-                not this part's turn.
-        """
+        """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
         ...
 
     def result(self) -> EncryptedAnswer:
-        """The sum with its masks, re-randomised; an entry for each column.
-
-        Raises:
-            CryptoError: Parts are missing.
-        """
+        """The complete sum with its masks, re-randomised; one entry per column."""
         ...
 
 
@@ -330,82 +301,48 @@ class Table(Protocol):
 
     @property
     def size(self) -> TableSize:
-        """Its shape."""
+        """Shape of the table."""
         ...
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
-        """``table.T @ vector + mask`` modulo t, of a vector that is still to come.
-
-        Args:
-            mask: A value modulo t for each column; any integer stands for its class.
-            entropy: Private coins; what is decrypted does not depend on them.
-
-        Raises:
-            CryptoError: There are not as many masks as columns.
-        """
+        """Start ``table.T @ vector + mask`` modulo t; ``mask`` has one integer per column."""
         ...
 
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
-        """``table @ vector + mask`` modulo t for a part of the rows, re-randomised.
-
-        Args:
-            vector: Of ``SecretKey.encrypt_columns``.
-            mask: A value modulo t for each of these rows; any integer stands for its class.
-            entropy: Private coins; what is decrypted does not depend on them.
-            part: One of ``Scheme.row_parts``; None for all rows, where they are one part.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
-        """
+        """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
         ...
 
     def close(self) -> None:
-        """Frees the memory and ends helper processes; the table is of no use afterwards."""
+        """Free the memory and end the worker processes."""
         ...
 
 
 def transposed_product(
     table: Table, vector: EncryptedVector, mask: IntArray, entropy: Entropy
 ) -> EncryptedAnswer:
-    """``table.T @ vector + mask``, of a table whose rows are one part.
-
-    Raises:
-        CryptoError: As ``RowSum.add`` has it.
-    """
+    """``table.T @ vector + mask``, for a table whose rows are one part."""
     total = table.sum_over_rows(mask, entropy)
     total.add(vector)
     return total.result()
 
 
 def turn_of(part: slice | None, parts: list[slice], done: int) -> slice:
-    """The part that is next, if it is the one that was named.
-
-    Raises:
-        CryptoError: It is not.
-    """
+    """Return the next part; raise ``CryptoError`` if ``part`` names another."""
     if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
         raise CryptoError(f"{part} is not the part of the table that is due")
     return parts[done]
 
 
 def require_all(parts: list[slice], done: int) -> None:
-    """Insists that every part was added to a sum.
-
-    Raises:
-        CryptoError: Some are missing.
-    """
+    """Raise ``CryptoError`` unless every part was added to a sum."""
     if done < len(parts):
         raise CryptoError("parts of the table are missing in the sum")
 
 
 def named_part(part: slice | None, parts: list[slice]) -> slice:
-    """The part that was named, if it is one of a table's.
-
-    Raises:
-        CryptoError: It is not.
-    """
+    """Return the named part; raise ``CryptoError`` if the table has no such part."""
     if part is None and len(parts) == 1:
         return parts[0]
     if part is None or part not in parts:
@@ -418,12 +355,12 @@ class PublicKey(Protocol):
 
     @property
     def capacity(self) -> Capacity:
-        """The sizes this key serves."""
+        """Sizes that this key serves."""
         ...
 
     @property
     def modulus(self) -> int:
-        """Masked products lie below this."""
+        """Exclusive upper bound of masked products."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -443,11 +380,7 @@ class PublicKey(Protocol):
         ...
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """A matrix of whole numbers in the scheme's own form; may be done ahead of time.
-
-        Raises:
-            CryptoError: The matrix does not fit the capacity.
-        """
+        """A matrix of whole numbers in the scheme's own form; may be done ahead of time."""
         ...
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
@@ -457,31 +390,18 @@ class PublicKey(Protocol):
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + mask``, re-randomised.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
-        """
+        """``matrix @ vector + mask``, re-randomised."""
         ...
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product.
-
-        Raises:
-            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
-        """
+        """The exact signed product."""
         ...
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
-        """A whole table in the scheme's own form: for a key whose capacity is ``Wrapping``.
+        """Convert a whole table to the scheme's own form, for a key whose capacity is ``Wrapping``.
 
-        Args:
-            whole: Rows by columns; not to be changed while the table is in use.
-            memory: Bytes that may be used to keep what every product needs; with less a product
-                takes longer.
-
-        Raises:
-            CryptoError: The table does not fit the capacity, or would not be hidden.
+        The caller must not change ``whole`` while the table is in use. ``memory`` is in bytes; with
+        less of it a product takes longer.
         """
         ...
 
@@ -495,7 +415,7 @@ class SecretKey(Protocol):
 
     @property
     def public(self) -> PublicKey:
-        """The half that may be sent."""
+        """The public key."""
         ...
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
@@ -503,81 +423,42 @@ class SecretKey(Protocol):
         ...
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
-        """Encrypts with fresh randomness, for an answer of ``rows`` rows.
-
-        Raises:
-            CryptoError: The vector does not fit the capacity.
-        """
+        """Encrypt with fresh randomness, for an answer of ``rows`` rows."""
         ...
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
-        """The masked products; ``length`` is that of the vector they were made from.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The masked products; ``length`` is that of the vector they were made from."""
         ...
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``."""
         ...
 
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
-        """Encrypts a value modulo t for each row of a part of a table, for ``RowSum.add``.
-
-        Args:
-            vector: The values of these rows.
-            size: That of the whole table.
-            entropy: Private coins.
-            part: One of ``Scheme.row_parts``; None for all rows.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
         ...
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
-        """Encrypts a value modulo t for each column of a table, for ``Table.product``.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """Encrypt one value modulo t per column of a table, for ``Table.product``."""
         ...
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """The entries of a ``RowSum``, centred modulo t.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The entries of a ``RowSum``, centred modulo t."""
         ...
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
-        """The entries of a ``Table.product``, centred modulo t.
-
-        Args:
-            answer: That of a part of the rows.
-            size: That of the whole table.
-            part: One of ``Scheme.row_parts``; None for all rows.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
         ...
 
 
 class SlotPublicKey(Protocol):
-    """What multiplies encrypted numbers one by one with numbers of its own."""
+    """Public key for elementwise products."""
 
     def to_bytes(self) -> bytes:
         """The key for the wire."""
@@ -586,26 +467,19 @@ class SlotPublicKey(Protocol):
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``table * vector + masks``, number by number, modulo ``SlotScheme.modulus``.
+        """``table * vector + masks``, elementwise, modulo ``SlotScheme.modulus``.
 
-        Args:
-            table: As many numbers as the vector has, each below 2^31 in size.
-            vector: Of ``SlotSecretKey.encrypt``.
-            masks: As many, uniform from 0 to the modulus; used once.
-            entropy: Private coins; what is decrypted does not depend on them.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        Table entries are below 2^31 in size. Masks are uniform from 0 to the modulus and used once.
         """
         ...
 
 
 class SlotSecretKey(Protocol):
-    """The owner's key for products number by number. Its ``repr`` shows no secret."""
+    """Secret key for elementwise products. Its ``repr`` shows no secret."""
 
     @property
     def public(self) -> SlotPublicKey:
-        """The half that may be sent."""
+        """The public key."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -613,19 +487,11 @@ class SlotSecretKey(Protocol):
         ...
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
-        """Encrypts with fresh randomness.
-
-        Raises:
-            CryptoError: There are more than ``SlotScheme.slots``, or one exceeds 2^31 in size.
-        """
+        """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
         ...
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products, from 0 to the modulus.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The masked products, from 0 to the modulus."""
         ...
 
 
@@ -638,12 +504,12 @@ class SlotScheme(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many numbers a ciphertext holds."""
+        """Number of values that a ciphertext holds."""
         ...
 
     @property
     def modulus(self) -> int:
-        """The prime."""
+        """The prime modulus."""
         ...
 
     def leak_bits(self, answers: int) -> float:
@@ -651,39 +517,19 @@ class SlotScheme(Protocol):
         ...
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
-        """A fresh key pair.
+        """Generate a key pair.
 
-        Args:
-            bits: The size.
-            entropy: Private coins: whoever can repeat them has the key.
-            seed: Of the key's uniform half, where it has one: that on which both sides agreed, or
-                None for one of the owner's.
-
-        Raises:
-            CryptoError: The size is not offered.
+        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
         ...
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
-        """A public key received from the peer, checked.
-
-        Args:
-            data: What the peer sent.
-            bits: The size.
-            seed: Of the key's uniform half, where it has one and both sides agreed on it.
-
-        Raises:
-            CryptoError: The bytes are not a public key of this size, or one of another uniform
-                half.
-        """
+        """Read a public key received from the peer and check it against the agreed ``seed``."""
         ...
 
     def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
-        """A secret key that its owner kept.
-
-        Raises:
-            CryptoError: The bytes are not a secret key of this size.
-        """
+        """Read the owner's stored secret key."""
         ...
 
 
@@ -691,18 +537,14 @@ MOST_SLOT_BITS = 31
 
 
 def check_slots(values: IntArray, slots: int, name: str) -> None:
-    """Refuses numbers that do not go into one ciphertext.
-
-    Raises:
-        CryptoError: They are too many or none, or one exceeds 2^31 in size.
-    """
+    """Refuse values that do not fit one ciphertext: too many, none, or one above 2^31 in size."""
     if values.dtype != np.int64 or values.ndim != 1 or not 1 <= len(values) <= slots:
         raise CryptoError(f"{name} of shape {values.shape} where 1 to {slots} int64 fit")
     _check_range(values, MOST_SLOT_BITS, name)
 
 
 class Scheme(Protocol):
-    """A way to make keys, and to read public ones."""
+    """Encryption scheme: generates keys and reads them."""
 
     @property
     def name(self) -> str:
@@ -734,60 +576,30 @@ class Scheme(Protocol):
         ...
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """Refuses a training that would tell too much of the table, or whose sums could be wrong.
+        """Refuse a training that would leak too much of the table, or whose sums could be wrong.
 
-        Args:
-            capacity: That of the key.
-            size: That of the table.
-            products: How many passes there are; each is one product from either side.
-
-        Returns:
-            -log2 of the statistical distance of what they all tell of the table, beyond what is
-            decrypted from them; infinite where nothing is hidden.
-
-        Raises:
-            CryptoError: It is refused, or the scheme has no products of whole tables.
+        ``products`` counts the passes, each with one product from either side. Returns -log2 of the
+        statistical distance of what they all reveal of the table beyond what is decrypted from
+        them; infinite where nothing is hidden.
         """
         ...
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> SecretKey:
-        """A fresh key pair.
+        """Generate a key pair.
 
-        Args:
-            bits: The size.
-            capacity: The sizes it must serve.
-            entropy: Private coins: whoever can repeat them has the key.
-            seed: Of the key's uniform half, where it has one: that on which both sides agreed, or
-                None for one of the owner's.
-
-        Raises:
-            CryptoError: The size is not offered, or the capacity does not fit it.
+        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
         ...
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> PublicKey:
-        """A public key received from the peer, checked.
-
-        Args:
-            data: What the peer sent.
-            bits: The size.
-            capacity: The sizes it must serve.
-            seed: Of the key's uniform half, where it has one and both sides agreed on it.
-
-        Raises:
-            CryptoError: The bytes are not a public key of this size, or one of another uniform
-                half.
-        """
+        """Read a public key received from the peer and check it against the agreed ``seed``."""
         ...
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
-        """A secret key that its owner kept.
-
-        Raises:
-            CryptoError: The bytes are not a secret key of this size.
-        """
+        """Read the owner's stored secret key."""
         ...

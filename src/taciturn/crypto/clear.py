@@ -65,24 +65,14 @@ def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
 
 
 class ClearRowSum:
-    """A sum over rows on its way, in clear.
-
-    Args:
-        table: The table.
-        mask: For all columns.
-    """
+    """Sum over rows in clear."""
 
     def __init__(self, table: ClearTable, mask: IntArray) -> None:
         self._table, self._mask, self._done = table, mask, 0
         self._total: IntArray = np.zeros(table.size.columns, dtype=np.int64)
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
-        """Adds the product of the next part of the rows.
-
-        Raises:
-            CryptoError: Sizes do not fit, an entry is no value modulo t, or it is not this part's
-                turn.
-        """
+        """Add the product of the next part of the rows."""
         due = turn_of(part, self._table.parts, self._done)
         values = self._table.read(vector, due.stop - due.start)
         for place, block in row_blocks(self._table.whole[due]):
@@ -91,11 +81,7 @@ class ClearRowSum:
         self._done += 1
 
     def result(self) -> EncryptedAnswer:
-        """The sum and the mask modulo 2^64.
-
-        Raises:
-            CryptoError: Parts are missing.
-        """
+        """The sum and the mask modulo 2^64."""
         require_all(self._table.parts, self._done)
         return _masked(self._total, self._mask)
 
@@ -115,39 +101,27 @@ class ClearTable:
 
     @property
     def size(self) -> TableSize:
-        """Its shape."""
+        """Shape of the table."""
         return TableSize(*self.whole.shape)
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> ClearRowSum:
-        """``table.T @ vector + mask`` modulo 2^64, in clear.
-
-        Raises:
-            CryptoError: There are not as many masks as columns.
-        """
+        """``table.T @ vector + mask`` modulo 2^64, in clear."""
         check_length(mask, self.size.columns, "mask")
         return ClearRowSum(self, mask)
 
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
-        """``table @ vector + mask`` modulo 2^64, in clear.
-
-        Raises:
-            CryptoError: Sizes do not fit, or an entry is no value modulo t.
-        """
+        """``table @ vector + mask`` modulo 2^64, in clear."""
         part = named_part(part, self.parts)
         values = self.read(vector, self.size.columns)
         return _masked(self.ring.product(self.whole[part], values), mask)
 
     def close(self) -> None:
-        """Nothing: there is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
     def read(self, vector: EncryptedVector, length: int) -> IntArray:
-        """A vector of this length, in clear.
-
-        Raises:
-            CryptoError: It has another length, or an entry is no value modulo t.
-        """
+        """Read a vector of this length, in clear."""
         if vector.length != length:
             raise CryptoError(f"a vector of {vector.length} where {length} were expected")
         values = np.frombuffer(_exactly(vector.data, length), dtype="<i8").astype(np.int64)
@@ -163,10 +137,6 @@ class ClearPublicKey:
 
     **Assumes.** The vector is honest; an entry beyond the capacity is refused all the same, since
     exactness rests on it.
-
-    Args:
-        capacity: The sizes of the conversation.
-        part_tiles: As the scheme has it.
     """
 
     capacity: Capacity
@@ -175,7 +145,7 @@ class ClearPublicKey:
     modulus: ClassVar[int] = 1 << 64
 
     def to_bytes(self) -> bytes:
-        """Nothing."""
+        """Empty bytes."""
         return b""
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
@@ -189,11 +159,7 @@ class ClearPublicKey:
         return Mask(tuple(values.view(np.uint64).tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """The matrix as reals where those are exact, else as it is.
-
-        Raises:
-            CryptoError: The matrix does not fit the capacity.
-        """
+        """Convert the matrix to float64 where products are exact in it."""
         self.capacity.check_matrix(matrix)
         # Products of reals are several times faster than products of integers.
         exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
@@ -201,16 +167,12 @@ class ClearPublicKey:
         return PreparedMatrix.of(matrix, matrix.astype(kind, copy=False))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Nothing: there is nothing to make ahead."""
+        """Do nothing: there is nothing to make ahead."""
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + mask`` modulo 2^64, in clear.
-
-        Raises:
-            CryptoError: The vector's bytes are not of the right length, or sizes do not fit.
-        """
+        """``matrix @ vector + mask`` modulo 2^64, in clear."""
         prepared.check(vector, mask)
         masks = _words(mask.values, "mask")
         plain = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
@@ -219,11 +181,7 @@ class ClearPublicKey:
         return EncryptedAnswer(masked.astype("<u8", copy=False).tobytes(), prepared.rows)
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product: masked product minus mask modulo 2^64.
-
-        Raises:
-            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
-        """
+        """The exact signed product: masked product minus mask modulo 2^64."""
         if len(masked) != len(mask.values):
             raise CryptoError(f"{len(mask.values)} masks for {len(masked)} entries")
         product = (_words(masked, "masked product") - _words(mask.values, "mask")).view(np.int64)
@@ -233,11 +191,7 @@ class ClearPublicKey:
         return product
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> ClearTable:
-        """The table, as it is.
-
-        Raises:
-            CryptoError: The table does not fit the capacity.
-        """
+        """Wrap the table unchanged."""
         parts = Tiling.of(check_table(self.capacity, whole)).row_parts(self.part_tiles)
         return ClearTable(wrapping(self.capacity), whole, parts)
 
@@ -260,74 +214,46 @@ class ClearSecretKey:
     public: ClearPublicKey
 
     def to_bytes(self) -> bytes:
-        """Nothing: there is no key."""
+        """Empty bytes: there is no key."""
         return b""
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Nothing: there is nothing to make ahead."""
+        """Do nothing: there is nothing to make ahead."""
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
-        """The entries' bytes, as they are.
-
-        Raises:
-            CryptoError: The vector does not fit the capacity.
-        """
+        """The entries as little-endian bytes."""
         self.public.capacity.check_vector(vector)
         return EncryptedVector(vector.astype("<i8", copy=False).tobytes(), len(vector))
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
-        """The values modulo 2^64.
-
-        Raises:
-            CryptoError: The answer has another number of bytes.
-        """
+        """The values modulo 2^64."""
         return tuple(np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8").tolist())
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The values modulo the key's power of two.
-
-        Raises:
-            CryptoError: The answer has another number of bytes, or the key wraps at no power.
-        """
+        """The values modulo the key's power of two."""
         words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<i8")
         return wrapping(self.public.capacity).centred(words.astype(np.int64))
 
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
-        """The entries' bytes, as they are.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """The entries as little-endian bytes."""
         return self._table_vector(vector, _count(size, part))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
-        """The entries' bytes, as they are.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """The entries as little-endian bytes."""
         return self._table_vector(vector, size.columns)
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """The values modulo the key's power of two.
-
-        Raises:
-            CryptoError: The answer has another number of entries or bytes.
-        """
+        """The values modulo the key's power of two."""
         return self._table_sums(answer, size.columns)
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
-        """The values modulo the key's power of two.
-
-        Raises:
-            CryptoError: The answer has another number of entries or bytes.
-        """
+        """The values modulo the key's power of two."""
         return self._table_sums(answer, _count(size, part))
 
     def _table_vector(self, vector: IntArray, length: int) -> EncryptedVector:
@@ -342,20 +268,16 @@ class ClearSecretKey:
 
 @dataclass(frozen=True, slots=True)
 class ClearSlotPublicKey:
-    """No key at all, for products number by number."""
+    """Empty public key for elementwise products."""
 
     def to_bytes(self) -> bytes:
-        """Nothing."""
+        """Empty bytes."""
         return b""
 
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``table * vector + masks`` modulo the prime of the default scheme, in clear.
-
-        Raises:
-            CryptoError: The vector has another number of bytes, or sizes do not fit.
-        """
+        """``table * vector + masks`` modulo the prime of the default scheme, in clear."""
         check_slots(table, DEGREE, "a table")
         if vector.length != len(table):
             raise CryptoError(f"a table of {len(table)} times a vector of {vector.length}")
@@ -369,36 +291,28 @@ class ClearSlotPublicKey:
 
 @dataclass(frozen=True, slots=True)
 class ClearSlotSecretKey:
-    """The owner of no key."""
+    """Empty secret key for elementwise products."""
 
     public: ClearSlotPublicKey
 
     def to_bytes(self) -> bytes:
-        """Nothing: there is no key."""
+        """Empty bytes: there is no key."""
         return b""
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
-        """The numbers' bytes, as they are.
-
-        Raises:
-            CryptoError: There are too many, or one is too large.
-        """
+        """The values as little-endian bytes."""
         check_slots(values, DEGREE, "a vector")
         return EncryptedVector(values.astype("<i8", copy=False).tobytes(), len(values))
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products.
-
-        Raises:
-            CryptoError: The answer has another number of bytes.
-        """
+        """The masked products."""
         words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8")
         return words.astype(np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
 class ClearSlots:
-    """Products number by number without protection, as the default scheme lays them out."""
+    """Elementwise products without protection, in the default scheme's layout."""
 
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
@@ -410,25 +324,17 @@ class ClearSlots:
     def generate(
         self, bits: int, entropy: Entropy, seed: bytes | None = None
     ) -> ClearSlotSecretKey:
-        """The owner of no key."""
+        """An empty key pair."""
         return ClearSlotSecretKey(ClearSlotPublicKey())
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> ClearSlotPublicKey:
-        """The empty key.
-
-        Raises:
-            CryptoError: The bytes are not empty.
-        """
+        """The empty key."""
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
         return ClearSlotPublicKey()
 
     def read_secret(self, data: bytes, bits: int) -> ClearSlotSecretKey:
-        """The owner of no key.
-
-        Raises:
-            CryptoError: The bytes are not empty.
-        """
+        """An empty key pair."""
         return ClearSlotSecretKey(self.read_public(data, bits))
 
 
@@ -436,8 +342,7 @@ class ClearSlots:
 class ClearScheme:
     """No protection, at full speed.
 
-    Args:
-        part_tiles: How many row tiles of the default scheme's would travel in one message.
+    ``part_tiles`` is the number of the default scheme's row tiles per message.
 
     >>> ClearScheme().protects
     False
@@ -452,48 +357,32 @@ class ClearScheme:
     key_bits: ClassVar[tuple[int, ...]] = (0,)
 
     def row_parts(self, size: TableSize) -> list[slice]:
-        """Those of the default scheme, for whose conversation this one stands."""
+        """The parts of the default scheme, for which this one stands in."""
         return Tiling.of(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """Refuses nothing but products that do not wrap: there is nothing to hide.
-
-        Raises:
-            CryptoError: The capacity does not wrap.
-        """
+        """Refuse only products that do not wrap: there is nothing to hide."""
         wrapping(capacity)
         return math.inf
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> ClearSecretKey:
-        """The owner of no key.
-
-        Raises:
-            CryptoError: A size other than 0 was asked for.
-        """
+        """An empty key pair."""
         self._check_bits(bits)
         return ClearSecretKey(ClearPublicKey(capacity, self.part_tiles))
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> ClearPublicKey:
-        """The empty key.
-
-        Raises:
-            CryptoError: The bytes are not empty, or the size is not 0.
-        """
+        """The empty key."""
         self._check_bits(bits)
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
         return ClearPublicKey(capacity, self.part_tiles)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:
-        """The owner of no key.
-
-        Raises:
-            CryptoError: The bytes are not empty, or the size is not 0.
-        """
+        """An empty key pair."""
         return ClearSecretKey(self.read_public(data, bits, capacity))
 
     def _check_bits(self, bits: int) -> None:

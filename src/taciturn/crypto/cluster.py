@@ -51,14 +51,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a cluster is, and by what it is known.
+    """Address and TLS credentials (PEM files) of a Dask cluster.
 
-    Args:
-        scheduler: ``tls://host:port``, or ``tcp://host:port`` on this machine.
-        ca: The authority of the cluster, PEM; None without TLS.
-        certificate: This side's certificate.
-        key: Its private key.
-        worker_seconds: The longest wait for a worker where there is none.
+    ``scheduler`` is ``tls://host:port``, or ``tcp://host:port`` on this machine. ``worker_seconds``
+    is the longest wait for a worker where there is none.
     """
 
     scheduler: str
@@ -68,11 +64,7 @@ class Address:
     worker_seconds: float = 60.0
 
     def security(self) -> Security:
-        """The same for Dask.
-
-        Raises:
-            ClusterError: The files are not fit for use.
-        """
+        """Dask's ``Security`` for these credentials."""
         if self.ca is None:
             return Security(require_encryption=False)
         security = Security(
@@ -94,11 +86,7 @@ class Address:
 
 @contextmanager
 def connected(address: Address) -> Iterator[DaskEngine]:
-    """The cluster of a scheduler that runs already.
-
-    Raises:
-        ClusterError: It cannot be reached, has no workers, or one of them is not fit for use.
-    """
+    """Connect to the cluster of a running scheduler."""
     with silence_logging_cmgr(_SILENT):
         try:
             client = Client(
@@ -116,12 +104,9 @@ def connected(address: Address) -> Iterator[DaskEngine]:
 
 @contextmanager
 def on_this_machine(workers: int) -> Iterator[DaskEngine]:
-    """A cluster of so many processes on this machine, which ends with the context.
+    """Start a local cluster of ``workers`` processes, which ends with the context.
 
     Only this process can give it work: its certificates exist in memory alone.
-
-    Raises:
-        ClusterError: Its processes do not start.
     """
     try:
         cluster = LocalCluster(
@@ -147,7 +132,6 @@ def on_this_machine(workers: int) -> Iterator[DaskEngine]:
 
 @contextmanager
 def _ended(client: Client) -> Iterator[None]:
-    """Leaves the cluster, which then drops what it holds for this client."""
     try:
         yield
     finally:
@@ -157,15 +141,7 @@ def _ended(client: Client) -> Iterator[None]:
 
 
 class DaskEngine:
-    """Workers of a Dask cluster; this process does none of their work.
-
-    Args:
-        client: Connected to the scheduler.
-        address: The scheduler's, for messages, and how long to wait for workers.
-
-    Raises:
-        ClusterError: There are no workers, or one of them is not fit for use.
-    """
+    """Workers of a Dask cluster; this process does none of their work."""
 
     reads_files = True
 
@@ -179,37 +155,25 @@ class DaskEngine:
 
     @property
     def workers(self) -> list[str]:
-        """Their addresses, now.
-
-        Raises:
-            ClusterError: The scheduler is lost.
-        """
+        """Addresses of the current workers."""
         return sorted(self._identity()["workers"])
 
     @property
     def dashboard(self) -> str:
-        """Where a browser sees what the cluster does; empty where there is no such page."""
+        """URL of the cluster's dashboard; empty where there is none."""
         served = "dashboard" in self._identity()["services"]
         return str(self.client.dashboard_link) if served else ""
 
     def shares(self, work: int, least: int) -> int:
-        """Some for each worker that there is now; a cluster that was asked for is used."""
+        """Shares for the current workers: a cluster that was asked for is always used."""
         return min(work, SHARES_PER_WORKER * max(1, len(self.workers)))
 
     def crew(self, setups: Sequence[Setup]) -> DaskCrew:
-        """Workers for shares, one setup each.
-
-        Raises:
-            ClusterError: There are no workers.
-        """
+        """A crew with one setup per share."""
         return DaskCrew(self, setups)
 
     def hold(self, setups: Sequence[Setup]) -> list[Future]:
-        """The setups in the memory of workers, which Dask chooses evenly.
-
-        Raises:
-            ClusterError: The scheduler is lost, or there are no workers.
-        """
+        """Submit the setups to the workers, which Dask chooses evenly."""
         elsewhere = {urlsplit(worker).hostname for worker in self._at_work()} - _HERE
         if elsewhere:
             # What workers are to read from a shared file system may still be in memory here alone.
@@ -218,12 +182,7 @@ class DaskEngine:
             return [self._submit("setup", _hold, _Held(__version__, setup())) for setup in setups]
 
     def replies(self, held: Sequence[Future], jobs: Sequence[Job]) -> list[Reply]:
-        """The replies to jobs, each for the setup at its place, as soon as all are there.
-
-        Raises:
-            ClusterError: The scheduler or all workers are lost, or one is not fit for use.
-            TaciturnError: A job was refused.
-        """
+        """Replies to jobs, each run with the setup at its place."""
         futures: list[Future] = []
         try:
             with self._explained():
@@ -238,7 +197,6 @@ class DaskEngine:
             raise
 
     def _identity(self) -> dict[str, Any]:
-        """What the scheduler says of itself and its workers."""
         with self._explained():
             identity: dict[str, Any] = self.client.scheduler_info()
             if "workers" not in identity:
@@ -273,7 +231,6 @@ class DaskEngine:
         return done
 
     def _patiently(self, attempt: Callable[[float], T]) -> T:
-        """Tries for longer and longer, as long as there are workers."""
         seconds = POLL_SECONDS
         while True:
             try:
@@ -283,21 +240,13 @@ class DaskEngine:
                 seconds *= 2
 
     def _at_work(self) -> list[str]:
-        """The workers; waits for one where there is none.
-
-        Raises:
-            ClusterError: There have been none for too long.
-        """
+        """Addresses of the workers; waits for one where there is none."""
         while not (workers := self._look_for_workers()):
             time.sleep(POLL_SECONDS)
         return workers
 
     def _look_for_workers(self) -> list[str]:
-        """The workers; none where the last was lost a short while ago.
-
-        Raises:
-            ClusterError: There have been none for too long.
-        """
+        """Addresses of the workers; raises once there have been none for too long."""
         workers, now = self.workers, time.perf_counter()
         if workers:
             self._alone_since = None
@@ -324,7 +273,6 @@ class DaskEngine:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Says in our words what happens to a cluster."""
         try:
             yield
         except TaciturnError:
@@ -347,31 +295,18 @@ class DaskEngine:
 
 
 class DaskCrew:
-    """Setups in the memory of a cluster's workers.
-
-    Args:
-        engine: The cluster.
-        setups: One for each share.
-
-    Raises:
-        ClusterError: There are no workers.
-    """
+    """Setups in the memory of a cluster's workers."""
 
     def __init__(self, engine: DaskEngine, setups: Sequence[Setup]) -> None:
         self._engine = engine
         self._held = engine.hold(setups)
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
-        """The replies of the workers; this process does no job itself.
-
-        Raises:
-            ClusterError: The scheduler or all workers are lost, or one is not fit for use.
-            TaciturnError: A job was refused.
-        """
+        """Replies of the workers; this process runs no job itself."""
         return self._engine.replies(self._held, jobs)
 
     def close(self) -> None:
-        """Lets the cluster drop the setups; its workers are not this crew's to end."""
+        """Let the cluster drop the setups; its workers keep running."""
         self._held = []
 
 
@@ -401,7 +336,7 @@ class _Held:
             return _plain(written(self._work(job)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What it made stays where it was made."""
+        """What the setup made stays where it was made."""
         return _Held, (self.version, self._setup)
 
     def __sizeof__(self) -> int:
@@ -451,7 +386,6 @@ def _perform(held: _Held, task: _Task) -> tuple[Frame, ...] | TaciturnError:
 
 
 def _checked(version: str, dask_worker: Any) -> ClusterError | None:  # noqa: ANN401
-    """Why a worker may not work for a party of that version; None where it may."""
     if __version__ != version:
         return ClusterError(
             f"a worker has taciturn {__version__}, and this side {version}",

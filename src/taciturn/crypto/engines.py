@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def on_engine(chosen: Scheme, engine: Engine) -> Scheme:
-    """The scheme, with its work on tables done there; one that has none to share, as it is."""
+    """The scheme with its table work done by the engine; unchanged if it has none to share."""
     if chosen.name != "bfv":
         return chosen
     # Loaded here: no other scheme needs its library.
@@ -28,16 +28,10 @@ def on_engine(chosen: Scheme, engine: Engine) -> Scheme:
 def cluster_of(
     scheduler: str, credentials: tuple[Path, Path, Path] | None, worker_seconds: float
 ) -> AbstractContextManager[DaskEngine]:
-    """The Dask cluster of a scheduler that runs already.
+    """Connect to the Dask cluster of a running scheduler.
 
-    Args:
-        scheduler: Its address.
-        credentials: The cluster's authority, this side's certificate and its key; None without TLS.
-        worker_seconds: The longest wait for a worker where there is none.
-
-    Raises:
-        ConfigError: Dask is not installed.
-        ClusterError: The cluster cannot be reached, or is not fit for use.
+    ``credentials`` are the cluster's authority, this side's certificate and its key; None without
+    TLS. ``worker_seconds`` is the longest wait for a worker where there is none.
     """
     with explained():
         from taciturn.crypto.cluster import Address, connected
@@ -46,12 +40,7 @@ def cluster_of(
 
 
 def cluster_on_this_machine(workers: int) -> AbstractContextManager[DaskEngine]:
-    """A Dask cluster of so many processes, which ends with the context.
-
-    Raises:
-        ConfigError: Dask is not installed.
-        ClusterError: Its processes do not start.
-    """
+    """Start a Dask cluster of local processes, which ends with the context."""
     with explained():
         from taciturn.crypto.cluster import on_this_machine
     return on_this_machine(workers)

@@ -34,15 +34,7 @@ class ExchangeKey:
         self.public = self._key.public_key().public_bytes_raw()
 
     def common(self, theirs: bytes, context: bytes) -> bytes:
-        """The key in common with whoever has the secret half of ``theirs``.
-
-        Args:
-            theirs: The other's public half.
-            context: What the key is for; both name the same.
-
-        Raises:
-            CryptoError: It is no public half, or one that would give everybody the key.
-        """
+        """The key in common with the owner of ``theirs``, a public half, for one context."""
         try:
             secret = self._key.exchange(X25519PublicKey.from_public_bytes(theirs))
         except ValueError:

@@ -44,9 +44,6 @@ def library() -> Any:  # noqa: ANN401 - a module without types
     Its loader writes a copy of libsodium to a temporary file, and leaves it there. That goes to
     memory where the system allows it: a folder for temporary files may be full, or closed to
     programs (``noexec``). Otherwise the copy is removed once it is loaded.
-
-    Raises:
-        CryptoError: It cannot be written or loaded.
     """
     if sys.platform == "linux":
         # Where memory is closed to programs, a folder may not be.
@@ -102,15 +99,11 @@ class Scalar:
 
     @classmethod
     def draw(cls, entropy: Entropy) -> Scalar:
-        """A uniform one."""
+        """A uniform scalar."""
         return cls(1 + entropy.below(ORDER - 1))
 
     def times(self, element: bytes) -> bytes:
-        """The element raised to this scalar.
-
-        Raises:
-            CryptoError: It is the identity, or no canonical encoding of an element.
-        """
+        """The element raised to this scalar."""
         if _has_highest_bit(element):
             raise CryptoError(_what_is_wrong(element))
         try:
@@ -126,9 +119,7 @@ class Scalar:
 def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     """An element for each text, by a random function that the context selects.
 
-    Args:
-        context: Of the same length wherever it is used for the same purpose.
-        texts: What is hashed.
+    A context has the same length wherever it is used for the same purpose.
 
     >>> len(hashed(b"doctest", ["ann", "bea"]))
     64
@@ -144,11 +135,7 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
 
 
 def raised(scalar: Scalar, elements: bytes) -> bytes:
-    """Each element raised to the scalar.
-
-    Raises:
-        CryptoError: One is the identity or no element; says which.
-    """
+    """Each element raised to the scalar; the error names an element that is none."""
     powers = []
     for at in range(0, len(elements), ELEMENT_BYTES):
         try:
@@ -159,11 +146,7 @@ def raised(scalar: Scalar, elements: bytes) -> bytes:
 
 
 def require_elements(elements: bytes) -> None:
-    """Refuses what is no element, without computing with it.
-
-    Raises:
-        CryptoError: One is the identity or no element; says which.
-    """
+    """Refuse bytes that are no element, or the identity, without computing with them."""
     valid = library().crypto_core_ristretto255_is_valid_point
     for at in range(0, len(elements), ELEMENT_BYTES):
         element = elements[at : at + ELEMENT_BYTES]

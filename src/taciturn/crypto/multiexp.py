@@ -92,12 +92,9 @@ class Ladder:
     def of(cls, exponents: IntArray, offset_bits: int, width: int, sizes: Sequence[int]) -> Ladder:
         """The walk for exponents in slots.
 
-        Args:
-            exponents: One row per slot, one column per base, in ±2^offset_bits; the exponent of a
-                base is the sum of all ``exponents[j] * 2^(width*j)``.
-            offset_bits: The offset is 2^offset_bits.
-            width: Bits from slot to slot, more than ``offset_bits + 1``.
-            sizes: The blocks.
+        ``exponents`` has one row per slot and one column per base, in ±2^offset_bits; the exponent
+        of a base is the sum of all ``exponents[j] * 2^(width*j)``. The offset is 2^offset_bits, and
+        ``width``, the bits from slot to slot, is more than ``offset_bits + 1``.
 
         >>> Ladder.of(np.array([[1, -2]]), 1, 4, [2]).steps
         [([1, 4], 1), ([1], 0)]
@@ -166,11 +163,7 @@ def product_of_powers(ladder: Ladder, tables: SubsetTables, n: mpz, *, alone: bo
 
     **Assumes.** The tables were made for this modulus and the ladder's blocks.
 
-    Args:
-        ladder: The exponents.
-        tables: The bases.
-        n: The modulus' root.
-        alone: No other thread does the same meanwhile.
+    ``alone``: no other thread does the same meanwhile.
 
     >>> tables = SubsetTables.of([mpz(3), mpz(7)], mpz(10), [2])
     >>> ladder = Ladder.of(np.array([[5, -2], [0, 1]]), 3, 6, [2])
@@ -196,7 +189,6 @@ def product_of_powers(ladder: Ladder, tables: SubsetTables, n: mpz, *, alone: bo
 
 
 def _squared(element: mpz, times: int, n: mpz, *, alone: bool) -> mpz:
-    """The element squared many times modulo n^2: the run from one slot to the next."""
     if not alone:
         # One call for the whole run: it leaves the other threads alone meanwhile.
         return gmpy2.powmod(element, mpz(1) << times, n * n)

@@ -38,10 +38,6 @@ class Packing:
 
     **Assumes.** The vector is honest (within capacity), masks are uniform and used once.
 
-    Args:
-        product_bits: Products lie in ±2^product_bits.
-        slots: Slots per plaintext.
-
     >>> packing = Packing.within(Capacity(24, 24, 16), 2048)
     >>> packing.width, packing.slots, packing.plaintexts(30)
     (118, 17, 2)
@@ -52,11 +48,7 @@ class Packing:
 
     @classmethod
     def within(cls, capacity: Capacity, bits: int) -> Packing:
-        """As many slots as fit below every modulus of ``bits`` bits.
-
-        Raises:
-            CryptoError: Not even one slot fits.
-        """
+        """As many slots as fit below every modulus of ``bits`` bits."""
         one = cls(capacity.product_bits, 1)
         slots = (bits - 1) // one.width
         if slots < 1:
@@ -73,12 +65,12 @@ class Packing:
 
     @property
     def offset(self) -> int:
-        """What makes every product non-negative."""
+        """Offset that makes every product non-negative."""
         return 1 << self.product_bits
 
     @property
     def mask_bound(self) -> int:
-        """Masks are uniform below this."""
+        """Exclusive upper bound of masks."""
         return 1 << (self.product_bits + 1 + MASK_BITS)
 
     def plaintexts(self, length: int) -> int:

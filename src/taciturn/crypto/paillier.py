@@ -57,8 +57,6 @@ OFFERED_BITS = (3072, 2048)
 
 @dataclass(frozen=True, slots=True)
 class _Exponents:
-    """A packed matrix: the blocks that its columns stand in, and a ladder for each answer."""
-
     sizes: list[int]
     ladders: list[Ladder]
 
@@ -77,10 +75,6 @@ class PaillierPublicKey:
     owner who made the key and the vector as prescribed: entries beyond the capacity would stick out
     of their masks, and a modulus of another form may have fewer n-th residues. Timing is not
     hidden: the time of ``masked_product`` depends on the bits of the matrix.
-
-    Args:
-        n: The modulus.
-        capacity: The sizes this key serves.
     """
 
     n: mpz = field(repr=False)
@@ -95,12 +89,12 @@ class PaillierPublicKey:
 
     @property
     def bits(self) -> int:
-        """The key's size."""
+        """Key size in bits."""
         return int(self.n.bit_length())
 
     @property
     def modulus(self) -> int:
-        """Masked products are slots: whole numbers below this."""
+        """Exclusive upper bound of a slot."""
         return 1 << self.packing.width
 
     def to_bytes(self) -> bytes:
@@ -129,11 +123,7 @@ class PaillierPublicKey:
         )
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """The matrix as exponents, column by column and packed.
-
-        Raises:
-            CryptoError: The matrix does not fit the capacity.
-        """
+        """Convert the matrix to packed exponents, column by column."""
         self.capacity.check_matrix(matrix)
         rows, columns = matrix.shape
         offset_bits = self.capacity.matrix_bits
@@ -146,7 +136,7 @@ class PaillierPublicKey:
         return PreparedMatrix.of(matrix, _Exponents(sizes, ladders))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Obfuscators for the ciphertexts of the next answer."""
+        """Make obfuscators for the ciphertexts of the next answer."""
         missing = self.packing.plaintexts(prepared.rows) - len(self._obfuscators)
         units = [self._draw_unit(entropy) for _ in range(missing)]
         self._obfuscators.extend(on_all_cores(self._obfuscator_of, units))
@@ -154,19 +144,9 @@ class PaillierPublicKey:
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + offset + mask``, packed and re-randomised.
+        """``matrix @ vector + offset + mask``, packed into few ciphertexts and re-randomised.
 
-        Args:
-            prepared: One row per entry of the answer.
-            vector: As received from the key's owner.
-            mask: One per row, fresh from ``draw_mask``.
-            entropy: Where the re-randomisation comes from.
-
-        Returns:
-            As few ciphertexts as hold the rows.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        ``mask`` is fresh from ``draw_mask``, one per row.
         """
         prepared.check(vector, mask)
         self._check_mask(mask, prepared.rows)
@@ -187,11 +167,7 @@ class PaillierPublicKey:
         return EncryptedAnswer(self.write_elements(answers), prepared.rows)
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product: what was decrypted, minus mask, minus offset.
-
-        Raises:
-            CryptoError: An entry lies outside [0, modulus) or the product outside its capacity.
-        """
+        """The exact signed product: what was decrypted, minus mask, minus offset."""
         self._check_mask(mask, len(masked))
         offset = self.packing.offset
         if not all(0 <= entry < self.modulus for entry in masked):
@@ -203,19 +179,11 @@ class PaillierPublicKey:
         return np.array(products, dtype=np.int64)
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``: Paillier has no whole tables."""
         raise _no_tables()
 
     def read_elements(self, data: bytes, count: int) -> list[mpz]:
-        """Elements from the wire.
-
-        Raises:
-            CryptoError: Another length, an element outside [1, n^2), or one not coprime to n.
-        """
+        """Read group elements, each in [1, n^2) and coprime to n."""
         width = self._element_bytes
         if count < 1 or len(data) != count * width:
             raise CryptoError(f"{len(data)} bytes where {count} elements of {width} were expected")
@@ -231,7 +199,7 @@ class PaillierPublicKey:
         return elements
 
     def write_elements(self, elements: Iterable[mpz]) -> bytes:
-        """Elements for the wire."""
+        """Write group elements as big-endian bytes of fixed length."""
         return b"".join(int(e).to_bytes(self._element_bytes, "big") for e in elements)
 
     @property
@@ -282,17 +250,13 @@ class PaillierSecretKey:
         return self._trapdoor.to_bytes()
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Obfuscators for the ciphertexts of the next vector."""
+        """Make obfuscators for the ciphertexts of the next vector."""
         missing = length - len(self._obfuscators)
         seeds = [self._trapdoor.draw_seed(entropy) for _ in range(missing)]
         self._obfuscators.extend(on_all_cores(lambda seed: self._trapdoor.obfuscator(*seed), seeds))
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
-        """One ciphertext per entry, each with a fresh obfuscator.
-
-        Raises:
-            CryptoError: The vector does not fit the capacity.
-        """
+        """One ciphertext per entry, each with a fresh obfuscator."""
         self.public.capacity.check_vector(vector)
         elements = [
             self._trapdoor.encrypt(entry, self._obfuscator(entropy)) for entry in vector.tolist()
@@ -305,11 +269,7 @@ class PaillierSecretKey:
         return self._trapdoor.obfuscator(*self._trapdoor.draw_seed(entropy))
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
-        """The slots of the answer, each in [0, 2^width).
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The slots of the answer, each in [0, 2^width)."""
         packing = self.public.packing
         elements = self.public.read_elements(answer.data, packing.plaintexts(answer.length))
         messages = self._trapdoor.decrypt(elements)
@@ -319,49 +279,29 @@ class PaillierSecretKey:
         return tuple(slots)
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
-        """The slots modulo the key's power of two. How long it takes depends a little on them.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form, or it wraps at no power.
-        """
+        """The slots modulo the key's power of two. The running time depends slightly on them."""
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
 
@@ -372,8 +312,7 @@ class PaillierScheme:
     The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests
     only: it has another name and says that it does not protect.
 
-    Args:
-        key_bits: The accepted sizes, the default first; multiples of 16.
+    ``key_bits`` are the accepted sizes, the default first; multiples of 16.
 
     >>> PaillierScheme().name, PaillierScheme().protects
     ('paillier', True)
@@ -400,19 +339,11 @@ class PaillierScheme:
         return min(self.key_bits) >= min(OFFERED_BITS)
 
     def row_parts(self, size: TableSize) -> list[slice]:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """Never.
-
-        Raises:
-            CryptoError: Always.
-        """
+        """Always raises ``CryptoError``."""
         raise _no_tables()
 
     def generate(
@@ -424,9 +355,6 @@ class PaillierScheme:
         (``draw_prime``), that are far apart, with gcd(n, (p-1)(q-1)) = 1.
 
         **Assumes.** The entropy is private: whoever can repeat it has the key.
-
-        Raises:
-            CryptoError: The size is not offered, or the capacity does not fit it.
         """
         self._check_bits(bits)
         Packing.within(capacity, bits)  # Before the search for primes, not after it.
@@ -443,9 +371,6 @@ class PaillierScheme:
 
         **Assumes.** Beyond that the peer is believed: that n is a product of two large primes is
         not proven here.
-
-        Raises:
-            CryptoError: The bytes are not a public key of this size.
         """
         self._check_bits(bits)
         if len(data) != bits // 8:
@@ -458,11 +383,7 @@ class PaillierScheme:
         return PaillierPublicKey(n, capacity)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> PaillierSecretKey:
-        """A secret key that its owner kept.
-
-        Raises:
-            CryptoError: The bytes are not two primes that make a key of this size.
-        """
+        """Read the owner's stored secret key."""
         self._check_bits(bits)
         trapdoor = Trapdoor.of_bytes(data)
         if trapdoor.n.bit_length() != bits:

@@ -55,12 +55,7 @@ def draw_prime(bits: int, entropy: Entropy) -> mpz:
 
     **Assumes.** The entropy's draws are uniform.
 
-    Args:
-        bits: At least 16, so that no prime of this size counts as a small factor.
-        entropy: Where candidates come from.
-
-    Returns:
-        The prime.
+    ``bits`` is at least 16, so that no prime of this size counts as a small factor.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> draw_prime(64, KeyedEntropy.from_seed(1)).bit_length()

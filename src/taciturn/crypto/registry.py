@@ -43,8 +43,6 @@ def _loaded(name: str) -> Scheme:
 
 
 class _Schemes(Mapping[str, Scheme]):
-    """Names are known at once; a scheme is loaded when it is taken."""
-
     def __getitem__(self, name: str) -> Scheme:
         return _loaded(name)
 
@@ -61,9 +59,6 @@ SCHEMES: Mapping[str, Scheme] = _Schemes()
 
 def scheme(name: str) -> Scheme:
     """The scheme of that name.
-
-    Raises:
-        ConfigError: There is none.
 
     >>> scheme("paillier").key_bits
     (3072, 2048)

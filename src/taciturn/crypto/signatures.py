@@ -34,26 +34,22 @@ _PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | Ed2551
 
 
 class Identity(Protocol):
-    """What a party signs with."""
+    """Signing key of a party."""
 
     @property
     def name(self) -> str:
-        """The party's name: that in its certificate."""
+        """Name of the party, as in its certificate."""
 
     @property
     def public_key(self) -> bytes:
         """SubjectPublicKeyInfo, DER."""
 
     def sign(self, data: bytes) -> bytes:
-        """A signature of these bytes."""
+        """Sign these bytes."""
 
 
 class KeyIdentity:
     """A party that holds a private key.
-
-    Args:
-        name: The party's name.
-        key: Its private key.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> identity = KeyIdentity.simulated("alice-1", KeyedEntropy.from_seed(1))
@@ -71,11 +67,7 @@ class KeyIdentity:
 
     @classmethod
     def of_pem(cls, name: str, pem: bytes) -> KeyIdentity:
-        """The party whose private key this is, without a passphrase.
-
-        Raises:
-            CryptoError: It is of another kind.
-        """
+        """The party of a PEM private key without a passphrase."""
         key = load_pem_private_key(pem, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
             raise CryptoError("the party's key is of a kind that signs nothing here")
@@ -83,12 +75,12 @@ class KeyIdentity:
 
     @classmethod
     def simulated(cls, name: str, entropy: Entropy) -> KeyIdentity:
-        """A party of a simulation, whose key follows from its coins."""
+        """A party of a simulation, whose key follows from its entropy."""
         seed = entropy.fork("identity").token(KEY_BYTES)
         return cls(name, Ed25519PrivateKey.from_private_bytes(seed))
 
     def sign(self, data: bytes) -> bytes:
-        """A signature of these bytes."""
+        """Sign these bytes."""
         if isinstance(self._key, ec.EllipticCurvePrivateKey):
             return self._key.sign(data, ec.ECDSA(SHA256()))
         if isinstance(self._key, rsa.RSAPrivateKey):
@@ -105,11 +97,7 @@ def fingerprint(public_key: bytes) -> str:
 
 
 def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
-    """Insists that a signature is one of these bytes by the owner of a key.
-
-    Raises:
-        CryptoError: It is not, or the key is none.
-    """
+    """Raise ``CryptoError`` unless the key's owner signed exactly these bytes."""
     try:
         key = load_der_public_key(public_key)
         if isinstance(key, ec.EllipticCurvePublicKey):

@@ -33,8 +33,6 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class _Side:
-    """Arithmetic modulo the square of one factor."""
-
     prime: mpz
     square: mpz
     unscale: mpz
@@ -86,7 +84,7 @@ class Trapdoor:
 
     @classmethod
     def draw(cls, bits: int, entropy: Entropy) -> Trapdoor:
-        """A fresh one whose modulus has exactly ``bits`` bits."""
+        """Draw a trapdoor whose modulus has exactly ``bits`` bits."""
         while True:
             p, q = draw_prime(bits // 2, entropy), draw_prime(bits // 2, entropy)
             if suitable(p, q):
@@ -103,9 +101,6 @@ class Trapdoor:
 
         >>> Trapdoor.of_bytes(Trapdoor.of(mpz(61), mpz(37)).to_bytes()).n == 61 * 37
         True
-
-        Raises:
-            CryptoError: They are not two primes that make a key.
         """
         half = len(data) // 2
         p, q = mpz.from_bytes(data[:half] or b"\0"), mpz.from_bytes(data[half:] or b"\0")
@@ -114,7 +109,7 @@ class Trapdoor:
         return cls.of(p, q)
 
     def draw_seed(self, entropy: Entropy) -> tuple[mpz, mpz]:
-        """What ``obfuscator`` makes a uniform n-th residue modulo n^2 of."""
+        """Draw the seed from which ``obfuscator`` makes a uniform n-th residue modulo n^2."""
         x = 1 + mpz(entropy.below(int(self._p.prime) - 1))
         y = 1 + mpz(entropy.below(int(self._q.prime) - 1))
         return x, y

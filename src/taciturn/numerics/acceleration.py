@@ -48,19 +48,10 @@ def fit_on_schedule(
     passes: int,
     heaviest: float = 1.0,
 ) -> Fit:
-    """The same training in clear, without fixed point.
+    """Fit in clear, without fixed point: the reference for training on a schedule.
 
-    Args:
-        alice: Her columns.
-        own: Bob's columns, of the same rows; there may be none.
-        likelihood: That of the rows, given their scores.
-        l2: Factor of half the sum of squared weights.
-        free: How many of Bob's last columns (the intercept) carry no penalty.
-        passes: How many steps there are.
-        heaviest: The largest weight of a class.
-
-    Raises:
-        ConfigError: Columns cannot be whitened with this penalty.
+    The last ``free`` of Bob's columns (the intercept) carry no penalty; ``heaviest`` is the largest
+    class weight.
     """
     sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
     counts = [values.shape[1] for values, _ in sides]

@@ -24,19 +24,8 @@ MOST_BANDS = 100
 class BandRow:
     """The rows of one band.
 
-    Args:
-        low: The band begins with this score; minus infinity in the last.
-        high: And ends before this one; infinity in the first.
-        rows: How many rows it has.
-        fraction: Of all rows.
-        ones: How many of them are ones.
-        rate: Ones to rows; NaN where it is empty.
-        rate_low: The lower end of its 95 % interval.
-        rate_high: The upper end.
-        predicted: The mean probability; NaN where it is empty.
-        rows_so_far: The fraction of all rows in this band and those above.
-        ones_so_far: The fraction of all ones; NaN where there is none.
-        rate_so_far: Ones to rows in this band and those above.
+    A band holds scores from ``low`` up to, but not including, ``high``. Rates have 95 % intervals
+    and are NaN where the band is empty; ``..._so_far`` counts this band and those above.
     """
 
     low: float
@@ -55,14 +44,7 @@ class BandRow:
 
 @dataclass(frozen=True, slots=True)
 class Bands:
-    """Where bands begin.
-
-    Args:
-        edges: Strictly rising scores; each belongs to the band above it.
-
-    Raises:
-        ConfigError: They do not rise, or are too many.
-    """
+    """Score bands by strictly rising edges; each edge belongs to the band above it."""
 
     edges: tuple[float, ...]
 
@@ -76,9 +58,6 @@ class Bands:
     @classmethod
     def of_quantiles(cls, scores: FloatArray, count: int) -> Bands:
         """Bands with as many of the given rows each; fewer where scores are equal.
-
-        Raises:
-            ConfigError: The number is not between 1 and 100.
 
         >>> Bands.of_quantiles(np.array([1.0, 2, 3, 4]), 2).edges
         (3.0,)
@@ -94,7 +73,7 @@ class Bands:
         return cls(tuple(edges[edges > ordered[0]].tolist()))
 
     def counts(self, scores: FloatArray) -> IntArray:
-        """How many rows each band has, the lowest band first."""
+        """Number of rows in each band, the lowest band first."""
         return np.bincount(self._places(scores), minlength=len(self.edges) + 1)
 
     def rows(
@@ -102,13 +81,7 @@ class Bands:
     ) -> tuple[BandRow, ...]:
         """The table, the riskiest band first.
 
-        Args:
-            scores: One logit for each row.
-            labels: 0 or 1 for each row.
-            shift: By how much class weights have moved the logits.
-
-        Raises:
-            DataError: If scores and labels are not fit for use (its kind says why).
+        ``shift`` is by how much class weights have moved the logits.
 
         >>> table = Bands((0.0,)).rows(np.array([-1.0, 1.0, 2.0]), np.array([0, 0, 1]))
         >>> [(row.rows, row.rate, row.ones_so_far) for row in table]

@@ -9,19 +9,9 @@ from taciturn.errors import ConfigError, ShapeError
 
 
 def batches(order: IndexArray, size: int, minimum: int = 1) -> Iterator[IndexArray]:
-    """Cuts an order of rows into batches.
+    """Cut an order of rows into batches: views of ``order``, without copies.
 
-    Args:
-        order: Row numbers, each row once; the epoch's permutation.
-        size: Rows in each batch; the last one takes what is left.
-        minimum: A last batch of fewer rows joins the one before it.
-
-    Returns:
-        Views of ``order``, without copies.
-
-    Raises:
-        ConfigError: If the size is below 1, or the minimum above the size or the rows.
-        ShapeError: If the order is not one-dimensional.
+    A last batch of fewer than ``minimum`` rows joins the one before it.
 
     >>> import numpy as np
     >>> [batch.tolist() for batch in batches(np.array([4, 2, 0, 1, 3]), 2)]
@@ -41,14 +31,6 @@ def batches(order: IndexArray, size: int, minimum: int = 1) -> Iterator[IndexArr
 
 def batch_count(rows: int, size: int, minimum: int = 1) -> int:
     """How many batches ``batches`` makes of so many rows.
-
-    Args:
-        rows: How many rows there are.
-        size: Rows in each batch.
-        minimum: A last batch of fewer rows joins the one before it.
-
-    Raises:
-        ConfigError: If the size is below 1, or the minimum above the size or the rows.
 
     >>> batch_count(5, 2), batch_count(5, 2, minimum=2)
     (3, 2)

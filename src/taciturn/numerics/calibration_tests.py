@@ -36,13 +36,7 @@ _STEPS, _CLOSE = 50, 1e-10
 class CalibrationGroup:
     """Rows of like probability.
 
-    Args:
-        rows: How many.
-        ones: How many of them are ones.
-        predicted: Their mean probability.
-        observed: Their rate of ones.
-        low: The lower end of its 95 % interval.
-        high: The upper end.
+    ``low`` and ``high`` are the 95 % interval of ``observed``, the rate of ones.
     """
 
     rows: int
@@ -74,13 +68,7 @@ class Spiegelhalter:
 class CalibrationLine:
     """The fitted line with standard errors; NaN where it does not exist.
 
-    Args:
-        intercept: ``a``.
-        intercept_error: Its standard error.
-        slope: ``b``.
-        slope_error: Its standard error.
-        in_the_large: ``a`` where ``b`` is 1.
-        in_the_large_error: Its standard error.
+    ``intercept`` is a, ``slope`` b, and ``in_the_large`` the a where b is 1.
     """
 
     intercept: float
@@ -94,16 +82,7 @@ class CalibrationLine:
 def calibration_groups(
     scores: FloatArray, labels: LabelArray, groups: int = 10
 ) -> tuple[CalibrationGroup, ...]:
-    """Rows in groups of about equal size, from low to high; rows of equal score stay together.
-
-    Args:
-        scores: The log-odds of a one, for each row, as the probabilities say them.
-        labels: 0 or 1 for each row.
-        groups: How many; fewer where many scores are equal.
-
-    Raises:
-        ConfigError: There is not at least one group.
-        DataError: If scores and labels are not fit for use (its kind says why).
+    """Rows in about equal groups by log-odds, from low to high; equal scores stay together.
 
     >>> table = calibration_groups(np.array([-1.0, -1.0, 1.0, 1.0]), np.array([0, 0, 0, 1]), 2)
     >>> [(one.rows, one.observed, round(one.predicted, 4)) for one in table]
@@ -130,9 +109,7 @@ def calibration_groups(
 def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> HosmerLemeshow:
     """The test that probabilities are true, by groups.
 
-    Args:
-        groups: Of ``calibration_groups``.
-        fitted: Whether the model was fitted to these rows.
+    ``fitted`` tells whether the model was fitted to these rows.
 
     >>> hosmer_lemeshow((CalibrationGroup(10, 5, 0.5, 0.5, 0.2, 0.8),) * 3, fitted=True)
     HosmerLemeshow(statistic=0.0, degrees=1, p_value=1.0)
@@ -158,15 +135,7 @@ def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> Ho
 def spiegelhalter(scores: FloatArray, labels: LabelArray) -> Spiegelhalter:
     """The test that probabilities are true, without groups.
 
-    Args:
-        scores: The log-odds of a one, for each row, as the probabilities say them.
-        labels: 0 or 1 for each row.
-
-    Returns:
-        NaN where every probability is 0, one half or 1: there is nothing to test by.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
+    NaN where every probability is 0, one half or 1: there is nothing to test by.
 
     >>> round(spiegelhalter(np.array([2.0, 2.0, -1.0]), np.array([1, 1, 0])).z, 4)
     -0.7557
@@ -181,15 +150,7 @@ def spiegelhalter(scores: FloatArray, labels: LabelArray) -> Spiegelhalter:
 
 
 def calibration_line(scores: FloatArray, labels: LabelArray) -> CalibrationLine:
-    """The line that the log-odds would have to be moved along to be right.
-
-    Args:
-        scores: The log-odds of a one, for each row, as the probabilities say them.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
-    """
+    """Calibration line of scores, which are log-odds of a one."""
     truth = truth_of(scores, labels).astype(np.float64)
     ones = np.ones((len(scores), 1))
     large, large_error = _fitted(ones, scores, truth)

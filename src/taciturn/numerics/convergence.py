@@ -30,14 +30,10 @@ _LEAST_CHANGE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How a training ended.
+    """Whether a training converged or diverged; None where nobody knows, with the reason.
 
-    Args:
-        converged: Whether more of the same would change little; None where nobody knows.
-        diverged: Whether the model is worse than none; None where nobody knows.
-        last_change: By how much the last pass lowered the training loss; None where fewer than two
-            were seen.
-        reason: Why nobody knows whether it has converged; None where somebody does.
+    ``last_change`` is the decrease of the training loss in the last pass; None after fewer than
+    two.
     """
 
     converged: bool | None
@@ -51,11 +47,9 @@ def arrival(
 ) -> Arrival:
     """Whether a training has arrived.
 
-    Args:
-        losses: The mean training loss of each pass over the rows, in their order; empty where
-            nobody saw one.
-        gap: The distance to the least penalised loss, and that loss; None where it is not known.
-        end: The training loss of the model, where no pass was seen and it is known all the same.
+    ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
+    distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
+    no pass was seen.
 
     >>> arrival([0.5, 0.30001, 0.3]).converged, arrival([0.5, 0.30001, 0.3]).last_change
     (True, 1.0000000000010001e-05)

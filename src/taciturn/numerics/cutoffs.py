@@ -22,11 +22,7 @@ from taciturn.numerics.ranked import Ranked
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What a false alarm and a miss cost, in any one unit.
-
-    Raises:
-        ConfigError: One is not a positive number.
-    """
+    """Cost of a false alarm and of a miss, both positive, in any one unit."""
 
     false_alarm: float
     miss: float
@@ -52,18 +48,8 @@ class Costs:
 class Cutoff:
     """The four counts at a threshold, and what people make of them.
 
-    Args:
-        score: Rows above it are called ones.
-        probability: The same as a probability, corrected for class weights.
-        called: The fraction of rows called ones.
-        true_ones: Ones called so.
-        false_ones: Zeros called ones: false alarms.
-        missed_ones: Ones called zeros.
-        true_zeros: Zeros called so.
-        sensitivity: The fraction of ones called so (recall); NaN where there is none.
-        specificity: The fraction of zeros called so; NaN where there is none.
-        precision: The fraction of ones among those called so; NaN where nobody is.
-        cost: Of a row, on average; None where no costs are given.
+    Rows above ``score`` are called ones; ``probability`` is the same threshold, corrected for class
+    weights. Fractions are NaN where they would divide by zero; ``cost`` is per row.
     """
 
     score: float
@@ -82,11 +68,7 @@ class Cutoff:
 def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None = None) -> Cutoff:
     """What happens at one threshold.
 
-    Args:
-        ranked: The rows.
-        score: The threshold.
-        shift: By how much class weights have moved the logits.
-        costs: What errors cost; None where that is not known.
+    ``shift`` is by how much class weights have moved the logits.
 
     >>> ranked = Ranked.of(np.array([2.0, 1.0, -1.0, -2.0]), np.array([1, 0, 1, 0]))
     >>> at = cutoff(ranked, 0.0, costs=Costs(1.0, 3.0))
@@ -119,12 +101,6 @@ def cutoffs(
 
     Rows of equal score are called alike, so that two fractions may come to one threshold, which is
     given once.
-
-    Args:
-        ranked: The rows.
-        fractions: In rising order, between 0 and 1.
-        shift: By how much class weights have moved the logits.
-        costs: What errors cost; None where that is not known.
     """
     # The score of the first row that is not called.
     wanted = np.minimum(np.array(fractions) * ranked.total, ranked.total - 1)

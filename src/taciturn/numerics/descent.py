@@ -53,11 +53,8 @@ def row_bound(columns: int, free: int = 0) -> float:
 class BoundedTable:
     """A whitened table with ``X~^T X~ <= 4n I``, none of whose rows is longer than ``row_bound``.
 
-    Args:
-        values: X~, rows by columns.
-        whitening: The coordinates, for other rows and for weights: of rows that were not cut,
-            ``values`` is what it makes of them.
-        cut_rows: How many rows were too long.
+    ``whitening`` has the coordinates for other rows and for weights: of rows that were not cut,
+    ``values`` is what it makes of them. ``cut_rows`` counts the rows that were too long.
     """
 
     values: FloatArray = field(repr=False)
@@ -68,16 +65,7 @@ class BoundedTable:
     def of(
         cls, table: FloatArray, l2: float, free: int = 0, scratch: Scratch = MEMORY
     ) -> BoundedTable:
-        """Whitens a table and cuts its rows.
-
-        Args:
-            table: Rows by columns.
-            l2: The factor of half the sum of squared weights.
-            free: How many of the last columns (the intercept) carry no penalty.
-            scratch: Where the result lies.
-
-        Raises:
-            ConfigError: The columns cannot be whitened with this penalty.
+        """Whiten a table and cut its rows; the last ``free`` columns carry no penalty.
 
         >>> table = BoundedTable.of(np.array([[9.0], [0.1], [-0.2], [0.1]]), l2=0.01)
         >>> table.values.round(3).ravel().tolist(), table.cut_rows
@@ -110,23 +98,16 @@ class BoundedTable:
         return cls(whitened, Whitening(whitening.factor / factor), cut_rows)
 
     def shrunk(self, error: float) -> BoundedTable:
-        """The same table, small enough to stay in its bounds when each value moves by ``error``.
-
-        Raises:
-            ConfigError: The error is so large that less than half of the table would be left.
-        """
+        """The same table, small enough to stay in its bounds when each value moves by ``error``."""
         factor = self.shrinking(error)
         whitening = Whitening(self.whitening.factor / factor)
         return BoundedTable(self.values * factor, whitening, self.cut_rows)
 
     def shrinking(self, error: float) -> float:
-        """The factor that does so.
+        """The factor by which ``shrunk`` scales.
 
         Values that move by an error at most change ``|X~|`` by ``sqrt(n d)`` times it and a row's
         length by ``sqrt(d)`` times it; the bounds are ``2 sqrt(n)`` and 2 or more.
-
-        Raises:
-            ConfigError: The error is so large that less than half of the table would be left.
         """
         columns = self.values.shape[1]
         factor = 1.0 - math.sqrt(columns) * error / 2.0
@@ -147,16 +128,8 @@ class DescentSolver:
 
     **What is done never depends on values**, and nothing raises whatever the scores are.
 
-    Args:
-        likelihood: That of the rows, given their scores; its curvature is between 0 and 1/4.
-        own: His columns, rows by columns; there may be none.
-        l2: Factor of half the sum of squared weights, both parties'.
-        free: How many of his last columns (the intercept) carry no penalty.
-        passes: How many steps there will be at most; all take the same room.
-        scratch: Where his whitened columns and the rows' numbers lie.
-
-    Raises:
-        ConfigError: His columns cannot be whitened with this penalty.
+    The curvature of ``likelihood`` is between 0 and 1/4. The last ``free`` of his columns (the
+    intercept) carry no penalty.
 
     >>> from functools import partial
     >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
@@ -189,7 +162,7 @@ class DescentSolver:
 
     @property
     def weights(self) -> FloatArray:
-        """Those of his own columns, now."""
+        """Current weights of his own columns."""
         return self._in_his_columns(self._whitened)
 
     @property
@@ -212,13 +185,7 @@ class DescentSolver:
     def resume(
         self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
     ) -> None:
-        """Takes over the state of another solver of the same rows.
-
-        Args:
-            directions: The first part of that solver's ``arrays``.
-            scores: The second.
-            position: What that solver's ``position`` was.
-        """
+        """Restore the state of another solver of the same rows: its ``arrays`` and ``position``."""
         self._passes, self._whitened = int(position[0]), position[1:].copy()
         for numbers, theirs in zip(directions, scores, strict=True):
             self._take(numbers, theirs)
@@ -228,13 +195,7 @@ class DescentSolver:
         return self._next()[0]
 
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
-        """Takes the step.
-
-        Args:
-            direction: As it was sent: rounded.
-            scores: Alice's, for it.
-            last: Whether none follows; all steps are alike.
-        """
+        """Take the step for a direction, rounded as it was sent, and Alice's scores for it."""
         self._whitened = self._next()[1]
         # A state that was told before keeps its arrays.
         self._numbers, self._theirs = self._vector(), self._vector()

@@ -28,13 +28,7 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """The grid of multiples of ``2^-bits``.
-
-    Args:
-        bits: Fractional bits.
-
-    Raises:
-        ConfigError: If the bits are not between 0 and 62.
+    """The grid of multiples of ``2^-bits``, for 0 to 62 bits.
 
     >>> grid = FixedPoint(bits=4)
     >>> grid.encode(np.array([0.5, -1.03125, 2.0]), magnitude_bits=1).tolist()
@@ -56,18 +50,7 @@ class FixedPoint:
     def encode(self, values: FloatArray, magnitude_bits: int) -> IntArray:
         """The nearest grid points, as integers in ``±2^(bits + magnitude_bits)``.
 
-        Args:
-            values: Reals of any shape.
-            magnitude_bits: The agreed range: no value may lie beyond ``±2^magnitude_bits``.
-
-        Returns:
-            Integers in the shape of ``values``.
-
-        Raises:
-            ConfigError: If the range does not fit an int64 at this scale.
-            MissingValueError: If a value is NaN.
-            InfiniteValueError: If a value is infinite.
-            DataError: If a value lies beyond the range.
+        Raises ``DataError`` for a value that is not finite, or beyond ``±2^magnitude_bits``.
 
         >>> FixedPoint(bits=1).encode(np.array([0.25, 0.75]), magnitude_bits=0).tolist()
         [0, 2]
@@ -77,10 +60,7 @@ class FixedPoint:
         return self.rounded(values)
 
     def rounded(self, values: FloatArray) -> IntArray:
-        """``encode`` for values whose range was checked before: the same integers, one look less.
-
-        Args:
-            values: Finite reals of any shape, small enough for an int64 at this scale.
+        """``encode`` without its range check, for finite values that fit an int64 at this scale.
 
         >>> FixedPoint(bits=1).rounded(np.array([0.25, -0.75])).tolist()
         [0, -2]
@@ -101,9 +81,6 @@ class FixedPoint:
     def nearest(self, values: FloatArray) -> FloatArray:
         """``rounded``, as reals that are whole numbers: for a product that runs in reals.
 
-        Args:
-            values: Finite reals of any shape.
-
         >>> FixedPoint(bits=1).nearest(np.array([0.25, -0.75])).tolist()
         [0.0, -2.0]
         """
@@ -112,13 +89,7 @@ class FixedPoint:
         return scaled
 
     def decode(self, integers: IntArray) -> FloatArray:
-        """The reals that belong to integers of this grid.
-
-        Args:
-            integers: Of any shape; exact up to 2^53, beyond that to 53 bits.
-
-        Returns:
-            Reals in the shape of ``integers``.
+        """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits.
 
         >>> FixedPoint(bits=10).decode(np.array([1024, -512])).tolist()
         [1.0, -0.5]
@@ -148,9 +119,6 @@ class FixedPoint:
 
 def magnitude_bits(largest: float) -> int:
     """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs.
-
-    Args:
-        largest: The greatest absolute value that is to be encoded, finite.
 
     >>> [magnitude_bits(largest) for largest in (0.0, 0.3, 1.0, 1.5, 8.0, 8.1)]
     [0, 0, 0, 1, 3, 4]

@@ -34,16 +34,7 @@ from taciturn.numerics.logistic import sigmoid
 def corrected_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> FloatArray:
     """The slope of each row's forward-corrected log likelihood in its score.
 
-    Args:
-        scores: One logit for each row.
-        labels: The flipped labels, 0 or 1.
-        epsilon: That of the flips.
-
-    Returns:
-        Values of the sign of the flipped label, at most ``tanh(epsilon / 4)`` in size.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    The result has the sign of the flipped label and is at most ``tanh(epsilon / 4)`` in size.
 
     >>> corrected_residue(np.array([0.0, 0.0]), np.array([1, 0]), 50.0).tolist()
     [0.5, -0.5]

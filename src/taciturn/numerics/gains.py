@@ -24,16 +24,8 @@ from taciturn.numerics.ranked import Ranked
 class GainsRow:
     """One part of the rows, and all up to it.
 
-    Args:
-        part: Its number; 1 scores highest.
-        rows: How many rows it has.
-        lowest: The lowest score in it.
-        ones: Its ones; a fraction where equal scores are shared.
-        rate: Ones to rows.
-        lift: The rate to that of all rows; NaN where there is no one.
-        rows_so_far: The fraction of all rows up to here.
-        ones_so_far: The fraction of all ones up to here; NaN where there is none.
-        lift_so_far: The lift of all rows up to here.
+    ``part`` 1 scores highest. ``ones`` is a fraction where rows of equal score are shared. Lifts
+    and ``ones_so_far`` are NaN where there is no one; ``..._so_far`` counts all rows up to here.
     """
 
     part: int
@@ -48,14 +40,7 @@ class GainsRow:
 
 
 def gains(ranked: Ranked, parts: int = 10) -> tuple[GainsRow, ...]:
-    """The table of gains, the riskiest part first.
-
-    Args:
-        ranked: The rows.
-        parts: How many parts; where there are fewer rows, each is a part.
-
-    Raises:
-        ConfigError: There is not at least one part.
+    """The table of gains in at most ``parts`` parts, the riskiest first.
 
     >>> ranked = Ranked.of(np.array([4.0, 3.0, 2.0, 1.0]), np.array([1, 1, 0, 0]))
     >>> [(row.rows, row.ones, row.lift) for row in gains(ranked, 2)]

@@ -35,13 +35,7 @@ _REACH = 1.959963984540054
 class Wald:
     """A coefficient with its error; NaN where the rows do not determine it.
 
-    Args:
-        estimate: The coefficient.
-        error: Its standard error.
-        z: The one over the other.
-        p_value: How often chance alone gives one as large, on either side.
-        low: The lower end of its 95 % interval.
-        high: The upper end.
+    ``p_value`` is two-sided; ``low`` and ``high`` are the 95 % interval.
     """
 
     estimate: float
@@ -55,9 +49,7 @@ class Wald:
 def row_information(scores: FloatArray, flip_epsilon: float | None = None) -> FloatArray:
     """What each row tells of its score.
 
-    Args:
-        scores: The log-odds of a one.
-        flip_epsilon: That of the flips, where the model was fitted to flipped labels.
+    ``flip_epsilon`` is that of the flips, where the model was fitted to flipped labels.
 
     >>> row_information(np.zeros(1)).tolist(), row_information(np.zeros(1), 1.0).round(4).tolist()
     ([0.25], [0.0534])
@@ -73,13 +65,7 @@ def row_information(scores: FloatArray, flip_epsilon: float | None = None) -> Fl
 
 
 def information(columns: FloatArray, weights: FloatArray, *beside: FloatArray) -> FloatArray:
-    """``X' diag(weights) X``, by blocks of rows.
-
-    Args:
-        columns: Rows by columns; they may lie in a file.
-        weights: One for each row.
-        beside: Further columns, one number for each row.
-    """
+    """``X' diag(weights) X``, by blocks of rows; ``beside`` has further columns of X."""
 
     def part(place: slice) -> FloatArray:
         block = np.column_stack([columns[place], *(one[place] for one in beside)])
@@ -129,5 +115,5 @@ def wald(estimate: float, error: float) -> Wald:
 
 
 def errors_of(matrix: FloatArray) -> FloatArray:
-    """The standard errors in a covariance."""
+    """Standard errors in a covariance."""
     return np.sqrt(np.diag(matrix))

@@ -40,19 +40,7 @@ UNKNOWN: Interval = (math.nan, math.nan)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact binomial interval of a share.
-
-    Args:
-        successes: How often it happened.
-        trials: How often it could have; 0 trials say nothing, hence (0, 1).
-        confidence: The least coverage, above 0 and below 1.
-
-    Returns:
-        The lower and the upper end, both inclusive.
-
-    Raises:
-        ConfigError: If the confidence is not between 0 and 1.
-        DataError: If the successes are not between 0 and the trials.
+    """The exact binomial interval of a share; (0, 1) of no trials.
 
     >>> low, high = clopper_pearson(8, 10)
     >>> round(low, 4), round(high, 4)
@@ -83,18 +71,7 @@ def auc_interval(
     95 %, simulations of few and of many rows, even and uneven, find the true area within it at
     least 92 % of the time, and below its lower end at most 3.5 % (``tests/numerics``).
 
-    Args:
-        auc: The observed area, in [0, 1]; NaN where a class is absent.
-        positives: How many ones there are.
-        negatives: How many zeros there are.
-        confidence: The coverage aimed at, above 0 and below 1.
-
-    Returns:
-        The lower and the upper end, both within [0, 1]; (NaN, NaN) for an area of NaN.
-
-    Raises:
-        ConfigError: If the confidence is not between 0 and 1.
-        DataError: If the area is not in [0, 1], or is one although a class is absent.
+    An area of NaN, where a class is absent, gives (NaN, NaN).
 
     >>> low, high = auc_interval(0.9, positives=30, negatives=70)
     >>> round(low, 4), round(high, 4)
@@ -129,11 +106,6 @@ def auc_interval(
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
     """Wilson's interval of a share: the shares from which the observed one is not far.
 
-    Args:
-        successes: How often it happened.
-        trials: How often it could have, at least once.
-        confidence: The coverage aimed at, above 0 and below 1.
-
     >>> tuple(round(end, 4) for end in wilson(8, 10))
     (0.4902, 0.9433)
     >>> tuple(round(end, 4) for end in wilson(10, 10))
@@ -149,11 +121,6 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
 
 def precision_interval(average: float, positives: int, confidence: float = 0.95) -> Interval:
     """The logit interval of an average precision.
-
-    Args:
-        average: The observed one, in [0, 1]; NaN where there is no one.
-        positives: How many ones there are.
-        confidence: The coverage aimed at, above 0 and below 1.
 
     >>> tuple(round(end, 4) for end in precision_interval(0.8, positives=50))
     (0.6667, 0.8889)
@@ -177,12 +144,6 @@ def distance_interval(
     error at the threshold of the distance alone would be smaller, and too small: that threshold was
     chosen.
 
-    Args:
-        distance: The observed one, in [0, 1]; NaN where a class is absent.
-        positives: How many ones there are.
-        negatives: How many zeros there are.
-        confidence: The coverage aimed at, above 0 and below 1.
-
     >>> tuple(round(end, 4) for end in distance_interval(0.5, positives=100, negatives=400))
     (0.3482, 0.6518)
     """
@@ -196,12 +157,6 @@ def distance_interval(
 def mean_interval(mean: float, deviation: float, count: int, confidence: float = 0.95) -> Interval:
     """The normal interval of a mean.
 
-    Args:
-        mean: The observed one.
-        deviation: The standard deviation of what it is the mean of.
-        count: How many values that were.
-        confidence: The coverage aimed at, above 0 and below 1.
-
     >>> tuple(round(end, 4) for end in mean_interval(0.5, 1.0, 100))
     (0.304, 0.696)
     """
@@ -211,12 +166,6 @@ def mean_interval(mean: float, deviation: float, count: int, confidence: float =
 
 def ratio_interval(observed: int, expected: float, rows: int, confidence: float = 0.95) -> Interval:
     """The log-normal interval of observed over expected ones.
-
-    Args:
-        observed: How many ones there are.
-        expected: The sum of their probabilities.
-        rows: How many rows there are.
-        confidence: The coverage aimed at, above 0 and below 1.
 
     >>> tuple(round(end, 4) for end in ratio_interval(50, 40.0, 1000))
     (0.9541, 1.6377)
@@ -230,10 +179,6 @@ def ratio_interval(observed: int, expected: float, rows: int, confidence: float 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
     """Student's interval of a mean.
 
-    Args:
-        values: Two or more independent draws of one distribution, taken to be normal.
-        confidence: The coverage aimed at, above 0 and below 1.
-
     >>> tuple(round(end, 4) for end in t_interval([0.9, 1.0, 0.95]))
     (0.8258, 1.0742)
     """
@@ -246,7 +191,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
 
 
 def _auc_error(area: float, positives: int, negatives: int) -> float:
-    """The standard error of an area, the larger of the two ways round."""
+    """Standard error of an area, the larger of the two ways round."""
     gap_1 = area / (2 - area) - area**2
     gap_2 = 2 * area**2 / (1 + area) - area**2
     spread = max(
@@ -257,7 +202,6 @@ def _auc_error(area: float, positives: int, negatives: int) -> float:
 
 
 def _quantile(confidence: float) -> float:
-    """How many standard errors an interval reaches."""
     _check_confidence(confidence)
     return NormalDist().inv_cdf((1 + confidence) / 2)
 

@@ -64,9 +64,7 @@ def kernel(matrix: IntegerMatrix | IntArray) -> IntegerMatrix:
 def nearest_residues(basis: IntArray, targets: IntArray) -> IntArray:
     """Difference between each target and the lattice vector next to it, by Babai's nearest plane.
 
-    Args:
-        basis: A reduced basis, one vector a row.
-        targets: One point a row; no difference on the way may leave int64.
+    Rows of ``basis`` are a reduced basis; no difference on the way may leave int64.
 
     >>> nearest_residues(np.array([[1, 0], [0, 10]]), np.array([[7, 11]])).tolist()
     [[0, 1]]
@@ -89,12 +87,7 @@ def nearest_residues(basis: IntArray, targets: IntArray) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """A reduced basis of independent rows.
-
-    Args:
-        basis: Its rows, short and nearly orthogonal.
-        orthogonal: Their Gram-Schmidt vectors.
-    """
+    """Reduced basis of independent rows, and their Gram-Schmidt vectors."""
 
     basis: IntArray = field(repr=False)
     orthogonal: FloatArray = field(repr=False)
@@ -104,9 +97,7 @@ class Reduced:
 
         Plane after plane the two nearest are tried, and the best so far are kept.
 
-        Args:
-            target: The point.
-            width: How many are kept; with 1 it is Babai's nearest plane.
+        ``width`` is how many are kept; with 1 it is Babai's nearest plane.
 
         >>> reduce_basis(np.array([[1, 0], [3, 1]])).nearest(np.array([4.2, -0.9])).tolist()
         [[4, -1]]

@@ -26,12 +26,9 @@ MOST_SCORE = 64.0
 
 @dataclass(frozen=True, slots=True)
 class RowLikelihood:
-    """One number for each row, of each kind.
+    """Log likelihood of each row, with its slope in the score and its curvature.
 
-    Args:
-        value: The log likelihood, times the weight of the row's class.
-        slope: Its derivative in the score.
-        curvature: Minus its second derivative.
+    Values count the weight of the row's class; ``curvature`` is minus the second derivative.
     """
 
     value: FloatArray
@@ -40,20 +37,16 @@ class RowLikelihood:
 
 
 class Likelihood(Protocol):
-    """Scores in, likelihood out: the labels are bound already."""
+    """Likelihood of rows as a function of their scores, with the labels bound."""
 
     def __call__(self, scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
-        """That of the rows at a place, or of all, given their scores."""
+        """Likelihood of the rows at a place, or of all."""
 
 
 def of_labels(
     labels: LabelArray, likelihood: Callable[[FloatArray, LabelArray], RowLikelihood]
 ) -> Likelihood:
-    """A likelihood with its labels.
-
-    Args:
-        labels: One for each row of the table.
-        likelihood: Of some rows, given their scores and labels.
+    """Bind labels to a likelihood of rows.
 
     >>> from functools import partial
     >>> halves = of_labels(np.array([1, 0]), partial(weighted_likelihood, class_weight=None))
@@ -70,15 +63,9 @@ def of_labels(
 def weighted_likelihood(
     scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
 ) -> RowLikelihood:
-    """That of true labels.
+    """Likelihood of true labels.
 
-    Args:
-        scores: One finite logit for each row.
-        labels: 0 or 1 for each row.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    ``class_weight`` is the weight of a row of label 0 and of label 1; None where all count once.
 
     >>> likelihood = weighted_likelihood(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5))
     >>> likelihood.slope.tolist(), likelihood.curvature.tolist()
@@ -99,17 +86,8 @@ def weighted_likelihood(
 def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float) -> RowLikelihood:
     """That of flipped labels, forward-corrected (``taciturn.numerics.flipped_labels``).
 
-    Args:
-        scores: One finite logit for each row.
-        labels: The flipped labels, 0 or 1.
-        epsilon: That of the flips.
-
-    Returns:
-        A likelihood that is not concave: rows whose score contradicts their label by more than
-        ``epsilon / 2`` have negative curvature.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    Not concave: rows whose score contradicts their label by more than ``epsilon / 2`` have negative
+    curvature.
 
     >>> likelihood = corrected_likelihood(np.array([0.0, -5.0]), np.array([1, 1]), 1.0)
     >>> (likelihood.curvature > 0).tolist()

@@ -24,12 +24,6 @@ from taciturn.mapped import over_blocks
 def sigmoid(scores: FloatArray) -> FloatArray:
     """The probability that belongs to a score (a logit), without overflow at either end.
 
-    Args:
-        scores: Any shape; infinities are allowed.
-
-    Returns:
-        Probabilities in [0, 1], in the shape of ``scores``.
-
     >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
     [0.0, 0.5, 1.0]
     """
@@ -38,17 +32,7 @@ def sigmoid(scores: FloatArray) -> FloatArray:
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:
-    """The mean negative log likelihood of 0/1 labels, from scores.
-
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-
-    Returns:
-        The mean loss in nats; infinite only where an infinite score is wrong.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    """The mean negative log likelihood of 0/1 labels in nats, from scores.
 
     >>> round(log_loss(np.array([0.0, 1000.0, 1000.0]), np.array([1, 1, 0])), 6)
     333.564382
@@ -58,13 +42,6 @@ def log_loss(scores: FloatArray, labels: LabelArray) -> float:
 
 def row_losses(scores: FloatArray, labels: LabelArray) -> FloatArray:
     """The loss of each row, of which ``log_loss`` is the mean.
-
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
 
     >>> row_losses(np.array([0.0, 0.0]), np.array([1, 0])).round(4).tolist()
     [0.6931, 0.6931]
@@ -81,16 +58,8 @@ def training_loss(
 ) -> float:
     """The mean loss as a training sees it: rows count as much as their class does.
 
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
-
-    Returns:
-        The mean loss in nats; 0 where no row counts anything.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    In nats; 0 where no row counts anything. ``class_weight`` is the weight of a row of label 0 and
+    of label 1.
 
     >>> round(training_loss(np.array([0.0, 5.0]), np.array([1, 0]), (0.0, 1.0)), 6)
     0.693147
@@ -111,16 +80,6 @@ def training_loss(
 def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
     """What the model has left to explain in each row, ``y - sigma(z)``.
 
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-
-    Returns:
-        Values in [-1, 1]; positive where the label is 1.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
-
     >>> residue(np.array([0.0, 0.0]), np.array([1, 0])).tolist()
     [0.5, -0.5]
     """
@@ -133,13 +92,7 @@ def weighted_residue(
 ) -> FloatArray:
     """The residue times the weight of its row's class: the slope of the weighted loss.
 
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-        weights: What a row of label 0 and one of label 1 counts; None where all count alike.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
+    ``weights`` are those of a row of label 0 and of label 1.
 
     >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
     [0.25, -0.5]
@@ -152,16 +105,6 @@ def weighted_residue(
 
 def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
     """The gradient of the mean loss, ``-(1/n) X^T r``.
-
-    Args:
-        features: One row for each residue.
-        residues: One residue for each row.
-
-    Returns:
-        One entry for each column of ``features``.
-
-    Raises:
-        ShapeError: If the two do not fit, or there are no rows.
 
     >>> gradient(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.5, -0.5])).tolist()
     [0.5, 0.5]
@@ -177,13 +120,6 @@ def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
 class Penalty:
     """The price of large weights, ``l1 |w|_1 + (l2/2) |w|^2``.
 
-    Args:
-        l1: Factor of the sum of absolute weights.
-        l2: Factor of half the sum of squared weights.
-
-    Raises:
-        ConfigError: If a factor is negative or not finite.
-
     >>> Penalty(l1=0.0, l2=0.1).gradient(np.array([2.0, -1.0, 5.0]), free=1).tolist()
     [0.2, -0.1, 0.0]
     """
@@ -197,14 +133,7 @@ class Penalty:
                 raise ConfigError(f"{name} is {factor}", setting=name, hint="use 0 or more")
 
     def value(self, weights: FloatArray, free: int = 0) -> float:
-        """The penalty itself.
-
-        Args:
-            weights: One weight for each column.
-            free: How many of the last weights (the intercept) cost nothing.
-
-        Raises:
-            ShapeError: If ``free`` is negative or larger than the number of weights.
+        """The penalty; the last ``free`` weights (the intercept) cost nothing.
 
         >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -4.0, 9.0]), free=1)
         32.0
@@ -214,13 +143,6 @@ class Penalty:
 
     def gradient(self, weights: FloatArray, free: int = 0) -> FloatArray:
         """The gradient of ``value``; at a weight of 0 the subgradient 0 is taken.
-
-        Args:
-            weights: One weight for each column.
-            free: How many of the last weights (the intercept) cost nothing.
-
-        Raises:
-            ShapeError: If ``free`` is negative or larger than the number of weights.
 
         >>> Penalty(l1=1.0, l2=2.0).gradient(np.array([3.0, -4.0, 9.0]), free=1).tolist()
         [7.0, -9.0, 0.0]
@@ -233,7 +155,6 @@ class Penalty:
 
 
 def _penalised(weights: FloatArray, free: int) -> int:
-    """How many of the first weights a penalty applies to."""
     if weights.ndim != 1 or not 0 <= free <= len(weights):
         raise ShapeError(f"weights of shape {weights.shape}, of which {free} are free")
     return len(weights) - free

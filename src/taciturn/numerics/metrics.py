@@ -56,13 +56,6 @@ _Truth = NDArray[np.bool]
 def accuracy(scores: FloatArray, labels: LabelArray) -> float:
     """The share of rows on the right side of a score of 0; a score of exactly 0 means 0.
 
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
-
     >>> accuracy(np.array([2.0, -1.0, 0.0, 3.0]), np.array([1, 0, 0, 0]))
     0.75
     """
@@ -72,13 +65,6 @@ def accuracy(scores: FloatArray, labels: LabelArray) -> float:
 
 def balanced_accuracy(scores: FloatArray, labels: LabelArray) -> float:
     """The mean of the accuracy on ones and the accuracy on zeros; NaN if a class is absent.
-
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
 
     >>> balanced_accuracy(np.array([2.0, -1.0, -2.0, 3.0]), np.array([1, 0, 0, 0]))
     0.8333333333333333
@@ -90,12 +76,7 @@ def balanced_accuracy(scores: FloatArray, labels: LabelArray) -> float:
 def auc(scores: FloatArray, labels: LabelArray) -> float:
     """The chance that a random one scores above a random zero; NaN if a class is absent.
 
-    Args:
-        scores: Any number for each row; only their order counts, and ties count half.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
+    Only the order of scores counts, and ties count half.
 
     >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([0, 0, 1, 1]))
     0.875
@@ -108,13 +89,6 @@ def auc(scores: FloatArray, labels: LabelArray) -> float:
 def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
     """The average precision; NaN if there is no one.
 
-    Args:
-        scores: Any number for each row; only their order counts.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
-
     >>> round(pr_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])), 6)
     0.833333
     """
@@ -124,13 +98,6 @@ def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
 def ks(scores: FloatArray, labels: LabelArray) -> float:
     """The largest gap between the score distributions of ones and zeros; NaN if one is absent.
 
-    Args:
-        scores: Any number for each row; only their order counts.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
-
     >>> ks(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
     0.5
     """
@@ -139,13 +106,6 @@ def ks(scores: FloatArray, labels: LabelArray) -> float:
 
 def brier(probabilities: FloatArray, labels: LabelArray) -> float:
     """The mean squared distance between probability and label.
-
-    Args:
-        probabilities: In [0, 1], one for each row.
-        labels: 0 or 1 for each row.
-
-    Raises:
-        DataError: If probabilities and labels are not fit for use (its kind says why).
 
     >>> brier(np.array([0.5, 1.0]), np.array([1, 1]))
     0.125
@@ -157,13 +117,7 @@ def brier(probabilities: FloatArray, labels: LabelArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationBin:
-    """The rows whose probability falls in one interval.
-
-    Args:
-        predicted: Their mean probability.
-        observed: Their share of ones.
-        count: How many they are, at least one.
-    """
+    """The rows whose probability falls in one interval."""
 
     predicted: float
     observed: float
@@ -174,9 +128,7 @@ class CalibrationBin:
 class Calibration:
     """Whether a predicted 30 % happens 30 % of the time.
 
-    Args:
-        error: The expected calibration error, 0 at best.
-        bins: The bins that hold a row, from low to high probability.
+    ``error`` is the expected calibration error, 0 at best. Bins that hold no row are left out.
     """
 
     error: float
@@ -188,15 +140,6 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
 
     A bin includes its upper end and not its lower, save that the first includes 0; bins without a
     row are left out.
-
-    Args:
-        probabilities: In [0, 1], one for each row.
-        labels: 0 or 1 for each row.
-        bins: How many intervals [0, 1] is cut into.
-
-    Raises:
-        ConfigError: If there is not at least one bin.
-        DataError: If probabilities and labels are not fit for use (its kind says why).
 
     >>> table = calibration(np.array([0.25, 0.25, 0.75, 0.75]), np.array([0, 0, 0, 1]), bins=2)
     >>> table.error
@@ -218,19 +161,8 @@ class Metrics:
     ``…_low`` and ``…_high`` are the ends of an interval of 95 %, NaN in records of versions that
     had none.
 
-    Args:
-        rows: How many rows were scored.
-        accuracy: Share on the right side of 0.
-        balanced_accuracy: Mean of the two classes' accuracies.
-        auc: Area under the receiver operating characteristic.
-        pr_auc: Average precision.
-        ks: Kolmogorov-Smirnov distance of the two classes' scores.
-        brier: Mean squared error of the probabilities.
-        loss: Mean log loss in nats.
-        calibration_error: Expected calibration error, in ten bins.
-        calibration: Those of the bins that hold a row.
-        base_rate: The share of ones among the rows.
-        calibration_ratio: Observed over expected ones.
+    ``loss`` is in nats. ``calibration_error`` is the expected calibration error in ten bins, and
+    ``calibration_ratio`` observed over expected ones.
     """
 
     rows: int
@@ -260,15 +192,7 @@ class Metrics:
 
 
 def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
-    """All figures at once; the rows are sorted only once.
-
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-        shift: By how much class weights have moved the logits (``log_odds_shift``).
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
+    """All figures at once; ``shift`` is the ``log_odds_shift`` of class weights.
 
     >>> figures = evaluate(np.array([2.0, -1.0, 0.5, -3.0]), np.array([1, 0, 0, 0]))
     >>> figures.accuracy, figures.auc, round(figures.loss, 4)
@@ -336,16 +260,7 @@ def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> Add
     Where an area is 0 or 1 its own error is unknown, not zero: there the interval is as wide as
     both models' intervals allow.
 
-    Args:
-        scores: One number for each row: those of the model that may add something.
-        others: Those of the model it is compared with.
-        labels: 0 or 1 for each row.
-
-    Returns:
-        NaN where a class is absent.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
+    NaN where a class is absent.
 
     >>> labels = np.array([0, 0, 0, 1, 1, 1])
     >>> better, worse = np.array([1.0, 2, 4, 3, 5, 6]), np.array([1.0, 5, 4, 3, 2, 6])
@@ -375,14 +290,10 @@ def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> Add
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """What is said of probabilities, and sums over rows: by blocks of them.
+    """Sums over rows, computed by blocks.
 
-    Args:
-        loss: The mean loss.
-        deviation: The standard deviation of the losses; infinite or no number of a diverged one.
-        expected: The sum of the probabilities.
-        brier: Their mean squared distance from the labels.
-        calibration: Their calibration, in ten bins.
+    ``deviation`` is the standard deviation of the losses, infinite or NaN for a diverged model;
+    ``expected`` is the sum of the probabilities.
     """
 
     loss: float
@@ -483,7 +394,6 @@ def _curve(scores: FloatArray, truth: _Truth) -> _Curve:
 
 
 def _mean_ends(mean: float, deviation: float, rows: int) -> tuple[float, float]:
-    """The interval of a mean; none of one that diverged."""
     return mean_interval(mean, deviation, rows) if math.isfinite(deviation) else UNKNOWN
 
 
@@ -521,7 +431,7 @@ def _brier(probabilities: FloatArray, truth: _Truth) -> float:
 def _bins(
     probabilities: FloatArray, truth: _Truth, bins: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Of each bin how many rows it holds, the sum of their probabilities, and of their labels."""
+    """Per bin: number of rows, sum of their probabilities, sum of their labels."""
     edges = np.linspace(0.0, 1.0, bins + 1)[1:-1]
     place = np.searchsorted(edges, probabilities)
     counts = np.bincount(place, minlength=bins)
@@ -542,11 +452,7 @@ def _calibrated(
 
 
 def truth_of(values: FloatArray, labels: LabelArray) -> NDArray[np.bool]:
-    """The labels as booleans, once values and labels are known to be fit for use.
-
-    Raises:
-        DataError: They are not (its kind says why).
-    """
+    """The labels as booleans; raises ``DataError`` unless scores and labels are fit for use."""
     if values.ndim != 1 or values.shape != labels.shape:
         raise ShapeError(f"scores of shape {values.shape}, labels of {labels.shape}")
     if not len(values):

@@ -47,9 +47,7 @@ _SERIES = 12
 class PeriodicSigmoid:
     """The sigmoid on a ring.
 
-    Args:
-        half_range: H: the ring is ``[-H, H)``.
-        waves: How many odd waves are summed.
+    The ring is ``[-H, H)`` with H the ``half_range``; ``waves`` odd waves are summed.
 
     >>> sigmoid = PeriodicSigmoid.of(half_range=half_range(32.0, 1e-3), error=1e-3)
     >>> sigmoid.waves, round(sigmoid.bound(32.0), 5)
@@ -123,10 +121,8 @@ class SharedSigmoid:
     ``step (f(z) - 1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small
     ones would vanish otherwise. Both sums have the same work for all shares.
 
-    Args:
-        sigmoid: The function.
-        modulus_bits: k: shares live modulo 2^k.
-        step: What a residue of 1 is, as an integer on the grid of steps.
+    Shares live modulo ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of
+    steps.
     """
 
     sigmoid: PeriodicSigmoid
@@ -135,7 +131,7 @@ class SharedSigmoid:
 
     @property
     def entries(self) -> int:
-        """How many numbers a row has, on either side."""
+        """Numbers per row, on either side."""
         return 2 * self.sigmoid.waves
 
     @property
@@ -149,7 +145,7 @@ class SharedSigmoid:
 
     @property
     def table_bits(self) -> int:
-        """No number of Alice's exceeds two to this."""
+        """Base-2 logarithm of a bound on Alice's numbers."""
         largest = self.step * float(self.sigmoid.coefficients[0]) * 2.0**-self.bits
         return max(1, math.ceil(math.log2(largest + 1.0)))
 

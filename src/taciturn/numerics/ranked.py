@@ -16,13 +16,7 @@ from taciturn.numerics.metrics import truth_of
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """How many rows, and how many ones, lie at or above each distinct score.
-
-    Args:
-        levels: The distinct scores, falling.
-        rows: The number of rows at or above each.
-        ones: The number of ones among them.
-    """
+    """Number of rows and of ones at or above each distinct score, the highest first."""
 
     levels: FloatArray
     rows: IntArray
@@ -30,14 +24,7 @@ class Ranked:
 
     @classmethod
     def of(cls, scores: FloatArray, labels: LabelArray) -> Ranked:
-        """Sorts rows.
-
-        Args:
-            scores: One number for each row.
-            labels: 0 or 1 for each row.
-
-        Raises:
-            DataError: If scores and labels are not fit for use (its kind says why).
+        """Sort rows by score.
 
         >>> ranked = Ranked.of(np.array([0.5, 2.0, 0.5]), np.array([0, 1, 1]))
         >>> ranked.levels.tolist(), ranked.rows.tolist(), ranked.ones.tolist()
@@ -51,12 +38,12 @@ class Ranked:
 
     @property
     def total(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.rows[-1])
 
     @property
     def total_ones(self) -> int:
-        """How many ones there are."""
+        """Number of ones."""
         return int(self.ones[-1])
 
     @property

@@ -28,11 +28,8 @@ class RocPoint:
 class KsPoint:
     """Where the distributions of the two classes lie furthest apart.
 
-    Args:
-        distance: The Kolmogorov-Smirnov distance.
-        score: The lowest score that counts as above.
-        ones: The fraction of ones at or above it.
-        zeros: The fraction of zeros.
+    ``score`` is the lowest score that counts as above; ``ones`` and ``zeros`` are fractions at or
+    above it.
     """
 
     distance: float
@@ -42,9 +39,7 @@ class KsPoint:
 
 
 def roc_points(ranked: Ranked, most: int = 200) -> tuple[RocPoint, ...]:
-    """The curve from (0, 0) to (1, 1); where it has many points, about so many, evenly spread.
-
-    Empty where a class is absent.
+    """The curve from (0, 0) to (1, 1) in about ``most`` points; empty where a class is absent.
 
     >>> [(point.zeros, point.ones) for point in roc_points(_example())]
     [(0.0, 0.0), (0.0, 0.5), (0.5, 0.5), (1.0, 1.0)]

@@ -23,14 +23,6 @@ SCHEDULES: tuple[str, ...] = get_args(Schedule)
 class LearningRate:
     """A learning rate that may shrink as training goes on.
 
-    Args:
-        initial: The rate of iteration 0.
-        schedule: How it shrinks.
-        decay: How fast it shrinks; ``constant`` does not use it.
-
-    Raises:
-        ConfigError: If the schedule is unknown or a number is out of range.
-
     >>> rate = LearningRate(0.5, "inverse", decay=1.0)
     >>> [rate.at(iteration) for iteration in (0, 1, 3)]
     [0.5, 0.25, 0.125]
@@ -57,13 +49,7 @@ class LearningRate:
             raise ConfigError(f"the decay is {self.decay}", setting="decay", hint="use 0 or more")
 
     def at(self, iteration: int) -> float:
-        """The rate of one iteration.
-
-        Args:
-            iteration: Counted from 0 over the whole run, not from each epoch.
-
-        Raises:
-            ValueError: If the iteration is negative.
+        """The rate of one iteration, counted from 0 over the whole run.
 
         >>> LearningRate(0.5, "inverse-sqrt", decay=1.0).at(3)
         0.25

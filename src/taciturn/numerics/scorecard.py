@@ -21,15 +21,9 @@ from taciturn.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale of points.
+    """Scale of points: ``base_score`` at ``base_odds``, labels 0 for each label 1.
 
-    Args:
-        base_score: The points at the base odds.
-        base_odds: Labels 0 for each label 1 at the base score.
-        points_to_double: How many points more make the odds of a label 0 twice as large.
-
-    Raises:
-        ConfigError: One of them makes no scale.
+    ``points_to_double`` more points double the odds of a label 0.
     """
 
     base_score: float = 600.0
@@ -66,9 +60,7 @@ class Scale:
     def points(self, scores: FloatArray, shift: float = 0.0) -> FloatArray:
         """The points of rows.
 
-        Args:
-            scores: One logit of a label 1 for each row.
-            shift: By how much class weights have moved the logits.
+        ``shift`` is by how much class weights have moved the logits.
 
         >>> import numpy as np
         >>> Scale().points(np.array([0.0, -math.log(50)])).round(4).tolist()

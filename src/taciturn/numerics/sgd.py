@@ -28,20 +28,9 @@ def train_centralised(
 ) -> FloatArray:
     """Trains on the given batches, in their order; they decide the number of iterations.
 
-    Args:
-        features: One row for each label; an intercept is a last column of ones.
-        labels: 0 or 1 for each row.
-        batches: Row numbers of each batch, over all epochs; an empty one costs its penalty alone.
-        rate: The learning rate of each iteration.
-        penalty: L1 and L2.
-        free: How many of the last weights (the intercept) carry no penalty.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
-
-    Returns:
-        One weight for each column.
-
-    Raises:
-        ShapeError: If features and labels do not fit.
+    An intercept is a last column of ones; the last ``free`` weights carry no penalty. An empty
+    batch costs its penalty alone. ``class_weight`` is the weight of a row of label 0 and of label
+    1.
 
     >>> features, labels = np.array([[1.0], [-1.0]]), np.array([1, 0])
     >>> train_centralised(features, labels, [np.array([0, 1])], LearningRate(0.5), Penalty())

@@ -36,11 +36,10 @@ UNIT_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """One side's shares of some numbers, and of their carries.
+    """Shares of some numbers and of their carries, on one side.
 
-    Args:
-        parts: From 0 to t; of the side that raises, with t/2 added.
-        carries: Shares of 0 or 1, modulo t.
+    Parts are from 0 to t, with t/2 added on the side that raises; carries are shares of 0 or 1,
+    modulo t.
     """
 
     parts: IntArray = field(repr=False)
@@ -51,10 +50,8 @@ class Carried:
 class SharedFraction:
     """One side's work.
 
-    Args:
-        modulus_bits: k: shares live modulo 2^k.
-        shift: Numbers are divided by two to this; at least ``k - 52``, at most ``k - UNIT_BITS``.
-        raises: Whether this is the side that adds t/2.
+    Shares live modulo ``2^modulus_bits``. Numbers are divided by ``2^shift``, with a shift from
+    ``modulus_bits - 52`` to ``modulus_bits - UNIT_BITS``. The side that ``raises`` adds t/2.
 
     >>> alice, bob = SharedFraction(20, 8, raises=True), SharedFraction(20, 8, raises=False)
     >>> mask = np.array([123_456, 900_000])
@@ -94,13 +91,7 @@ class SharedFraction:
     def accelerated(self, now: Carried, before: Carried, momentum: int) -> IntArray:
         """This side's share of ``(x + b (x - x')) / 2^shift`` with ``b = momentum / 2^UNIT_BITS``.
 
-        Args:
-            now: x.
-            before: x'; of no matter where the momentum is zero.
-            momentum: From 0 to ``2^UNIT_BITS``.
-
-        Returns:
-            Numbers that with the other side's are the fraction modulo t; reduced they are not.
+        x is ``now`` and x' is ``before``; the result is not reduced modulo t.
         """
         ahead, shift = (1 << UNIT_BITS) + momentum, np.int64(self.shift)
         parts = (now.parts >> shift) * ahead - (before.parts >> shift) * momentum

@@ -43,17 +43,9 @@ class StabilityBand:
 class Stability:
     """Two sets of rows, set against each other.
 
-    Args:
-        psi: The population stability index.
-        rule: What the rule of thumb says of it.
-        expected: What it is on average where nothing has changed.
-        critical: What it exceeds by chance once in twenty times.
-        chi_square: Pearson's statistic.
-        degrees: Its degrees of freedom.
-        p_value: How often chance alone gives one as large.
-        reference_rows: How many reference rows there are.
-        new_rows: How many new ones.
-        bands: All bands, the lowest scores first.
+    ``expected`` is the PSI's mean where nothing has changed, and ``critical`` what chance exceeds
+    once in twenty times; ``chi_square`` and ``p_value`` are Pearson's. Bands begin with the lowest
+    scores.
     """
 
     psi: float
@@ -70,13 +62,6 @@ class Stability:
 
 def stability(reference: IntArray, new: IntArray) -> Stability:
     """Compares the counts of two sets of rows in the same bands.
-
-    Args:
-        reference: How many reference rows each band has.
-        new: How many new ones.
-
-    Raises:
-        ShapeError: The bands are not the same, or a set has no row.
 
     >>> alike = stability(np.array([50, 50]), np.array([500, 500]))
     >>> alike.psi, alike.p_value, alike.rule

@@ -78,14 +78,8 @@ T = TypeVar("T")
 class SubspaceSolver:
     """Bob's side of the search.
 
-    Args:
-        likelihood: That of the rows, given their scores.
-        own: His columns, rows by columns; there may be none.
-        l2: Factor of half the sum of squared weights, both parties'.
-        free: How many of his last columns (the intercept) carry no penalty.
-        passes: How many directions there will be at most.
-        scratch: Where directions and scores lie.
-        unwhitened: Where Alice's columns are not whitened, what the square of a weight costs.
+    The last ``free`` of his columns (the intercept) carry no penalty. ``unwhitened`` is the penalty
+    on the square of a weight where Alice's columns are not whitened.
 
     >>> from functools import partial
     >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
@@ -135,12 +129,12 @@ class SubspaceSolver:
 
     @property
     def passes(self) -> int:
-        """How many directions there are."""
+        """Number of directions."""
         return self._passes
 
     @property
     def coefficients(self) -> FloatArray:
-        """One for each combination of directions, then his weights."""
+        """One coefficient for each combination of directions, then his weights."""
         return np.concatenate([self._combined, self.weights])
 
     @property
@@ -157,13 +151,7 @@ class SubspaceSolver:
     def resume(
         self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
     ) -> None:
-        """Takes over the state of another solver of the same rows, and continues as it would have.
-
-        Args:
-            directions: The first part of that solver's ``arrays``.
-            scores: The second.
-            position: What that solver's ``position`` was.
-        """
+        """Restore the state of another solver of the same rows: its ``arrays`` and ``position``."""
         self._passes = count = len(directions)
         for number, arrays in enumerate(zip(directions, scores, strict=True)):
             for kept, values in zip((self._directions, self._scores), arrays, strict=True):
@@ -220,20 +208,14 @@ class SubspaceSolver:
         return descent
 
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
-        """Takes a direction and continues the search.
-
-        Args:
-            direction: As it was sent: rounded.
-            scores: Alice's, for it.
-            last: Whether none follows; then the search is brought to its end.
-        """
+        """Add a direction, rounded as it was sent, with Alice's scores, and continue the search."""
         self._append(direction, scores)
         self._combined = np.append(self._combined, 0.0)
         self._solve(OUTER_ITERATIONS if last else ITERATIONS)
 
     @property
     def mixture(self) -> FloatArray:
-        """How much of each direction, as it was added, the weights of now have."""
+        """Part of each direction, as it was added, in the current weights."""
         mixture: FloatArray = self._combined @ self._basis
         return mixture
 
@@ -243,16 +225,16 @@ class SubspaceSolver:
         return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:
-        """Where the search ends: ``a`` and his own weights."""
+        """End of the search: ``a`` and his own weights."""
         return self.combination(), self.weights
 
     def scores(self) -> FloatArray:
-        """The rows' scores with the weights of both, now."""
+        """Current scores of the rows with the weights of both."""
         state = self.coefficients
         return self._filled(lambda place: bounded(self._scores_of(state, place)))
 
     def loss(self) -> float:
-        """The penalised mean loss, now."""
+        """Current penalised mean loss."""
         state = self.coefficients
 
         def value(place: slice) -> float:
@@ -266,7 +248,6 @@ class SubspaceSolver:
         return self._directions[: self._passes, place], self._scores[: self._passes, place]
 
     def _sums(self, work: Callable[[slice], tuple[T, ...]], *walked: FloatArray) -> tuple[T, ...]:
-        """Sums of several things over all rows, in one walk."""
         arrays = (self._directions, self._scores, self._own, *walked)
         parts = over_blocks(work, self._rows, *arrays)
         return reduce(lambda total, part: tuple(map(operator.add, total, part)), parts)
@@ -276,7 +257,6 @@ class SubspaceSolver:
         return total
 
     def _filled(self, work: Callable[[slice], FloatArray]) -> FloatArray:
-        """One number for each row."""
         values: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
 
         def fill(place: slice) -> int:
@@ -330,18 +310,10 @@ class SubspaceSolver:
         self._cross_bound = np.vstack([self._cross_bound, bound / (4.0 * self._rows)])
 
     def _orthonormalise(self, newest: int, square: float, overlap: FloatArray) -> float:
-        """Takes from the newest scores what earlier ones have of them.
+        """Take from the newest scores what earlier ones have of them, by Gram-Schmidt.
 
-        By Gram and Schmidt, because the products in pairs of nearly dependent scores would leave
-        half of the digits.
-
-        Args:
-            newest: Which scores.
-            square: The sum of their squares.
-            overlap: Their products with the scores before.
-
-        Returns:
-            The factor by which they have yet to be multiplied.
+        The products in pairs of nearly dependent scores would leave half of the digits. Returns the
+        factor by which the scores have yet to be multiplied.
         """
         basis = np.zeros((newest + 1, newest + 1))
         basis[:newest, :newest] = self._basis
@@ -382,13 +354,6 @@ class SubspaceSolver:
         A combination of directions changes nothing in the span of the weights. So would one of
         scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
         penalty is part of this least-squares fit.
-
-        Args:
-            by_directions: The products of earlier directions with the new one.
-            by_scores: Those of earlier scores.
-
-        Returns:
-            How much of each earlier direction, and of each earlier scores, it has.
         """
         first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
         size = self._passes
@@ -439,17 +404,13 @@ class SubspaceSolver:
         self._combined, self.weights = chosen[: self._passes], chosen[self._passes :]
 
     def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:
-        """The scores of coefficients and own weights, or of a step in them."""
         count = self._passes
         scores: FloatArray = state[:count] @ self._scores[:count, place]
         scores += self._own[place] @ state[count:]
         return scores
 
     def _model(self, state: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """The sum of the likelihoods' logarithms, and slope and curvature of the mean loss.
-
-        The slope is that of the penalty too.
-        """
+        """Log likelihood, and slope (that of the penalty too) and curvature of the mean loss."""
         count = self._passes
 
         def model(place: slice) -> tuple[Any, ...]:
@@ -467,7 +428,6 @@ class SubspaceSolver:
         return float(value), slope, curvature
 
     def _penalised(self, curvature: FloatArray) -> FloatArray:
-        """The curvature of a loss with that of the penalty."""
         count, size = self._passes, len(curvature)
         curvature[:count, :count] += self._quadratic
         curvature[range(count, size), range(count, size)] += self._ridge
@@ -480,7 +440,6 @@ class SubspaceSolver:
         )
 
     def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
-        """That of the loss of some rows in all coefficients, by parts of them."""
         count = self._passes
         size = count + self._own.shape[1]
         total = np.zeros((size, size))
@@ -502,7 +461,6 @@ class SubspaceSolver:
 
 
 def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:
-    """A symmetric matrix with one more row and column."""
     size = len(border)
     larger = np.empty((size, size))
     larger[:-1, :-1] = square
@@ -524,9 +482,7 @@ def _definite(quadratic: FloatArray) -> FloatArray:
 def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """A solution of ``matrix x = right`` that stays small where the matrix says little.
 
-    Args:
-        matrix: Symmetric and finite, of any scales; negative curvatures count by their size.
-        right: One number for each row.
+    ``matrix`` is symmetric and finite, of any scales; negative curvatures count by their size.
 
     >>> least_change(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
     [0.5, 1.0, 0.0]

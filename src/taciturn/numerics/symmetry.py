@@ -43,11 +43,8 @@ class Symmetry:
 class OpenedPasses:
     """Directions and the exact scores that answered them, one array of each for a pass.
 
-    Args:
-        directions: What Bob asked, one number for each row.
-        scores: What was opened to him: integers modulo t.
-        direction_bits: A direction's numbers are whole multiples of two to minus this.
-        modulus_bits: k.
+    A direction has whole multiples of ``2^-direction_bits``; scores are integers modulo
+    ``2^modulus_bits``.
 
     >>> table = np.array([[1, 2], [0, 3], [5, 1]])
     >>> asked = np.array([[1, 0, 2], [0, 4, 1]])
@@ -65,7 +62,7 @@ class OpenedPasses:
     modulus_bits: int
 
     def symmetry(self) -> Symmetry:
-        """Compares every pair of passes, in one walk over the rows."""
+        """Compare every pair of passes, in one walk over the rows."""
         unit = 2.0**self.direction_bits
 
         def product(place: slice) -> NDArray[np.uint64]:

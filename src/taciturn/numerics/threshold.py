@@ -27,14 +27,8 @@ HALF, GIVEN, YOUDEN, COST = "half", "given", "youden", "cost"
 class Threshold:
     """Where class 1 begins, and how that was chosen.
 
-    Args:
-        probability: Class 1 is above it.
-        score: The same as log-odds, which is what rows are compared with.
-        rule: half, given, youden or cost.
-        rows: How many rows it was chosen on; 0 where none were looked at.
-        sensitivity: The share of their ones above it; None where there are none to look at.
-        specificity: The share of their zeros that are not.
-        miss_cost: How many false alarms a missed one costs, by the rule cost.
+    ``score`` is the same threshold as log-odds. ``rule`` is half, given, youden or cost. Shares are
+    None where there are no rows to look at; ``miss_cost`` is in false alarms.
     """
 
     probability: float
@@ -47,10 +41,7 @@ class Threshold:
 
 
 def one_half(shift: float = 0.0) -> Threshold:
-    """Where nothing was chosen: even odds, as class weights count them.
-
-    Args:
-        shift: By how much class weights have moved the logits.
+    """Even odds, as class weights count them: where nothing was chosen.
 
     >>> one_half().probability, round(one_half(-1.0).probability, 4)
     (0.5, 0.7311)
@@ -60,10 +51,6 @@ def one_half(shift: float = 0.0) -> Threshold:
 
 def at_probability(probability: float, shift: float = 0.0) -> Threshold:
     """A threshold that a person chose.
-
-    Args:
-        probability: Class 1 is above it.
-        shift: By how much class weights have moved the logits.
 
     >>> at_probability(0.5).score, round(at_probability(0.05).score, 4)
     (0.0, -2.9444)
@@ -76,17 +63,8 @@ def chosen(
 ) -> Threshold:
     """The best threshold on some rows.
 
-    Args:
-        scores: One logit for each row.
-        labels: 0 or 1 for each row.
-        miss_cost: How many false alarms a missed one costs; None for Youden's index.
-        shift: By how much class weights have moved the logits.
-
-    Returns:
-        One half where a class is absent: there is nothing to choose by.
-
-    Raises:
-        ShapeError: The two do not fit.
+    ``miss_cost`` is in false alarms, None for Youden's index. One half where a class is absent:
+    there is nothing to choose by.
 
     >>> best = chosen(np.array([-3.0, -2.0, -1.0, 0.5]), np.array([0, 0, 1, 1]))
     >>> best.score, best.sensitivity, best.specificity

@@ -25,11 +25,7 @@ DEFAULT_SMOOTHING = 0.5
 
 
 def check_smoothing(smoothing: float) -> None:
-    """Refuses what cannot be added to a count.
-
-    Raises:
-        ConfigError: It is negative or no finite number.
-    """
+    """Refuse smoothing that is negative or not finite."""
     if not (math.isfinite(smoothing) and smoothing >= 0):
         raise ConfigError(
             f"smoothing is {smoothing:g}",
@@ -59,11 +55,6 @@ def weights_of_evidence(
 ) -> FloatArray:
     """The weight of evidence of each bin.
 
-    Args:
-        ones: Rows of label 1 in each bin.
-        rows: All rows in each bin.
-        smoothing: What is added to both counts.
-
     >>> weights_of_evidence(np.array([20, 80]), np.array([100, 100]), 0.0).round(4).tolist()
     [-1.3863, 1.3863]
     """
@@ -78,11 +69,6 @@ def information_value(
 ) -> float:
     """How much a binned column tells of the label.
 
-    Args:
-        ones: Rows of label 1 in each bin.
-        rows: All rows in each bin.
-        smoothing: What is added to both counts.
-
     >>> round(information_value(np.array([20, 80]), np.array([100, 100]), 0.0), 4)
     1.6636
     """
@@ -96,10 +82,6 @@ def information_value(
 
 def mutual_bits(ones: IntArray, rows: IntArray) -> float:
     """The mutual information of bin and label, in bits a row: what one says of the other.
-
-    Args:
-        ones: Rows of label 1 in each bin.
-        rows: All rows in each bin.
 
     >>> mutual_bits(np.array([0, 5]), np.array([5, 5]))
     1.0

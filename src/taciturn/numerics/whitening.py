@@ -38,10 +38,7 @@ _LEAST_PIVOT = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """The change of coordinates.
-
-    Args:
-        factor: L, lower triangular, columns by columns.
+    """The change of coordinates by L, a lower triangular factor.
 
     >>> values = np.array([[2.0, 0.0], [-2.0, 1.0]])
     >>> whitening = Whitening.of(values, l2=0.5)
@@ -55,18 +52,10 @@ class Whitening:
 
     @classmethod
     def of(cls, values: FloatArray, l2: float, free: int = 0, heaviest: float = 1.0) -> Whitening:
-        """That of a table.
+        """Whitening of a table; nothing of the table's size is made besides.
 
-        Args:
-            values: Rows by columns, finite; nothing of that size is made besides.
-            l2: The factor of half the sum of squared weights.
-            free: How many of the last columns (the intercept) carry no penalty; not all zeros.
-            heaviest: The largest weight of a row, by which it curves the loss more.
-
-        Raises:
-            ConfigError: The penalty is zero or too small beside the columns, or these are too many
-                or too large.
-            ShapeError: There are no rows.
+        The last ``free`` columns (the intercept) carry no penalty and are not all zeros.
+        ``heaviest`` is the largest weight of a row, by which it curves the loss more.
         """
         rows, columns = values.shape
         if not rows:
@@ -92,15 +81,13 @@ class Whitening:
         return cls(_cholesky(square))
 
     def beside(self, others: int) -> Whitening:
-        """That of the table beside another one, for steps of length 1 in both at once.
+        """Whitening of the table beside another one, for steps of length 1 in both at once.
 
         Each table alone makes a curvature of at most 1, both together of up to 2. With factors
         ``1 + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever
         the two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``:
         a table of few columns, an intercept at the least, hardly slows one of many.
 
-        Args:
-            others: How many columns the other table has; there may be none.
         """
         ratio = float(np.sqrt(others / len(self.factor)))
         return Whitening(self.factor * float(np.sqrt(1.0 + ratio)))
@@ -116,7 +103,7 @@ class Whitening:
         return kept
 
     def to_numbers(self) -> tuple[float, ...]:
-        """The factor's lower triangle, row by row, for a file."""
+        """Lower triangle of the factor, row by row, for a file."""
         return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
 
     @classmethod

@@ -22,13 +22,7 @@ _HALVINGS = 40
 
 
 class Fit(NamedTuple):
-    """A model of both parties' columns.
-
-    Args:
-        alice: The weights of her columns as they were given.
-        own: Those of Bob's.
-        scores: The rows' scores.
-    """
+    """A model of both parties' columns: weights of Alice's and of Bob's, and the rows' scores."""
 
     alice: FloatArray
     own: FloatArray
@@ -36,7 +30,7 @@ class Fit(NamedTuple):
 
 
 class Optimum(NamedTuple):
-    """The best weights, with their penalised mean loss."""
+    """Best weights and their penalised mean loss."""
 
     weights: FloatArray
     loss: float
@@ -51,19 +45,10 @@ def fit_in_clear(
     passes: int,
     widths: Sequence[int] = (),
 ) -> Fit:
-    """What a joint training would give without fixed point.
+    """Fit in clear what a joint training would give without fixed point.
 
-    Args:
-        alice: Her columns, or those of all Alices.
-        own: Bob's columns, of the same rows.
-        likelihood: That of the rows, given their scores.
-        l2: Factor of half the sum of squared weights.
-        free: How many of Bob's last columns (the intercept) carry no penalty.
-        passes: How many directions are searched.
-        widths: How many of the columns are whose, where there are several Alices.
-
-    Raises:
-        ConfigError: Her columns cannot be whitened with this penalty.
+    ``alice`` has the columns of all Alices, ``widths`` how many are whose. The last ``free`` of
+    Bob's columns (the intercept) carry no penalty.
     """
     several = len(widths) > 1
     whitening = _divided(alice) if several else Whitening.of(alice, l2)
@@ -86,15 +71,7 @@ def _divided(alice: FloatArray) -> Whitening:
 def penalised_loss(
     scores: FloatArray, likelihood: Likelihood, weights: FloatArray, l2: float, free: int
 ) -> float:
-    """The mean loss and the price of the weights.
-
-    Args:
-        scores: One for each row.
-        likelihood: That of the rows, given their scores.
-        weights: Of all columns of both.
-        l2: Factor of half the sum of squared weights.
-        free: How many of the last weights (the intercept) cost nothing.
-    """
+    """Mean loss plus penalty; the last ``free`` weights (the intercept) cost nothing."""
     return Penalty(l2=l2).value(weights, free) - float(np.mean(likelihood(scores).value))
 
 
@@ -102,13 +79,7 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
     """The minimum of the penalised loss over all columns, to machine precision.
 
     Newton's method from zero, with halved steps. Where the loss is not convex (flipped labels) it
-    is a minimum, which need not be the least.
-
-    Args:
-        joined: The columns of both, the intercept last.
-        likelihood: That of the rows, given their scores.
-        l2: Factor of half the sum of squared weights.
-        free: How many of the last columns carry no penalty.
+    is a minimum, which need not be the least. The last ``free`` columns carry no penalty.
     """
     penalty = Penalty(l2=l2)
     rows, columns = joined.shape

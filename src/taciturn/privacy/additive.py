@@ -21,12 +21,7 @@ from taciturn.settings.agreement import Agreement
 
 
 class Additive(ResidueMechanism[LaplaceDraws]):
-    """Adds Laplace noise to residues.
-
-    Args:
-        event: The privacy parameter that the paper claims.
-        residue_bits: The residues' grid: integers are multiples of ``2^-residue_bits``.
-    """
+    """Adds Laplace noise to residues: integer multiples of ``2^-residue_bits``."""
 
     name = "add"
     summary = "each residue goes to Alice with Laplace noise"
@@ -73,9 +68,9 @@ class Additive(ResidueMechanism[LaplaceDraws]):
         return Released(residues + noise, self.event)
 
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
-        """The noise that must have been drawn, and how likely it is."""
+        """Log probability of the noise that must have been drawn."""
         return laplace.log_mass(released - residues, self.sigma)
 
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
-        """The same for ``release_real``."""
+        """Log density of ``release_real``."""
         return laplace.log_density(released - residues, 2.0 / self.event.epsilon)

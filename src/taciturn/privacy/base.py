@@ -62,15 +62,15 @@ class LabelFlips(Protocol):
 
     @property
     def event(self) -> PrivacyEvent:
-        """What the answers are: charged to every row once, before any is drawn."""
+        """Event of the answers: charged to every row once, before any is drawn."""
 
     @property
     def gradient_event(self) -> PrivacyEvent:
-        """What a value computed from the answers is: paid for with them."""
+        """Event of a value computed from the answers: paid for with them."""
 
     @property
     def epsilon(self) -> float:
-        """The answers' parameter: answers of another one are other answers."""
+        """Epsilon of the answers: answers of another one are other answers."""
 
     @property
     def keep(self) -> float:
@@ -143,11 +143,7 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def of(cls, agreed: Agreement) -> Mechanism:
-        """The mechanism of an agreement that names it; ``given`` asks for a setting.
-
-        Raises:
-            ConfigError: A setting is missing, or what is agreed on does not suit it.
-        """
+        """The mechanism of an agreement that names it; ``given`` asks for a setting."""
 
     @classmethod
     def beneath(cls, over: str | None) -> type[Mechanism] | None:
@@ -160,14 +156,8 @@ class Mechanism(ABC):
     ) -> Mapping[str, object]:
         """Settings that follow from the tables.
 
-        Args:
-            settings: What was asked for, with the dataset's defaults.
-            filled: The settings that it takes, with its own defaults.
-            columns: Alice's columns.
-            rows: The training rows.
-
-        Raises:
-            ConfigError: The tables are too small for it.
+        ``settings`` are those asked for, with the dataset's defaults; ``filled`` those that the
+        mechanism takes, with its own defaults. ``columns`` are Alice's.
         """
         return {}
 
@@ -206,11 +196,7 @@ class EncryptedMechanism(Mechanism):
         """What is encrypted of each row: the slope of its log likelihood in the score."""
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """The likelihood of which ``residue`` is the slope; of a ``whole_table`` mechanism only.
-
-        Raises:
-            ConfigError: It trains by batches alone.
-        """
+        """The likelihood of which ``residue`` is the slope; of a ``whole_table`` mechanism only."""
         raise ConfigError(f"{self.name} trains by batches, not on whole tables", setting="solver")
 
 
@@ -233,7 +219,7 @@ class Draws(Protocol):
     """Random numbers for the rows of several batches, of which a part can be taken."""
 
     def __getitem__(self, part: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
-        """Those of some rows."""
+        """The draws of some rows."""
 
 
 D = TypeVar("D", bound=Draws)
@@ -278,28 +264,16 @@ class ResidueMechanism(Mechanism, Generic[D]):
         """The logarithm of the exact probability of each released integer, given its residue."""
 
     def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
-        """The formula as printed, in floating point: simulations only.
-
-        Raises:
-            ConfigError: There is none; whoever has one takes the setting ``noise``.
-        """
+        """The formula as printed, in floating point: simulations only."""
         raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
 
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
-        """The law of ``release_real``: a density, and a probability at an atom.
-
-        Raises:
-            ConfigError: There is none.
-        """
+        """Log density of ``release_real``, and a log probability at an atom."""
         raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
 
 
 def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
-    """A setting that a mechanism cannot do without.
-
-    Raises:
-        ConfigError: It is not given.
-    """
+    """A setting that the mechanism requires; raises ``ConfigError`` where it is not given."""
     value = getattr(agreed, name)
     if value is None:
         # A subset is several batches; how many it must be, the number of columns says.

@@ -50,12 +50,7 @@ _TOO_FEW_ROWS = Hint("use a smaller {batch_size} or {epsilon}: there are too few
 
 @dataclass(frozen=True, slots=True)
 class BatchDesign:
-    """The sizes of a hidden batch.
-
-    Args:
-        subset: How many rows Alice is shown, |S|.
-        marked: How many of them are meant, q|S|.
-        epsilon: The response's parameter.
+    """The sizes of a hidden batch: |S| is ``subset`` and q|S| is ``marked``.
 
     >>> design = BatchDesign(subset=111, marked=22, epsilon=1.0)
     >>> round(design.keep, 3), round(design.true_rows, 2), round(design.asked_rows, 2)
@@ -68,11 +63,7 @@ class BatchDesign:
 
     @classmethod
     def of(cls, batch_size: int, epsilon: float, subset: int) -> BatchDesign:
-        """The design whose true batch has so many rows on average.
-
-        Raises:
-            ConfigError: Epsilon gives no probability between 1/2 and 1.
-        """
+        """The design whose true batch has ``batch_size`` rows on average."""
         keep = cls(1, 1, epsilon).keep
         if not 0.5 < keep < 1:
             raise ConfigError(
@@ -103,15 +94,7 @@ class BatchDesign:
         return self.true_rows + (self.subset - self.marked) * (1.0 - self.keep)
 
     def require(self, columns: int, rows: int) -> None:
-        """Refuses what the paper's requirement forbids, with the smallest change that helps.
-
-        Args:
-            columns: d_A, Alice's columns.
-            rows: How many rows there are to choose from.
-
-        Raises:
-            ConfigError: An inequality does not hold.
-        """
+        """Refuse what the paper's requirement forbids, with the smallest change that helps."""
         if self.asked_rows <= columns:
             raise ConfigError(
                 f"hybrid needs d_A < L_RR, and {columns} < {self.asked_rows:.1f} does not hold",
@@ -150,12 +133,11 @@ class BatchDesign:
         )
 
     def _subset_of(self, asked: int) -> int:
-        """The subset that brings so many scored rows on average."""
         return self.marked + _unmarked_for(asked - self.true_rows, self.keep, inclusive=True)
 
     @property
     def event(self) -> HiddenBatchGradient:
-        """What releasing the batch's gradient is."""
+        """Event of releasing the batch's gradient."""
         return HiddenBatchGradient(self.epsilon)
 
 
@@ -168,19 +150,10 @@ def design(
     subset_size: int | None = None,
     l_rr: int | None = None,
 ) -> BatchDesign:
-    """Turns what a person wants into the sizes of the paper.
+    """The paper's sizes for a batch of ``batch_size`` true rows on average.
 
-    Args:
-        batch_size: The expected size k of the true batch.
-        epsilon: The response's parameter.
-        columns: d_A, Alice's columns.
-        rows: How many rows there are to choose from.
-        subset_size: |S|; or
-        l_rr: the expected number of rows that Alice scores. Without either a tenth more than the
-            requirement asks for.
-
-    Raises:
-        ConfigError: The paper's requirement cannot be met so.
+    ``columns`` are Alice's, d_A. ``l_rr`` is the expected number of rows that Alice scores; without
+    it and ``subset_size``, a tenth more than the requirement asks for.
 
     >>> design(16, 1.0, columns=30, rows=455, l_rr=40)
     BatchDesign(subset=111, marked=22, epsilon=1.0)
@@ -237,7 +210,7 @@ def _ones(design: BatchDesign) -> FloatArray:
 
 
 def _binomial(count: int, chance: float) -> FloatArray:
-    """How likely each number of heads is, for a chance strictly between 0 and 1."""
+    """Probability mass function, for a chance strictly between 0 and 1."""
     heads = np.arange(count + 1)
     factorials = np.array([math.lgamma(number + 1) for number in range(count + 1)])  # in logarithms
     ways = factorials[-1] - factorials - factorials[::-1]
@@ -249,11 +222,8 @@ def _binomial(count: int, chance: float) -> FloatArray:
 class HiddenBatch:
     """One draw: what Alice is shown, and what only Bob knows.
 
-    Args:
-        subset: The rows of S, in ascending order: it tells nothing of the marks.
-        response: RR(m), one bit for each of them.
-        marks: m.
-        redraws: How many draws were thrown away before this one.
+    ``subset`` is in ascending order, so that it tells nothing of the marks m; ``response`` is
+    RR(m). ``redraws`` counts the draws thrown away before.
     """
 
     subset: IndexArray = field(repr=False)
@@ -273,11 +243,7 @@ class HiddenBatch:
 
 
 def draw_batch(design: BatchDesign, columns: int, rows: int, entropy: Entropy) -> HiddenBatch:
-    """Draws subset, marks and response, whole, until more than ``columns`` rows are asked.
-
-    Raises:
-        ConfigError: That does not happen.
-    """
+    """Draw subset, marks and response, whole, until more than ``columns`` rows are asked."""
     for redraws in range(_MOST_REDRAWS):
         subset, marks = _marked_subset(design, rows, entropy)
         response = marks ^ response_flips(design.epsilon, len(marks), entropy)
@@ -300,7 +266,6 @@ def _marked_subset(
 
 
 def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
-    """Distinct row numbers in random order, without ordering all rows where few are wanted."""
     if count * _SPARSE > rows:
         return entropy.permutation(rows)[:count]
     chosen: dict[int, None] = {}
@@ -311,12 +276,7 @@ def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
 
 
 class Hybrid(GradientMechanism):
-    """The paper's hybrid mechanism.
-
-    Args:
-        design: The sizes.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
-    """
+    """The paper's hybrid mechanism."""
 
     name = "hybrid"
     summary = "the batch hides in a larger subset, and its gradient goes to Alice: no protection"
@@ -350,7 +310,7 @@ class Hybrid(GradientMechanism):
     def derived(
         cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
     ) -> Mapping[str, object]:
-        """The size of the subset, from L_RR or from Alice's columns."""
+        """Size of the subset, from L_RR or from Alice's columns."""
         l_rr = settings.l_rr
         if l_rr is None and settings.subset_size is None:
             usual = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS)
@@ -389,7 +349,7 @@ class Hybrid(GradientMechanism):
 
     @property
     def response_event(self) -> BatchResponse:
-        """What telling RR(m) is."""
+        """Event of telling RR(m)."""
         return BatchResponse(self.design.epsilon)
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:

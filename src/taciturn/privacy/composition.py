@@ -63,7 +63,6 @@ def notes(counts: Mapping[PrivacyEvent, int], delta: float) -> tuple[str, ...]:
 
 
 def _summed(counts: Mapping[PrivacyEvent, int]) -> tuple[dict[PrivacyEvent, int], float]:
-    """The events that cost something, and what they cost by basic composition."""
     costly = {event: count for event, count in counts.items() if count and price(event).label}
     return costly, float(sum(count * price(event).label for event, count in costly.items()))
 

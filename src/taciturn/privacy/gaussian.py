@@ -34,10 +34,7 @@ _ROUNDING = 1e-9
 def deviation(sensitivity: float, epsilon: float, delta: float) -> int:
     """The least whole sigma, nearly, whose noise is (epsilon, delta)-differentially private.
 
-    Args:
-        sensitivity: How far apart, in Euclidean length, two values may lie, as integers.
-        epsilon: Above 0.
-        delta: Above 0 and below 1.
+    ``sensitivity`` is the Euclidean distance of two values, as integers.
 
     >>> deviation(1000.0, 1.0, 1e-6)
     4531
@@ -80,9 +77,8 @@ def _delta(rho: float, epsilon: float) -> float:
 def draw(sigma: int, entropy: Entropy) -> int:
     """One draw of discrete Gaussian noise.
 
-    Args:
-        sigma: Its parameter, 1 or more; nearly the standard deviation.
-        entropy: A stream for this purpose alone.
+    ``sigma`` is 1 or more, nearly the standard deviation; ``entropy`` is a stream for this purpose
+    alone.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> coins = KeyedEntropy.from_seed(1)

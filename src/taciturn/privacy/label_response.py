@@ -46,9 +46,7 @@ _RESTS_ON = (
 class FlippedLabels(GradientMechanism):
     """Randomised response on the labels, and a training that knows of it.
 
-    Args:
-        event: The privacy parameter.
-        over: The mechanism whose conversation the flipped labels are trained in.
+    ``over`` is the mechanism whose conversation trains with the flipped labels.
     """
 
     name = "label-rr"
@@ -80,11 +78,7 @@ class FlippedLabels(GradientMechanism):
 
     @classmethod
     def of(cls, agreed: Agreement) -> FlippedLabels:
-        """The mechanism of an agreement, over the one that it names.
-
-        Raises:
-            ConfigError: There is no such one.
-        """
+        """The mechanism of an agreement, over the one that it names."""
         epsilon, over = given(agreed, "epsilon"), given(agreed, "over")
         if over not in registry.MECHANISMS:
             raise ConfigError(
@@ -112,7 +106,7 @@ class FlippedLabels(GradientMechanism):
 
     @property
     def epsilon(self) -> float:
-        """The parameter of the flips."""
+        """Epsilon of the flips."""
         return self.event.epsilon
 
     @property

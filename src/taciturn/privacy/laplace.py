@@ -75,7 +75,7 @@ def log_at_least(x: FloatArray, sigma: Scale) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """One of the two: how likely a value is, and how likely one at least as large."""
+    """Probability mass (or density) function and survival function, in logarithms."""
 
     log_point: Callable[[Numbers, Scale], FloatArray]
     log_at_least: Callable[[Numbers, Scale], FloatArray]

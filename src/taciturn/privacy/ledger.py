@@ -41,15 +41,8 @@ _ROUNDING = 1e-9
 class Ledger:
     """Counts the releases of each row of the training table.
 
-    Args:
-        rows: How many rows there are.
-        assumption: What the figures rest on, for the statement.
-        budget: The most that a label's epsilon may come to, by basic composition; None for no
-            limit.
-        delta: The probability at which the tighter total is stated.
-
-    Raises:
-        ConfigError: The budget is not positive, or delta not a probability below 1.
+    ``assumption`` is what the figures rest on. ``budget`` is the largest label epsilon by basic
+    composition; ``delta`` the probability at which the tighter total is stated.
     """
 
     def __init__(
@@ -72,7 +65,7 @@ class Ledger:
         self._tainted = False
 
     def affords(self, event: PrivacyEvent, rows: Rows, times: int = 1) -> bool:
-        """Whether each of the rows can still pay for so many releases of the kind."""
+        """Whether each of the rows can still pay for ``times`` releases of the kind."""
         if self._budget is None:
             return True
         cost = times * price(event).label
@@ -83,17 +76,11 @@ class Ledger:
         return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
 
     def charge(self, event: PrivacyEvent, rows: Rows, times: int = 1) -> None:
-        """Charges a release that depends on the labels of ``rows``; call it before sending.
+        """Charge a release that depends on the labels of ``rows``; call it before sending.
 
-        Args:
-            event: What it is.
-            rows: Whose labels; ``EVERY_ROW`` for all.
-            times: How many of them at once: more than one in a forecast only.
-
-        Raises:
-            BudgetExceeded: A row would pay more than the budget; nothing was charged.
-            PrivacyError: The event has no known price, or costs nothing because of another one
-                that the rows have not paid for.
+        Raises ``BudgetExceeded``, and charges nothing, where a row would pay more than the budget,
+        and ``PrivacyError`` where the event has no known price, or rests on one that the rows have
+        not paid for. ``times`` is more than one in a forecast only.
         """
         price(event)
         self._require_paid(event, rows)
@@ -130,12 +117,12 @@ class Ledger:
         return {event: int(_of(counts, rows)[0]) for event, counts in self._counts.items()}
 
     def taint(self, reason: str) -> None:
-        """Notes that labels reach other rows' releases unprotected: every total is infinite."""
+        """Record that labels reach other rows' releases unprotected: every total is infinite."""
         self._tainted = True
         self._assumption = reason
 
     def to_json(self) -> dict[str, Any]:
-        """What was charged so far, for a file of Bob's."""
+        """The charges so far, for a file of Bob's."""
         counts = [
             [event.name, [getattr(event, part.name) for part in fields(event)], _packed(counted)]
             for event, counted in self._counts.items()
@@ -196,7 +183,7 @@ class Ledger:
         return max(totals, default=0.0)
 
     def _histories(self) -> Iterator[dict[PrivacyEvent, int]]:
-        """How often what was released of a row, once for all rows of which that is the same."""
+        """Distinct histories of rows: how often each event was charged."""
         if not self._counts or not self.rows:
             return
         for counts in np.unique(np.stack(np.broadcast_arrays(*self._counts.values())), axis=1).T:
@@ -206,7 +193,7 @@ class Ledger:
         return self._totals([price(event).label for event in self._counts], rows)
 
     def _totals(self, prices: list[float], rows: Rows) -> FloatArray:
-        """What each of the rows has paid, or one number where all have paid the same."""
+        """One number where all rows have paid the same."""
         total = np.zeros(1)
         for cost, counts in zip(prices, self._counts.values(), strict=True):
             releases = _of(counts, rows)
@@ -220,7 +207,7 @@ def _none(rows: Rows) -> bool:
 
 
 def _of(counts: IntArray, rows: Rows) -> IntArray:
-    """The counts of some rows; one number where all rows have the same."""
+    """One number where all rows have the same."""
     return counts if len(counts) == 1 else counts[rows]
 
 

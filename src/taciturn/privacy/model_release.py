@@ -42,15 +42,9 @@ _FLOATING_POINT = 1.01
 class ModelRelease:
     """The release of Alice's weights at the end of a training.
 
-    Args:
-        event: Its price.
-        rows: The training rows, n.
-        alice_columns: d.
-        bob_columns: His, an intercept included.
-        bob_free: How many of them (the intercept) carry no penalty.
-        passes: How often scores are exchanged; there is one step more.
-        row_bits: The digits of the rows' numbers, g.
-        weight_bits: The digits of a weight.
+    ``rows`` is n and ``alice_columns`` d. Bob's columns include an intercept; ``bob_free`` of them
+    carry no penalty. Scores are exchanged in ``passes``; there is one step more. ``row_bits`` is g,
+    the digits of the rows' numbers, and ``weight_bits`` the digits of a weight.
     """
 
     event: NoisyModel
@@ -87,18 +81,16 @@ class ModelRelease:
 
     @property
     def sigma(self) -> int:
-        """The noise's parameter, in units of a weight's last digit."""
+        """Parameter of the noise, in units of a weight's last digit."""
         sensitivity = math.ldexp(self.sensitivity, self.weight_bits)
         delta = (1.0 - _ROUNDINGS_PART) * self.event.delta
         return gaussian.deviation(sensitivity, self.event.epsilon, delta)
 
     def release(self, share: IntArray, modulus_bits: int, entropy: Entropy) -> Released[IntArray]:
-        """Bob's share as it may leave him.
+        """Bob's share, integers modulo ``2^modulus_bits``, with noise.
 
-        Args:
-            share: Integers modulo ``2^modulus_bits``.
-            modulus_bits: Of the shares; what is beyond it wraps, which costs nothing.
-            entropy: A stream for this purpose alone.
+        What is beyond the modulus wraps, which costs nothing. ``entropy`` is a stream for this
+        purpose alone.
         """
         sigma, half = self.sigma, 1 << (modulus_bits - 1)
         noisy = [entry + gaussian.draw(sigma, entropy) for entry in share.tolist()]
@@ -118,11 +110,6 @@ def log_inverse_failure(event: NoisyModel, passes: int) -> float:
 
 def rounding_error(rows: int, columns: int, log_inverse_failure: float) -> float:
     """How far one step's rounding moves whitened weights, in units of the rows' last digit.
-
-    Args:
-        rows: n.
-        columns: Alice's, d.
-        log_inverse_failure: ``ln(1 / failure)``.
 
     >>> round(rounding_error(10_000, 16, 32.0), 6)
     2000.0

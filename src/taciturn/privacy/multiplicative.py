@@ -75,15 +75,7 @@ class Bounds:
 
 
 class Multiplicative(ResidueMechanism[LaplaceDraws]):
-    """What the three variants share: clips on the grid, and noise in proportion to the residue.
-
-    Args:
-        event: Its parameters, as the paper names them.
-        residue_bits: The residues' grid.
-
-    Raises:
-        ConfigError: The noise or the bound is too large for the grid.
-    """
+    """What the three variants share: clips on the grid, and noise in proportion to the residue."""
 
     name = "mult"
     summary = "each residue goes to Alice times Laplace noise, between two clips"

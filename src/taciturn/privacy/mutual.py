@@ -45,9 +45,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 class Mutual(EncryptedMechanism):
     """Neither residues nor scores are seen by anybody.
 
-    Args:
-        reveal: Whether Bob's share of Alice's weights is released at the end.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    With ``reveal`` Bob's share of Alice's weights is released at the end.
 
     >>> Mutual().event.name
     'ciphertexts-only'
@@ -77,11 +75,7 @@ class Mutual(EncryptedMechanism):
 
     @classmethod
     def of(cls, agreed: Agreement) -> Mutual:
-        """The mechanism of an agreement.
-
-        Raises:
-            ConfigError: The agreement asks for what shares cannot give.
-        """
+        """The mechanism of an agreement."""
         require_sealable(agreed, cls.name)
         if agreed.evaluate == "epoch":
             raise ConfigError(

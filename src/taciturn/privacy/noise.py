@@ -45,9 +45,6 @@ def divisor(sigma: float) -> int:
 
     >>> divisor(2.0**40)
     65536
-
-    Raises:
-        ConfigError: The scale is not positive, or too large for the draws to resolve it.
     """
     if not (math.isfinite(sigma) and sigma > 0):
         raise ConfigError(f"noise of scale {sigma:g} is not possible", setting="epsilon")
@@ -63,7 +60,7 @@ def divisor(sigma: float) -> int:
 
 
 def scale(divisor: int) -> float:
-    """The scale that belongs to a divisor: the noise's real one."""
+    """The noise's real scale, for a divisor."""
     return _UNIT / divisor
 
 
@@ -101,10 +98,8 @@ class Stock(Generic[D]):
     Each block has a stream of its own, derived from its number: what an iteration gets does not
     depend on which were asked for before, so that a resumed run draws nothing anew.
 
-    Args:
-        draw: Makes draws for so many numbers.
-        entropy: A stream for this purpose alone.
-        batch_size: The most numbers that an iteration takes.
+    ``entropy`` is a stream for this purpose alone; ``batch_size`` is the most numbers that an
+    iteration takes.
     """
 
     def __init__(

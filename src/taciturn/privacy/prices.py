@@ -75,19 +75,14 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Priced(Generic[E]):
-    """A kind of event with what one of it costs.
-
-    Args:
-        kind: The event's class.
-        price: Its closed form.
-    """
+    """A kind of event with the closed form of its price."""
 
     kind: type[E]
     price: Callable[[E], Price]
 
 
 def price(event: PrivacyEvent) -> Price:
-    """What one release of this kind costs.
+    """The price of one release of this kind; raises ``PrivacyError`` where none is known.
 
     >>> price(NonPrivate()).label
     inf
@@ -95,9 +90,6 @@ def price(event: PrivacyEvent) -> Price:
     Price(claimed=10.0, residue=10.0, label=5.0, delta=0.0)
     >>> round(price(PrintedFactor(epsilon=0.01, b1=0.1, b2=10.0)).label, 3)
     2.303
-
-    Raises:
-        PrivacyError: The event is of a kind without a known price.
     """
     kind = type(event)
     if kind not in _PRICES:
@@ -106,10 +98,9 @@ def price(event: PrivacyEvent) -> Price:
 
 
 def admit(priced: Iterable[Priced[Any]]) -> None:
-    """Makes events of a mechanism known that are not ours; again is as good as once.
+    """Register priced events of another package's mechanism; idempotent.
 
-    Raises:
-        PrivacyError: One has no name, or the name of another event.
+    Raises ``PrivacyError`` where one has no name, or the name of another event.
     """
     for entry in priced:
         name = getattr(entry.kind, "name", "")

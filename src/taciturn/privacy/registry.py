@@ -57,8 +57,6 @@ _SAID = ("name", "summary", "conversation")
 
 
 class _Mechanisms(Mapping[str, type[Mechanism]]):
-    """Names are known at once; a mechanism is loaded when it is taken."""
-
     def __getitem__(self, name: str) -> type[Mechanism]:
         return _loaded(name)
 
@@ -126,10 +124,6 @@ def mechanism_class(name: str) -> type[Mechanism]:
 
     >>> mechanism_class("add").takes
     ('epsilon', 'noise', 'bob_update')
-
-    Raises:
-        ConfigError: There is none of that name.
-        ExtensionError: It is another package's, and that one is broken.
     """
     try:
         return MECHANISMS[name]
@@ -154,9 +148,6 @@ def taken(asked: Protection) -> Taken:
 
     >>> taken(Protection(mechanism="label-rr", over="sealed")).names
     ('epsilon', 'over', 'reveal', 'reveal_epsilon', 'reveal_delta', 'fresh_keys')
-
-    Raises:
-        ConfigError: There is no mechanism of that name.
     """
     chosen = mechanism_class(asked.mechanism)
     beneath = chosen.beneath(asked.over)
@@ -166,11 +157,7 @@ def taken(asked: Protection) -> Taken:
 
 
 def require_weighable(name: str) -> None:
-    """Refuses class weights where a mechanism has none.
-
-    Raises:
-        ConfigError: It is unknown, or not one of those that have.
-    """
+    """Refuse class weights for a mechanism that does not support them."""
     if not mechanism_class(name).weighable:
         others = tuple(known for known in OURS if MECHANISMS[known].weighable)
         raise ConfigError(
@@ -182,12 +169,7 @@ def require_weighable(name: str) -> None:
 
 
 def mechanism(agreement: Agreement) -> Mechanism:
-    """The mechanism that an agreement names.
-
-    Raises:
-        ConfigError: There is none of that name, or a setting is missing or does not suit it.
-        ExtensionError: It is another package's, and that one is broken.
-    """
+    """The mechanism that an agreement names."""
     chosen = mechanism_class(agreement.mechanism)
     if agreement.class_weight is not None:
         require_weighable(agreement.mechanism)

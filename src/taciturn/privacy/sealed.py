@@ -53,10 +53,8 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 class Sealed(EncryptedMechanism):
     """Residues leave Bob under his key only.
 
-    Args:
-        reveal: Whether his share of the weights is released at the end.
-        noisy: What that release is, where it has noise; None for one as it is.
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
+    With ``reveal`` his share of the weights is released at the end; ``noisy`` is that release where
+    it has noise.
 
     >>> Sealed().event.name
     'ciphertexts-only'
@@ -90,11 +88,7 @@ class Sealed(EncryptedMechanism):
 
     @classmethod
     def of(cls, agreed: Agreement) -> Sealed:
-        """The mechanism of an agreement.
-
-        Raises:
-            ConfigError: The agreement asks for what shared weights, or silence, cannot give.
-        """
+        """The mechanism of an agreement."""
         require_sealable(agreed)
         return cls(
             reveal=bool(agreed.reveal),
@@ -139,11 +133,7 @@ class Sealed(EncryptedMechanism):
 
 
 def noisy_release(agreed: Agreement) -> NoisyModel | None:
-    """The release of the model with noise; None where there is none.
-
-    Raises:
-        ConfigError: There cannot be one with what else is agreed on.
-    """
+    """The release of the model with noise; None where there is none."""
     if agreed.reveal_epsilon is None:
         if agreed.reveal_delta is not None:
             raise ConfigError(
@@ -162,11 +152,7 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
 
 
 def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
-    """Refuses what shared weights, or a Bob whose behaviour tells nothing, cannot give.
-
-    Raises:
-        ConfigError: An L1 penalty, or patience.
-    """
+    """Refuse what shared weights, or a Bob whose behaviour tells nothing, cannot give."""
     if agreed.l1 > 0:
         raise ConfigError(
             f"{name} has no L1 penalty: on Alice's columns it needs the sign of a weight, "

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 class ExposedColumns:
     """What a training opens to Bob of Alice's table: the most that it can, if it ends early.
 
-    Args:
-        scores_per_row: The most scores of one training row.
-        opened_values: All scores, held-out rows included.
+    ``opened_values`` counts all scores, held-out rows included.
     """
 
     scores_per_row: int

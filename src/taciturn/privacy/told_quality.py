@@ -58,7 +58,7 @@ class ToldQuality:
 
 
 def release_event(epsilon: float | None) -> NoisyAccuracy | NonPrivate:
-    """What telling it is, with this epsilon or without one."""
+    """Event of telling the quality, with this epsilon or without one."""
     return NonPrivate() if epsilon is None else NoisyAccuracy(epsilon)
 
 
@@ -67,11 +67,7 @@ def release(
 ) -> Released[IntArray]:
     """What leaves Bob: the accuracy, and without epsilon the AUC, in steps.
 
-    Args:
-        scores: Of the held-out rows.
-        labels: Their labels.
-        epsilon: The price; None for the values as they are.
-        entropy: Bob's coins for this purpose alone.
+    ``entropy`` is a stream for this purpose alone.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> scores, labels = np.array([2.0, -1.0, 0.5]), np.array([1, 0, 0], dtype=np.int8)

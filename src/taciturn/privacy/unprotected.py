@@ -21,12 +21,7 @@ from taciturn.settings.schema import Solver
 
 
 class Unprotected(GradientMechanism):
-    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it.
-
-    Args:
-        class_weight: What a row of label 0 and one of label 1 counts; None where all count alike.
-        solver: Which says what it is that Alice sees.
-    """
+    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it."""
 
     name = "none"
     summary = "the gradient of every batch goes to Alice as it is: no protection"

@@ -33,11 +33,10 @@ Places: TypeAlias = slice | IntArray
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What hides one answer; used once.
+    """Encryption of zero, masks and flood that hide one answer; used once.
 
-    Args:
-        zero: ``(p_0 u, p_1 u)``, in NTT form.
-        shift: Errors, masks and flood, as coefficients.
+    ``zero`` is ``(p_0 u, p_1 u)`` in NTT form; ``shift`` has errors, masks and flood as
+    coefficients.
     """
 
     zero: Any = field(repr=False)
@@ -45,12 +44,10 @@ class Cover:
 
 
 class Answering:
-    """Bob's public key at work.
+    """Operations with Bob's public key.
 
-    Args:
-        seal: The parameters in use.
-        polynomials: Both halves of the key at the roots, modulo the primes of a ciphertext.
-        factor_bits: What ciphertexts are multiplied with is no larger than two to this.
+    ``polynomials`` are both halves of the key at the roots, modulo the primes of a ciphertext;
+    factors of ciphertexts are at most 2^factor_bits in size.
     """
 
     def __init__(
@@ -70,20 +67,16 @@ class Answering:
 
     @property
     def piece_bytes(self) -> int:
-        """What a ciphertext of a vector takes: its first polynomial, and the other's seed."""
+        """Bytes of a vector's ciphertext: its first polynomial and the seed of the other."""
         return DEGREE * widths(self._primes) + SEED_BYTES
 
     @property
     def plain_bytes(self) -> int:
-        """What a plaintext in NTT form takes in memory."""
+        """Bytes of a plaintext in NTT form, in memory."""
         return 8 * DEGREE * len(self._primes)
 
     def pieces(self, parts: Parts, count: int) -> Iterator[Any]:
-        """The ciphertexts of a vector, in NTT form.
-
-        Raises:
-            CryptoError: A coefficient lies outside its prime.
-        """
+        """Read the ciphertexts of a vector, in NTT form."""
         for _ in range(count):
             first = np.empty((len(self._primes), DEGREE), dtype=np.uint64)
             for at, prime in enumerate(self._primes):
@@ -93,12 +86,10 @@ class Answering:
             yield piece
 
     def cover(self, values: IntArray, places: Places, entropy: Entropy) -> Cover:
-        """A fresh encryption of the masks of one answer, modulo all of q' P, and the flood.
+        """A fresh encryption of one answer's masks, modulo all of q' P, and the flood.
 
-        Args:
-            values: Masks modulo t.
-            places: Their coefficients.
-            entropy: Of this answer alone.
+        ``values`` are masks modulo t at the coefficients ``places``; ``entropy`` serves this answer
+        alone.
         """
         points, floods = self._grid(values), self._flood(len(values), entropy)
         first, second = (centred_binomial(self._coins) for _ in range(2))
@@ -119,7 +110,7 @@ class Answering:
         return zero
 
     def covered(self, product: Any, cover: Cover) -> Any:  # noqa: ANN401
-        """A sum of products in NTT form under its cover, as coefficients; None for no product."""
+        """Add the cover to a sum of products in NTT form (None for no product); as coefficients."""
         evaluator, answer = self.seal.evaluator, cover.zero
         if product is not None:
             evaluator.add_inplace(answer, product)
@@ -128,7 +119,7 @@ class Answering:
         return answer
 
     def written(self, answer: Any, places: Places) -> bytes:  # noqa: ANN401
-        """An answer, switched to the kept primes: of c0 some coefficients, and all of c1."""
+        """Switch an answer to the kept primes and write c1 whole, but of c0 only ``places``."""
         self.seal.evaluator.mod_switch_to_inplace(answer, self.seal.kept_id)
         first, second = self.seal.polynomials(answer, len(self._kept))
         return b"".join(
@@ -137,10 +128,10 @@ class Answering:
         )
 
     def saved(self, cipher: Any) -> bytes:  # noqa: ANN401
-        """A ciphertext modulo all of q' P, for another process of Alice's."""
+        """Serialise a ciphertext modulo all of q' P for another process of Alice's."""
         return self.seal.polynomials(cipher, len(self._primes)).tobytes()
 
     def loaded(self, data: bytes | memoryview, *, ntt: bool) -> Any:  # noqa: ANN401
-        """A ciphertext that another process of Alice's saved."""
+        """Load a ciphertext that ``saved`` wrote."""
         words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), DEGREE)
         return self.seal.load_cipher(words, self.seal.first_id, ntt=ntt)

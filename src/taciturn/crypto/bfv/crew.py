@@ -41,7 +41,7 @@ Pipe: TypeAlias = "Connection[Any, Any]"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a worker is to do, or to be: a name, public numbers, and bytes."""
+    """Setup or task of a worker: a name, public numbers, and bytes."""
 
     name: str
     facts: dict[str, int]
@@ -49,10 +49,10 @@ class Job:
 
 
 class Writable(Protocol):
-    """A part of a reply that is written only where it leaves its process."""
+    """Part of a reply that is serialised only where it leaves its process."""
 
     def to_bytes(self) -> bytes:
-        """The part for another process."""
+        """Serialise the part for another process."""
         ...
 
 
@@ -64,7 +64,7 @@ Setup: TypeAlias = Callable[[], Job]
 
 
 def written(reply: Reply) -> tuple[Frame, ...]:
-    """A reply that leaves its process."""
+    """Serialise a reply that leaves its process."""
     return tuple(
         part if isinstance(part, bytes | memoryview) else part.to_bytes() for part in reply
     )
@@ -74,24 +74,21 @@ class Crew(Protocol):
     """Workers that were set up for one table or one key."""
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
-        """The replies to jobs for the first setups, in their order.
+        """Run one job for each of the first setups and return the replies in order.
 
-        Args:
-            jobs: One for each of the first setups, or for all of them.
-            own: This process as the worker of the first setup, for an engine that uses it.
-
-        Raises:
-            CryptoError: A job was refused, or a worker is lost for good. Jobs that follow work.
+        ``own`` is this process as the worker of the first setup, for an engine that uses it. A job
+        that was refused, or a worker that is lost for good, raises ``CryptoError``; later jobs
+        still run.
         """
         ...
 
     def close(self) -> None:
-        """Ends the workers, as far as they are this crew's own."""
+        """End the workers that this crew started."""
         ...
 
 
 class Engine(Protocol):
-    """Where work is done; the party's scheme carries it (``BfvScheme.engine``)."""
+    """Backend that runs the jobs; the party's scheme carries it (``BfvScheme.engine``)."""
 
     @property
     def reads_files(self) -> bool:
@@ -102,20 +99,15 @@ class Engine(Protocol):
         ...
 
     def shares(self, work: int, least: int) -> int:
-        """Into how many shares some work is cut, at least one; workers get one setup for each.
+        """Number of shares to cut the work into; workers get one setup per share.
 
-        Args:
-            work: How many tiles or ciphertexts there are in all: a public number.
-            least: Below, sharing costs about what it saves on one machine.
+        ``work`` is the public number of tiles or ciphertexts. Below ``least`` sharing costs about
+        what it saves on one machine.
         """
         ...
 
     def crew(self, setups: Sequence[Setup]) -> Crew:
-        """Workers for shares, one setup each.
-
-        Raises:
-            CryptoError: There are no workers.
-        """
+        """A crew with one setup per share."""
         ...
 
 
@@ -123,8 +115,7 @@ class Engine(Protocol):
 class LocalEngine:
     """This process, and helpers on the same machine where there is work for them.
 
-    Args:
-        cores: How many processes work, this one included; None for one for each core, up to 8.
+    ``cores`` counts the processes, this one included; None means one per core, up to 8.
 
     >>> LocalEngine(cores=2).shares(work=600, least=512), LocalEngine(cores=2).shares(100, 512)
     (2, 1)
@@ -135,22 +126,18 @@ class LocalEngine:
     reads_files = True
 
     def shares(self, work: int, least: int) -> int:
-        """One below ``least``, else one for each process."""
+        """One share below ``least``, else one per process."""
         # An embedded interpreter may not know how to be started.
         alone = work < least or not sys.executable
         return 1 if alone else self.cores or min(usable_cores(), MOST_PROCESSES)
 
     def crew(self, setups: Sequence[Setup]) -> Crew:
-        """Helpers for all shares but the first, which is this process's.
-
-        Raises:
-            CryptoError: One ended at once.
-        """
+        """Worker processes for all shares but the first, which is this process's."""
         return LocalCrew(setups[1:])
 
 
 def send(pipe: Pipe, name: str, facts: dict[str, int], frames: tuple[Frame, ...]) -> None:
-    """Writes a job, or a reply."""
+    """Write a job or a reply."""
     head = {"name": name, "facts": facts, "frames": len(frames)}
     pipe.send_bytes(json.dumps(head).encode())
     for frame in frames:
@@ -158,19 +145,13 @@ def send(pipe: Pipe, name: str, facts: dict[str, int], frames: tuple[Frame, ...]
 
 
 def receive(pipe: Pipe) -> Job:
-    """Reads one.
-
-    Raises:
-        EOFError: The other end is gone.
-    """
+    """Read a job or a reply; raises ``EOFError`` once the other end is gone."""
     head = json.loads(pipe.recv_bytes())
     frames = tuple(pipe.recv_bytes() for _ in range(head["frames"]))
     return Job(head["name"], head["facts"], frames)
 
 
 class _Helper:
-    """One process and its pipes."""
-
     def __init__(self) -> None:
         # The module is found where this one was, and not in the folder one happens to be in.
         places = os.pathsep.join(entry for entry in sys.path if entry)
@@ -215,12 +196,6 @@ class LocalCrew:
 
     **Guarantee.** They are gone when this object is. Those that ended, or refused a job, are
     replaced when the next jobs come.
-
-    Args:
-        setups: What each is told first; it has no reply.
-
-    Raises:
-        CryptoError: One ended at once.
     """
 
     def __init__(self, setups: Sequence[Setup] = ()) -> None:
@@ -230,11 +205,7 @@ class LocalCrew:
         self._start()
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
-        """Jobs for the helpers, while this process does the first.
-
-        Raises:
-            CryptoError: A helper refused its job, or ended. All are replaced then.
-        """
+        """Run the first job here and the others in worker processes, replaced after a failure."""
         self._start()
         try:
             helpers = self._helpers[: len(jobs) - 1]
@@ -250,7 +221,7 @@ class LocalCrew:
             raise
 
     def close(self) -> None:
-        """Ends the helpers."""
+        """End the worker processes."""
         _close_all(self._helpers)
 
     def _start(self) -> None:

@@ -22,12 +22,9 @@ from taciturn.rng import KeyedEntropy
 
 
 class Decrypting:
-    """A secret key at work on answers.
+    """Operations with a secret key on answers.
 
-    Args:
-        seal: Of the key.
-        secret: SEAL's own key.
-        coins: For the coefficients that hold no entry; they change no result.
+    ``coins`` fill the coefficients that hold no entry; they change no result.
     """
 
     def __init__(self, seal: Seal, secret: Any, coins: KeyedEntropy) -> None:  # noqa: ANN401
@@ -36,15 +33,10 @@ class Decrypting:
         self._decryptor = sealapi.Decryptor(seal.context, secret)
 
     def entries(self, parts: Parts, places: Places, shifts: WordArray) -> WordArray:
-        """The next answer's entries, shifted, modulo t.
+        """Decrypt the entries of the next answer, shifted, modulo t.
 
-        Args:
-            parts: The bytes of answers, taken from the front.
-            places: The coefficients of the first polynomial that were sent.
-            shifts: What to add to each, on the grid of q'/t: primes by entries.
-
-        Raises:
-            CryptoError: A coefficient lies outside its prime.
+        ``places`` are the coefficients of the first polynomial that were sent. ``shifts`` are added
+        to them on the grid of q'/t: primes by entries.
         """
         primes = self._primes
         polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)

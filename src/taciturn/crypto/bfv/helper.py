@@ -16,12 +16,7 @@ from taciturn.errors import CryptoError
 
 
 def worker(setup: Job) -> Worker:
-    """What a setup asks for: some rows of a table at Alice's, or the owner's key.
-
-    Raises:
-        CryptoError: The key is none.
-        FileError: The table's file cannot be read.
-    """
+    """Make the worker of a setup: some rows of Alice's table, or the owner's key."""
     ring, key, bits = _ring(setup), bytes(setup.frames[0]), BfvScheme.key_bits[0]
     if setup.name == "bob":
         return BfvScheme().read_secret(key, bits, ring).reply
@@ -34,7 +29,7 @@ def _ring(setup: Job) -> Wrapping:
 
 
 def serve(jobs: Pipe, replies: Pipe) -> None:
-    """Does jobs until there are no more."""
+    """Run jobs until the pipe ends."""
     setup = receive(jobs)
     work = worker(setup)
     while True:
@@ -48,7 +43,7 @@ def serve(jobs: Pipe, replies: Pipe) -> None:
 
 
 def main() -> None:
-    """Serves over standard input and output."""
+    """Serve over standard input and output."""
     replies: Pipe = Connection(os.dup(1), readable=False)
     # Nothing that is printed may come between the replies.
     os.dup2(2, 1)

@@ -10,9 +10,6 @@ Between what Bob receives and what he sends he does the same work for all values
 on their grid by array arithmetic without branches (``modular``), and he adds a uniform number to
 each entry before he decrypts it, so that no integer that he reads depends on a label.
 
-What does not depend on the peer's next message is made ahead by ``prepare`` and ``stock``:
-encryptions of zero and of masks, and the matrix as polynomials in NTT form.
-
 On the wire coefficients take 8 bytes modulo a 60-bit prime, 5 modulo the 40-bit one and 3 modulo
 the special one. Lengths are checked by us, ranges by SEAL; nothing else
 about a ciphertext can fail visibly.
@@ -101,7 +98,7 @@ class BfvPublicKey:
         self._covers: tuple[Mask, Layout, list[Cover]] | None = None
 
     def to_bytes(self) -> bytes:
-        """A polynomial, and the seed of the other."""
+        """One polynomial and the seed of the other."""
         return self._half.to_bytes(self._seal)
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
@@ -115,11 +112,9 @@ class BfvPublicKey:
         return Mask(tuple(value % self.modulus for value in values.tolist()))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """The matrix as polynomials in NTT form, by answer and piece.
+        """Convert the matrix to polynomials in NTT form, by answer and piece.
 
-        Raises:
-            CryptoError: The matrix does not fit the capacity, or is so large that its answer would
-                tell more of it than ``LEAST_LEAK_BITS`` allows.
+        Refuses a matrix whose answer would leak more of it than ``LEAST_LEAK_BITS`` allows.
         """
         self.capacity.check_matrix(matrix)
         layout, whole = Layout.of(*matrix.shape), matrix.astype(np.int64, copy=False)
@@ -142,13 +137,12 @@ class BfvPublicKey:
         return _Polynomial(plain, counts)
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Encryptions of the masks for the next answer."""
+        """Make encryptions of the masks for the next answer."""
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
         self._covers = mask, layout, self._cover_all(mask, layout, entropy)
 
     def _taken(self, mask: Mask, layout: Layout) -> list[Cover] | None:
-        """What was made ahead for these masks in this layout; it is used once."""
         stocked, self._covers = self._covers, None
         # Covers contain their masks: those of another answer would not come off again.
         if stocked is None or stocked[0] is not mask or stocked[1] != layout:
@@ -175,11 +169,7 @@ class BfvPublicKey:
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + mask``, re-randomised and switched to the kept primes.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
-        """
+        """``matrix @ vector + mask``, re-randomised and switched to the kept primes."""
         prepared.check(vector, mask)
         self._check_mask(mask, prepared.rows)
         layout = Layout.of(prepared.rows, prepared.length)
@@ -224,11 +214,7 @@ class BfvPublicKey:
         return total
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """The exact signed product.
-
-        Raises:
-            CryptoError: An entry lies outside [0, modulus).
-        """
+        """The exact signed product."""
         if len(masked) != len(mask.values):
             raise CryptoError(f"{len(mask.values)} masks for {len(masked)} entries")
         if not all(0 <= entry < self.modulus for entry in masked):
@@ -244,11 +230,9 @@ class BfvPublicKey:
         )
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> BfvTable:
-        """A whole table as polynomials in NTT form, as many of them as fit ``memory``.
+        """Convert a whole table to polynomials in NTT form, as many of them as fit ``memory``.
 
-        Raises:
-            CryptoError: The table does not fit the capacity, or already a single pass would tell
-                more of it than ``LEAST_LEAK_BITS`` allows.
+        Refuses a table of which a single pass would leak more than ``LEAST_LEAK_BITS`` allows.
         """
         size = check_table(self.capacity, whole)
         check_tables(wrapping(self.capacity), size, products=1)
@@ -320,7 +304,7 @@ class BfvSecretKey:
         return self._seeds.to_bytes()
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Encryptions of zero for the vectors to come. SEAL draws them itself."""
+        """Make encryptions of zero for the next vectors. SEAL draws them itself."""
         while len(self._zeros) < Layout.of(rows, length).pieces:
             self._zeros.append(self._zero())
 
@@ -335,11 +319,7 @@ class BfvSecretKey:
         return _Zero(first, parts, seed)
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
-        """A fresh encryption of zero for each piece, plus the piece on the grid of q/t.
-
-        Raises:
-            CryptoError: The vector does not fit the capacity.
-        """
+        """Encrypt each piece: a fresh encryption of zero plus the piece on the grid of q/t."""
         self.public.capacity.check_vector(vector)
         layout = Layout.of(rows, len(vector))
         pieces = [self._encrypt(vector[terms]) for terms in layout.slices()]
@@ -348,21 +328,13 @@ class BfvSecretKey:
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
-        """A ciphertext for each row tile.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """One ciphertext per row tile."""
         return self._encrypt_side(vector, _rows_of(size, part))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
-        """A ciphertext for each column tile.
-
-        Raises:
-            CryptoError: The vector does not fit.
-        """
+        """One ciphertext per column tile."""
         return self._encrypt_side(vector, Tiling.of(size).columns)
 
     def _encrypt_side(self, vector: IntArray, side: Side) -> EncryptedVector:
@@ -376,7 +348,6 @@ class BfvSecretKey:
         return EncryptedVector(b"".join(self._replies(jobs)), side.length)
 
     def _replies(self, jobs: list[Job]) -> list[Frame]:
-        """One frame for each of some jobs."""
         if len(jobs) == 1:
             return list(written(self.reply(jobs[0])))
         if self._crew is None or self._crew[0] < len(jobs):
@@ -387,7 +358,7 @@ class BfvSecretKey:
         return [frame for reply in replies for frame in written(reply)]
 
     def reply(self, job: Job) -> Reply:
-        """Does a job for some tiles; for this key's own workers."""
+        """Run a job on some tiles, as one of this key's workers."""
         side, (data,) = Side(**job.facts), job.frames
         if job.name == "encrypt":
             return (self.encrypt_tiles(np.frombuffer(data, "<i8"), side),)
@@ -404,7 +375,6 @@ class BfvSecretKey:
         return [side.part(share) for share in even_shares(side.tiles, count)]
 
     def _encrypt(self, piece: IntArray, places: slice | None = None) -> bytes:
-        """A piece of a vector in the coefficients of ``places``, or else the first ones."""
         zero = self._zeros.popleft() if self._zeros else self._zero()
         shifts, places = self._grid(piece), places or slice(len(piece))
         for at, prime in enumerate(self._seal.primes[:-1]):
@@ -414,11 +384,7 @@ class BfvSecretKey:
         return b"".join([*(part.data for part in zero.parts), zero.seed])
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
-        """The masked products modulo the plaintext modulus.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The masked products modulo the plaintext modulus."""
         layout, parts = self._checked(answer, length)
         entries = self._entries(layout, parts, np.zeros(answer.length, dtype=np.int64))
         return tuple(entries.tolist())
@@ -428,10 +394,6 @@ class BfvSecretKey:
 
         A number uniform modulo t is added to each entry before it is decrypted and taken off
         afterwards (``decrypting``).
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form, or it wraps at no power of
-                two.
         """
         ring = wrapping(self.public.capacity)
         layout, parts = self._checked(answer, length)
@@ -439,21 +401,13 @@ class BfvSecretKey:
         return ring.centred(self._entries(layout, parts, blinds).view(np.int64) - blinds)
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """The sums over rows modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The sums over rows modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
         return self._decrypt_side(answer, Tiling.of(size).columns)
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
-        """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
         return self._decrypt_side(answer, _rows_of(size, part))
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
@@ -492,7 +446,6 @@ class BfvSecretKey:
         return layout, exactly(answer.data, size, "an answer")
 
     def _entries(self, layout: Layout, parts: Parts, blinds: IntArray) -> WordArray:
-        """The entries plus ``blinds``, modulo the plaintext modulus."""
         values = np.empty(len(blinds), dtype=np.uint64)
         for rows in layout.groups():
             places = layout.places(rows.stop - rows.start)
@@ -504,7 +457,6 @@ class BfvSecretKey:
 
 
 def _rows_of(size: TableSize, part: slice | None) -> Side:
-    """The rows of a table, or a part of them, in tiles."""
     tiling = Tiling.of(size)
     return tiling.rows.part(tiling.row_tiles(part))
 
@@ -513,9 +465,8 @@ def _rows_of(size: TableSize, part: slice | None) -> Side:
 class BfvScheme:
     """BFV with keys of 128-bit security.
 
-    Args:
-        engine: Where the work on tables is done; what is computed does not depend on it.
-        part_tiles: How many row tiles travel in one message; both sides must have the same.
+    ``engine`` does not change what is computed. ``part_tiles`` is the number of row tiles per
+    message; both sides must have the same.
 
     >>> BfvScheme().key_bits
     (128,)
@@ -535,21 +486,13 @@ class BfvScheme:
         return Tiling.of(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """The bounds of ``parameters`` over a whole training, for the tiles in use.
-
-        Raises:
-            CryptoError: The training would tell too much of the table.
-        """
+        """Check the bounds of ``parameters`` over a whole training, for the tiles in use."""
         return check_tables(capacity, size, products)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> BfvSecretKey:
-        """A fresh key pair.
-
-        Raises:
-            CryptoError: The security level is not offered, or the capacity fits no parameter set.
-        """
+        """Generate a key pair."""
         seeds = KeySeeds.draw(entropy, seed)
         return BfvSecretKey(
             self._seal(bits, capacity), capacity, seeds, self.engine, self.part_tiles
@@ -558,22 +501,13 @@ class BfvScheme:
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> BfvPublicKey:
-        """A public key received from the peer, checked.
-
-        Raises:
-            CryptoError: The bytes are not a public key of these parameters, or its uniform half is
-                not that of the seed.
-        """
+        """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits, capacity)
         half = PublicHalf.of_bytes(data, seal, seed)
         return BfvPublicKey(seal, capacity, half, self.engine, self.part_tiles)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
-        """A secret key that its owner kept.
-
-        Raises:
-            CryptoError: The bytes are not a secret key of these parameters.
-        """
+        """Read the owner's stored secret key."""
         seeds = KeySeeds.of_bytes(data)
         return BfvSecretKey(
             self._seal(bits, capacity), capacity, seeds, self.engine, self.part_tiles

@@ -51,17 +51,17 @@ class Layout:
 
     @property
     def span(self) -> int:
-        """The length of a piece."""
+        """Length of a piece."""
         return -(-self.length // self.pieces)
 
     @property
     def rows_per_answer(self) -> int:
-        """How many rows of the matrix one polynomial holds."""
+        """Number of matrix rows in one polynomial."""
         return DEGREE // self.span
 
     @property
     def answers(self) -> int:
-        """How many ciphertexts answer."""
+        """Number of ciphertexts in an answer."""
         return -(-self.rows // self.rows_per_answer)
 
     def slices(self) -> Iterator[slice]:

@@ -56,7 +56,7 @@ class Multiplier:
 def _high_words(
     values: WordArray, other_low: np.uint64 | WordArray, other_high: np.uint64 | WordArray
 ) -> WordArray:
-    """The upper words of products of words, the others given by their halves."""
+    """Upper words of products of words; the other factors are given by their halves."""
     low, high = values & _LOW, values >> _HALF_WORD
     middle = (low * other_low) >> _HALF_WORD
     first, second = low * other_high, high * other_low
@@ -102,10 +102,6 @@ class Grid:
 
     With ``h = floor(t/2)`` and ``rho = (q m + h) mod t`` the rounded quotient is
     ``(q m + h - rho) / t``, and q is nothing modulo its primes: what remains is ``(h - rho) / t``.
-
-    Args:
-        primes: The primes of q, each below 2^63.
-        modulus: t, below 2^63.
     """
 
     primes: tuple[int, ...]
@@ -141,9 +137,7 @@ class Grid:
     def at_random(self, messages: WordArray, offsets: WordArray) -> WordArray:
         """``floor((q m + u) / t)`` modulo each prime: each message rounded to its own mean.
 
-        Args:
-            messages: Numbers below t.
-            offsets: u, one for each: uniform below t.
+        Messages are below t; offsets u are uniform below t.
 
         >>> Grid((97, 101), 16).at_random(
         ...     np.array([0, 1, 1], dtype=np.uint64), np.array([0, 0, 15], dtype=np.uint64)
@@ -189,10 +183,6 @@ class Flood:
 
     Exactly: free bits below a top part that is uniform on as much as fits. What is missing at the
     ends is less than ``2^-62 half``.
-
-    Args:
-        primes: The primes, each below 2^63.
-        half: Half the width.
     """
 
     primes: tuple[int, ...]
@@ -218,7 +208,7 @@ class Flood:
         object.__setattr__(self, "_parts", tuple(parts))
 
     def __call__(self, count: int, entropy: Entropy) -> WordArray:
-        """``count`` of them; one row for each prime."""
+        """Draw ``count`` numbers; one row per prime."""
         drawn = [entropy.integers(self._top, count)]
         for at, width in enumerate(self._widths):
             drawn.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))

@@ -115,21 +115,21 @@ class BfvParameters:
 
     @property
     def prime_bits(self) -> tuple[int, ...]:
-        """All primes, in SEAL's order: the last ones are dropped first."""
+        """Bits of all primes, in SEAL's order: the last ones are dropped first."""
         return (*self.kept, *self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
-        """The smallest odd modulus that tells all products of the capacity apart, or the agreed."""
+        """The agreed modulus, or the smallest odd one that tells all products apart."""
         if isinstance(capacity, Wrapping):
             return 1 << capacity.modulus_bits
         return (1 << (capacity.product_bits + 1)) + 1
 
     def flood(self, capacity: Capacity) -> float:
-        """A bound on R from below, for primes that lie just below their powers of two."""
+        """Lower bound on R, for primes that lie just below their powers of two."""
         return self.flood_at(self.plain_modulus(capacity))
 
     def flood_at(self, modulus: int) -> float:
-        """The same for a plaintext modulus."""
+        """Lower bound on R for a plaintext modulus."""
         gap = _power(*self.kept, *self.dropped) / modulus
         return gap * (0.5 - 2.0**-GUARD) - MARGIN * 2.0 ** sum(self.dropped)
 
@@ -152,11 +152,6 @@ class BfvParameters:
     def leak_bits(self, capacity: Capacity, entries: int, pieces: int = 1) -> float:
         """-log2 of the statistical distance per answer of what Bob learns of the matrix.
 
-        Args:
-            capacity: The sizes of the products.
-            entries: How many rows the matrix has.
-            pieces: How many ciphertexts the vector takes.
-
         >>> round(STANDARD.leak_bits(Capacity(20, 20, 16), entries=30))
         77
         """
@@ -177,11 +172,7 @@ class BfvParameters:
         return -math.log2(2 * MARGIN / gap + 2.0 ** (1 - GUARD))
 
     def check_leak(self, capacity: Capacity, entries: int, pieces: int) -> None:
-        """Refuses an answer that would tell too much of the matrix.
-
-        Raises:
-            CryptoError: The distance of ``leak_bits`` is above 2^-LEAST_LEAK_BITS.
-        """
+        """Refuse an answer with ``leak_bits`` below ``LEAST_LEAK_BITS``."""
         bits = self.leak_bits(capacity, entries, pieces)
         if bits < LEAST_LEAK_BITS:
             raise CryptoError(
@@ -195,11 +186,8 @@ class BfvParameters:
     ) -> float:
         """-log2 of the statistical distance of what a whole training tells Bob of the table.
 
-        Args:
-            capacity: The sizes of the values.
-            size: Rows and columns of the table.
-            tile: Rows and columns of a tile.
-            products: Passes; in each all columns and all rows are answered once.
+        ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
+        columns and all rows once.
 
         >>> ring = Wrapping.of(59, 20, 10_000_000)
         >>> round(STANDARD.table_leak_bits(ring, (10_000_000, 50), (8191, 1), 20))
@@ -226,14 +214,11 @@ class BfvParameters:
     def table_noise(
         self, capacity: Wrapping, terms: int, beside: int, deviations: float = 1.0
     ) -> float:
-        """A bound on the mean size of E in an entry of a product with a table, or on its tail.
+        """Bound on the mean size of E in an entry of a product with a table, or on its tail.
 
-        Args:
-            capacity: The sizes of the values.
-            terms: How many products the entry sums: the table's rows, or its columns.
-            beside: How many entries a tile has beside each of them; their products carry noise
-                into the entry too.
-            deviations: One for the mean, ``TAIL`` for the tail.
+        The entry sums ``terms`` products: the table's rows, or its columns. A tile has ``beside``
+        entries beside each of them, whose products carry noise into the entry too. ``deviations``
+        is one for the mean, ``TAIL`` for the tail.
         """
         largest = 1 << capacity.matrix_bits
         random = deviations * math.sqrt(_ERROR_PROXY * terms * beside) * largest
@@ -242,15 +227,7 @@ class BfvParameters:
     def check_table(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
-        """Refuses a training with a table that would tell too much of it, or go wrong.
-
-        Returns:
-            ``table_leak_bits``.
-
-        Raises:
-            CryptoError: The distance of ``table_leak_bits`` is above 2^-LEAST_LEAK_BITS, or an
-                entry fails with more than 2^-LEAST_FAILURE_BITS.
-        """
+        """Return ``table_leak_bits``; refuse a training that leaks too much or decrypts wrongly."""
         bits = self.table_leak_bits(capacity, size, tile, products)
         if bits < LEAST_LEAK_BITS:
             raise CryptoError(
@@ -266,7 +243,7 @@ class BfvParameters:
         return bits
 
     def noise(self, capacity: Capacity, pieces: int = 1) -> float:
-        """The bound on E, wrong with probability below 2^-100 per entry."""
+        """Bound on E, wrong with probability below 2^-100 per entry."""
         largest = 1 << capacity.matrix_bits
         random = _TAIL * math.sqrt(_ERROR_PROXY * DEGREE * pieces) * largest
         rounding = DEGREE * pieces * largest / 2
@@ -274,24 +251,18 @@ class BfvParameters:
 
 
 def most_pieces(terms: int) -> int:
-    """The most ciphertexts that a layout may cut a vector into: a few more than it must be."""
+    """Largest number of ciphertexts that a layout may cut a vector into."""
     return -(-terms // DEGREE) + MOST_EXTRA_PIECES
 
 
 def flood_half(primes: tuple[int, ...], modulus: int, dropped: int = 1) -> int:
-    """R, exactly.
-
-    Args:
-        primes: Those of q; the last ones are dropped.
-        modulus: t.
-        dropped: How many those are.
-    """
+    """R, exactly; the last ``dropped`` of q's primes are switched away."""
     whole, lost = math.prod(primes), math.prod(primes[-dropped:])
     return whole // (2 * modulus) - MARGIN * lost - (whole // modulus >> GUARD)
 
 
 def _power(*bits: int) -> float:
-    """A product of primes, each just below its power of two."""
+    """Product of primes, each just below its power of two."""
     return math.exp2(sum(bits) - 0.01)
 
 
@@ -334,11 +305,7 @@ def slot_failure_bits() -> float:
 
 
 def require_fit(capacity: Capacity) -> BfvParameters:
-    """The parameters, where they hold the products of a capacity.
-
-    Raises:
-        CryptoError: The products are too wide, or the matrix's entries too large to be hidden.
-    """
+    """The parameters; refuses a capacity whose products they cannot hold or hide."""
     if isinstance(capacity, Wrapping):
         too_wide = (
             f"a modulus of 2^{capacity.modulus_bits} with a matrix of {capacity.matrix_bits} bits "

@@ -49,8 +49,6 @@ T = TypeVar("T")
 
 
 class _MemoryFile:
-    """A file that SEAL can open by its path."""
-
     def __init__(self) -> None:
         # In memory where the system has such files: secret keys pass through here.
         if sys.platform == "linux":
@@ -60,14 +58,12 @@ class _MemoryFile:
             self._file, self._path = tempfile.mkstemp(prefix="taciturn-")
 
     def put(self, *parts: bytes | memoryview) -> str:
-        """Replaces the content; returns the path."""
         os.lseek(self._file, 0, os.SEEK_SET)
         written = os.writev(self._file, parts)
         os.ftruncate(self._file, written)
         return self._path
 
     def take(self, save: Callable[[str], None]) -> bytes:
-        """What an object saves of itself."""
         os.ftruncate(self._file, 0)
         save(self._path)
         return os.pread(self._file, os.fstat(self._file).st_size, 0)
@@ -104,12 +100,7 @@ def _checked(degree: int, primes: Any, plain_modulus: int, level: Any) -> Any:  
 
 
 class Plaintexts:
-    """Polynomials modulo t, in and out of SEAL.
-
-    Args:
-        context: SEAL's.
-        degree: How many coefficients they have.
-    """
+    """Plaintext polynomials modulo t of a given degree, in and out of SEAL."""
 
     def __init__(self, context: Any, degree: int) -> None:  # noqa: ANN401 - SEAL has no types
         self.context = context
@@ -120,7 +111,7 @@ class Plaintexts:
 
     @classmethod
     def of_encoding(cls, degree: int, modulus: int) -> Plaintexts:
-        """Those of a ring in which nothing is ever encrypted: numbers are put into slots there."""
+        """Plaintexts of a ring in which nothing is encrypted: it puts numbers into slots."""
         return cls(_encoding_context(degree, modulus), degree)
 
     def save(self, thing: Any) -> bytes:  # noqa: ANN401
@@ -128,7 +119,7 @@ class Plaintexts:
         return self._file.take(thing.save)
 
     def members(self, thing: Any) -> bytes:  # noqa: ANN401
-        """The members of an object, uncompressed."""
+        """Members of an object, uncompressed."""
         body: bytes = zstandard.ZstdDecompressor().decompress(
             self.save(thing)[_HEADER.size :], max_output_size=_LARGEST
         )
@@ -186,7 +177,7 @@ class Seal(Plaintexts):
         self.evaluator = sealapi.Evaluator(self.context)
 
     def for_factors(self, bits: int) -> Seal:
-        """The same ring for whoever only multiplies, by numbers of at most so many bits.
+        """The same ring for a party that only multiplies, by numbers of at most ``bits`` bits.
 
         Neither products nor sums nor switches depend on the plaintext modulus, and numbers modulo
         one that is below all primes become polynomials in two thirds of the time.
@@ -204,13 +195,13 @@ class Seal(Plaintexts):
         return data.parms_id()
 
     def polynomials(self, cipher: Any, primes: int) -> WordArray:  # noqa: ANN401
-        """A ciphertext's coefficients: polynomials by primes by N."""
+        """Coefficients of a ciphertext: polynomials by primes by N."""
         body = self.members(cipher)
         start = _CIPHER.size + _HEADER.size + 8
         return np.frombuffer(body, "<u8", offset=start).reshape(-1, primes, DEGREE)
 
     def seeded(self, sealed: Any) -> tuple[WordArray, bytes]:  # noqa: ANN401
-        """A seeded ciphertext: its first polynomial, and the seed of its second."""
+        """First polynomial of a seeded ciphertext, and the seed of its second."""
         body = self.members(sealed)
         start = _CIPHER.size + _HEADER.size + 8
         primes = len(self.primes) - 1
@@ -229,16 +220,16 @@ class Seal(Plaintexts):
         *,
         ntt: bool = False,
     ) -> Any:  # noqa: ANN401
-        """The ciphertext of given coefficients, or of their transforms."""
+        """Load the ciphertext of given coefficients, or of their transforms."""
         return self._load_cipher(polynomials, len(polynomials), parms_id, b"", ntt=ntt)
 
     def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
-        """The numbers of a plaintext in NTT form, one prime's after the other's."""
+        """Numbers of a plaintext in NTT form, one prime's after the other's."""
         body = self.members(plain)
         return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
 
     def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
-        """The secret key of given values at the roots: primes by N."""
+        """Load the secret key of given values at the roots: primes by N."""
         data = _little(words)
         identity = struct.pack("<4Q", *self.context.key_parms_id())
         head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)

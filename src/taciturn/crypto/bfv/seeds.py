@@ -58,12 +58,12 @@ def uniform_half(primes: tuple[int, ...], seed: bytes) -> WordArray:
 
 
 def ternary(entropy: Entropy) -> IntArray:
-    """A secret's coefficients: -1, 0 or 1, each as likely."""
+    """Coefficients of a secret: -1, 0 or 1, each as likely."""
     return entropy.integers(3, DEGREE).astype(np.int64) - 1
 
 
 def centred_binomial(entropy: Entropy) -> IntArray:
-    """An error's coefficients."""
+    """Coefficients of an error: heads less tails of 21 coins each."""
     coins = entropy.words(DEGREE)
     heads = np.bitwise_count(coins & _SOME).astype(np.int64)
     tails = np.bitwise_count(coins >> np.uint64(32) & _SOME)
@@ -73,34 +73,25 @@ def centred_binomial(entropy: Entropy) -> IntArray:
 
 @dataclass(frozen=True)
 class KeySeeds:
-    """What a key pair is made from.
-
-    Args:
-        secret: The owner's.
-        public: That of the uniform half.
-    """
+    """Seeds of a key pair: the owner's, and that of the uniform half."""
 
     secret: bytes = field(repr=False)
     public: bytes
 
     @classmethod
     def draw(cls, entropy: Entropy, public: bytes | None) -> KeySeeds:
-        """New ones; a public seed that was not agreed on is drawn as well."""
+        """Draw new seeds; a public seed that was not agreed on is drawn as well."""
         coins = entropy.fork("uniform half")
         return cls(entropy.token(KEY_BYTES), coins.token(KEY_BYTES) if public is None else public)
 
     @classmethod
     def of_bytes(cls, data: bytes) -> KeySeeds:
-        """Those that an owner kept.
-
-        Raises:
-            CryptoError: These bytes are none.
-        """
+        """Read the owner's stored seeds."""
         parts = exactly(data, 2 * KEY_BYTES, "a secret key")
         return cls(bytes(parts.bytes(KEY_BYTES)), bytes(parts.bytes(KEY_BYTES)))
 
     def to_bytes(self) -> bytes:
-        """Both, for a file of the owner's."""
+        """Both seeds, for the owner's file."""
         return self.secret + self.public
 
     @cached_property
@@ -108,11 +99,11 @@ class KeySeeds:
         return KeyedEntropy(self.secret)
 
     def secret_values(self, seal: Seal) -> WordArray:
-        """The secret's values at the roots: primes by N."""
+        """Values of the secret at the roots: primes by N."""
         return _at_roots(seal, ternary(self._coins.fork("secret")))
 
     def public_half(self, seal: Seal, secret: WordArray) -> PublicHalf:
-        """The key's public half, for s at the roots."""
+        """Public half of the key, for s at the roots."""
         error = _at_roots(seal, centred_binomial(self._coins.fork("error")))
         primes = seal.primes[:-1]
         a = uniform_half(primes, self.public)
@@ -126,12 +117,10 @@ class KeySeeds:
 
 @dataclass(frozen=True, slots=True)
 class PublicHalf:
-    """A public key: its first polynomial, and the seed of the other.
+    """Public key: its first polynomial and the seed of the other.
 
-    Args:
-        first: ``-(a s + e)`` at the roots, modulo the primes of a ciphertext: primes by N. SEAL's
-            own prime it does without: nothing is encrypted modulo that.
-        seed: That of a.
+    ``first`` is ``-(a s + e)`` at the roots, modulo the primes of a ciphertext: primes by N. It
+    leaves out SEAL's own prime: nothing is encrypted modulo that.
     """
 
     first: WordArray = field(repr=False)
@@ -139,15 +128,9 @@ class PublicHalf:
 
     @classmethod
     def of_bytes(cls, data: bytes, seal: Seal, seed: bytes | None) -> PublicHalf:
-        """A key that a peer offered; whether numbers lie below their primes SEAL checks.
+        """Read a peer's public key; SEAL checks that numbers lie below their primes.
 
-        Args:
-            data: The peer's bytes.
-            seal: Whose primes are used.
-            seed: That on which both agreed; None where the owner draws it.
-
-        Raises:
-            CryptoError: The bytes are no public key, or one with a uniform half of its own.
+        ``seed`` is the one on which both agreed; None where the owner draws it.
         """
         primes = seal.primes[:-1]
         parts = exactly(data, DEGREE * widths(primes) + KEY_BYTES, "a public key")
@@ -160,7 +143,7 @@ class PublicHalf:
         return cls(first, stated)
 
     def to_bytes(self, seal: Seal) -> bytes:
-        """What goes over the wire."""
+        """The wire format: the first polynomial, then the seed."""
         primes = seal.primes[:-1]
         parts = (trimmed(part, prime) for part, prime in zip(self.first, primes, strict=True))
         return b"".join([*parts, self.seed])
@@ -171,7 +154,7 @@ class PublicHalf:
 
 
 def _at_roots(seal: Seal, coefficients: IntArray) -> WordArray:
-    """Small numbers as a polynomial's values at the roots: primes by N."""
+    """Values of a polynomial of small coefficients at the roots: primes by N."""
     if seal.plain_modulus <= 2 * _ERROR_COINS:
         # Too few numbers for an error; the roots are those of the primes alone.
         seal = Seal(seal.parameters, _ENOUGH)

@@ -59,11 +59,7 @@ def slots_for(count: int) -> int:
 
 
 class Coder:
-    """Numbers in n slots, as polynomials in y and back; it holds no secret.
-
-    Args:
-        slots: n, a power of two.
-    """
+    """Converter of numbers in n slots, a power of two, to polynomials in y; holds no secret."""
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -72,18 +68,18 @@ class Coder:
         self._encoder = sealapi.BatchEncoder(self._seal.context)
 
     def polynomial(self, values: WordArray) -> WordArray:
-        """The coefficients in y of n numbers below t."""
+        """Coefficients in y of n numbers below t."""
         plain = sealapi.Plaintext()
         self._encoder.encode(values.tolist(), plain)
         return self._seal.coefficients(plain)
 
     def numbers(self, coefficients: WordArray) -> WordArray:
-        """The numbers of coefficients in y."""
+        """Numbers of coefficients in y."""
         plain = self._seal.load_plain(coefficients)
         return np.array(self._encoder.decode_uint64(plain), dtype=np.uint64)
 
     def filled(self, values: WordArray) -> WordArray:
-        """The numbers, with zeros in the slots that are left."""
+        """The numbers, padded with zeros to all slots."""
         whole = np.zeros(self.slots, dtype=np.uint64)
         whole[: len(values)] = values
         return whole
@@ -94,13 +90,13 @@ class Coder:
 
 
 class Coders:
-    """One key's coders: each has a file of its own, and parties may be threads of one process."""
+    """Coders of one key: each has its own file, and parties may be threads of one process."""
 
     def __init__(self) -> None:
         self._made: dict[int, Coder] = {}
 
     def of(self, count: int) -> Coder:
-        """That of so many numbers."""
+        """The coder for ``count`` numbers."""
         slots = slots_for(count)
         if slots not in self._made:
             self._made[slots] = Coder(slots)
@@ -108,7 +104,7 @@ class Coders:
 
 
 class BfvSlotPublicKey:
-    """What multiplies; see the file's guarantee."""
+    """Public key for elementwise products; see the module's guarantee."""
 
     def __init__(self, seal: Seal, half: PublicHalf) -> None:
         self.modulus = seal.plain_modulus
@@ -118,17 +114,13 @@ class BfvSlotPublicKey:
         self._coders = Coders()
 
     def to_bytes(self) -> bytes:
-        """A polynomial, and the seed of the other."""
+        """One polynomial and the seed of the other."""
         return self._half.to_bytes(self._seal)
 
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
     ) -> EncryptedAnswer:
-        """The masked product, re-randomised, flooded and switched to the kept primes.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
-        """
+        """The masked product, re-randomised, flooded and switched to the kept primes."""
         check_slots(table, DEGREE, "a table")
         if vector.length != len(table) or masks.shape != table.shape:
             raise CryptoError(
@@ -148,7 +140,6 @@ class BfvSlotPublicKey:
         return EncryptedAnswer(self._answering.written(answer, coder.places), len(table))
 
     def _piece(self, vector: EncryptedVector, coder: Coder) -> Any:  # noqa: ANN401
-        """The ciphertext of a vector, in NTT form."""
         primes = self._seal.primes[:-1]
         size = coder.slots * widths(primes) + SEED_BYTES
         parts = exactly(vector.data, size, "an encrypted vector")
@@ -160,7 +151,6 @@ class BfvSlotPublicKey:
         return piece
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
-        """The bare product of a ciphertext with a table, both in NTT form."""
         coder, whole = self._coders.of(len(table)), np.zeros(DEGREE, dtype=np.uint64)
         whole[coder.places] = coder.polynomial(coder.filled(reduced(table, SLOT_MODULUS)))
         plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
@@ -190,11 +180,7 @@ class BfvSlotSecretKey:
         return self._seeds.to_bytes()
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
-        """A fresh encryption of zero, plus the numbers' polynomial on the grid of q/t.
-
-        Raises:
-            CryptoError: There are too many, or one is too large.
-        """
+        """Encrypt: a fresh encryption of zero plus the numbers' polynomial on the grid of q/t."""
         check_slots(values, DEGREE, "a vector")
         coder = self._coders.of(len(values))
         polynomial = self._blinded(coder, coder.filled(reduced(values, SLOT_MODULUS)))
@@ -213,11 +199,7 @@ class BfvSlotSecretKey:
         return lowered(summed + _T - coder.polynomial(blinds), _T)
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products modulo t; the same work for all of them.
-
-        Raises:
-            CryptoError: The answer's bytes are not of this key's form.
-        """
+        """The masked products modulo t; the same work for all of them."""
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
         coder, primes = self._coders.of(answer.length), self._blinds.primes
@@ -248,29 +230,16 @@ class BfvSlots:
         return slot_leak_bits(answers)
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
-        """A fresh key pair.
-
-        Raises:
-            CryptoError: The security level is not offered.
-        """
+        """Generate a key pair."""
         return BfvSlotSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed))
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> BfvSlotPublicKey:
-        """A public key received from the peer, checked.
-
-        Raises:
-            CryptoError: The bytes are not a public key of these parameters, or its uniform half is
-                not that of the seed.
-        """
+        """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits)
         return BfvSlotPublicKey(seal, PublicHalf.of_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int) -> BfvSlotSecretKey:
-        """A secret key that its owner kept.
-
-        Raises:
-            CryptoError: The bytes are not a secret key of these parameters.
-        """
+        """Read the owner's stored secret key."""
         return BfvSlotSecretKey(self._seal(bits), KeySeeds.of_bytes(data))
 
     def _seal(self, bits: int) -> Seal:

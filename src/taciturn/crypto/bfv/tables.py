@@ -50,18 +50,10 @@ LEAST_SHARED_TILES = 512
 
 
 def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
-    """Refuses a training whose answers would tell too much of the table, or could be wrong.
+    """Refuse a training that would leak too much of the table, or whose sums could be wrong.
 
-    Args:
-        capacity: The key's.
-        size: The table's.
-        products: How many passes, each a product from either side.
-
-    Returns:
-        -log2 of the statistical distance of what they tell of the table.
-
-    Raises:
-        CryptoError: A bound of ``parameters`` is not kept.
+    ``products`` counts the passes, each a product from either side. Returns -log2 of the
+    statistical distance of what they reveal of the table.
     """
     tiling = Tiling.of(size)
     return require_fit(capacity).check_table(
@@ -71,12 +63,7 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some row tiles of a table: in memory, or in a mapped file.
-
-    Args:
-        values: The rows.
-        places: Where each tile's stand, by its number in the table.
-    """
+    """Row tiles of a table, in memory or a mapped file; ``places`` are the rows of each tile."""
 
     values: IntArray
     places: dict[int, slice]
@@ -97,36 +84,28 @@ class Rows:
         return cls(values, dict(enumerate(side.slices())))
 
     def tile(self, number: int) -> IntArray:
-        """The rows of a tile."""
+        """Rows of a tile."""
         return self.values[self.places[number]]
 
     def forget(self) -> None:
-        """Lets go of the memory of a mapped file; its rows come again when they are wanted."""
+        """Release the memory of a mapped file; its rows are read again when needed."""
         forget(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A sum of products that has not left its process."""
+    """Sum of products that has not left its process."""
 
     answering: Answering
     cipher: Any
 
     def to_bytes(self) -> bytes:
-        """The sum for another process of Alice's; nothing where all of its tiles are zero."""
+        """Serialise the sum for another process; empty where all of its tiles are zero."""
         return b"" if self.cipher is None else self.answering.saved(self.cipher)
 
 
 class Sheet:
-    """Some row tiles of a table with all of their columns: a worker of Alice's.
-
-    Args:
-        answering: Bob's public key at work.
-        ring: The values modulo t.
-        tiling: The tiles of the whole table.
-        rows: The rows of these tiles.
-        memory: Bytes that kept plaintexts may take.
-    """
+    """Worker of Alice's with some row tiles; keeps plaintexts in ``memory`` bytes."""
 
     def __init__(
         self, answering: Answering, ring: Wrapping, tiling: Tiling, rows: Rows, memory: int
@@ -143,7 +122,7 @@ class Sheet:
         self._product = sealapi.Ciphertext()
 
     def __call__(self, job: Job) -> Reply:
-        """Does a job of ``BfvTable``."""
+        """Run a job of ``BfvTable``."""
         key, masks, pieces = job.frames
         coins, values = KeyedEntropy(bytes(key)), np.frombuffer(masks, "<i8")
         tiles, parts = range(job.facts["first"], job.facts["last"]), Parts(pieces)
@@ -158,13 +137,8 @@ class Sheet:
     ) -> list[Any]:
         """For each column tile the sum of its tiles' products with ``r(x)``.
 
-        Args:
-            tiles: The row tiles.
-            parts: The ciphertexts of the vector for them.
-            covered: Which column tiles get their covers here, and leave NTT form; the others stay
-                in it, or are None where all of their tiles are zero.
-            masks: For the columns of the covered ones.
-            entropy: For their floods.
+        The ``covered`` column tiles get their covers here and leave NTT form; the others stay in
+        it, or are None where all of their tiles are zero.
         """
         side, totals = self._tiling.columns, [None] * self._tiling.columns.tiles
         pieces = self._answering.pieces(parts, len(tiles))
@@ -194,7 +168,6 @@ class Sheet:
         return b"".join(answers)
 
     def _covered(self, total: Any, mask: IntArray, side: Side, entropy: Entropy) -> Any:  # noqa: ANN401
-        """A sum of products under a cover of its own, out of NTT form."""
         places = side.answered(len(mask))
         cover = self._answering.cover(self._ring.centred(mask), places, entropy)
         # For tiles of zeros the cover alone is the answer.
@@ -213,7 +186,7 @@ class Sheet:
         return total
 
     def _plain(self, row: int, column: int) -> Any:  # noqa: ANN401
-        """A tile's plaintext in NTT form; None where all of it is zero."""
+        """None where all of the tile is zero."""
         try:
             return self._kept[row, column]
         except KeyError:
@@ -242,12 +215,7 @@ class Sheet:
 
 
 class BfvRowSum:
-    """A product over all rows on its way, in NTT form until the last part is in.
-
-    Args:
-        table: The table.
-        mask: For all columns.
-    """
+    """Sum over all rows, in NTT form until the last part is in."""
 
     def __init__(self, table: BfvTable, mask: IntArray) -> None:
         self._table, self._mask = table, mask
@@ -255,12 +223,7 @@ class BfvRowSum:
         self._done = 0
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
-        """Adds the product of the next part of the rows.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, sizes do not fit, or it is
-                not this part's turn.
-        """
+        """Add the product of the next part of the rows."""
         parts = self._table.parts
         due = turn_of(part, parts, self._done)
         mask = self._mask if self._done == len(parts) - 1 else None
@@ -268,11 +231,7 @@ class BfvRowSum:
         self._done += 1
 
     def result(self) -> EncryptedAnswer:
-        """The covered sum.
-
-        Raises:
-            CryptoError: Parts are missing.
-        """
+        """The covered sum."""
         require_all(self._table.parts, self._done)
         return self._table.answer(self._totals)
 
@@ -286,14 +245,8 @@ class BfvTable:
 
     **Assumes.** What ``BfvPublicKey`` assumes, and that whoever trains asked ``check_tables``.
 
-    Args:
-        answering: Bob's public key at work.
-        ring: The values modulo t.
-        whole: The table.
-        memory: Bytes that plaintexts may take, over all processes.
-        key: Bob's public key, for workers.
-        engine: Where the work is done.
-        parts: The rows whose ciphertexts travel together; each is cut into shares of its own.
+    ``memory`` is in bytes, for plaintexts over all processes. Each of ``parts``, rows whose
+    ciphertexts travel together, is cut into its own shares.
     """
 
     def __init__(
@@ -333,30 +286,18 @@ class BfvTable:
         self._coins = KeyedEntropy.from_system()
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> BfvRowSum:
-        """``table.T @ vector + mask``; covers are drawn from the operating system.
-
-        Raises:
-            CryptoError: There are not as many masks as columns.
-        """
+        """``table.T @ vector + mask``; covers are drawn from the operating system."""
         check_length(mask, self.size.columns, "mask")
         return BfvRowSum(self, mask)
 
     def add_rows(
         self, totals: list[Any], vector: EncryptedVector, part: slice, mask: IntArray | None
     ) -> list[Any]:
-        """Sums in NTT form and the products of a part of the rows, which end it with the masks.
+        """Add the products of a part of the rows to sums in NTT form.
 
-        Each worker sums over its own rows; in the last part it covers some of the columns, which
-        leave NTT form.
-
-        Args:
-            totals: The sum of each column tile so far; None where there is none.
-            vector: That of the rows of the part.
-            part: The rows.
-            mask: For all columns; None where parts are still to come.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
+        Each worker sums over its own rows; in the last part, where ``mask`` is not None, it covers
+        some of the columns, which leave NTT form. ``totals`` has the sum of each column tile so
+        far; None where there is none.
         """
         side, shares = self._tiling.columns, self._shares[part.start]
         sheet = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(part)))
@@ -384,7 +325,7 @@ class BfvTable:
         ]
 
     def answer(self, totals: list[Any]) -> EncryptedAnswer:
-        """Covered sums of all column tiles, as they are sent."""
+        """Write the covered sums of all column tiles."""
         side = self._tiling.columns
         answers = [
             self._answering.written(total, side.answered(tile.stop - tile.start))
@@ -394,19 +335,13 @@ class BfvTable:
 
     @property
     def parts(self) -> list[slice]:
-        """The parts of the rows."""
+        """Parts of the rows."""
         return self._parts
 
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
-        """``table @ vector + mask``; covers are drawn from the operating system.
-
-        Each worker answers for its own rows.
-
-        Raises:
-            CryptoError: The vector's bytes are not of this key's form, or sizes do not fit.
-        """
+        """``table @ vector + mask``; covers are drawn from the operating system."""
         part = named_part(part, self._parts)
         side, sheet = self._tiling.rows, self._opened(vector, self._tiling.columns)
         check_length(mask, part.stop - part.start, "mask")
@@ -420,7 +355,7 @@ class BfvTable:
         return EncryptedAnswer(b"".join(answers), len(mask))
 
     def close(self) -> None:
-        """Frees the plaintexts and ends the helpers."""
+        """Free the plaintexts and end the worker processes."""
         self._sheet = None
         self._crew.close()
 
@@ -433,10 +368,7 @@ class BfvTable:
         return self._sheet
 
     def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
-        """One column tile's sums of all shares, and those of earlier parts.
-
-        In NTT form, unless one of the shares has the cover, and has left it.
-        """
+        """In NTT form, unless one of the shares has the cover, and has left it."""
         evaluator = self._answering.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:
@@ -455,14 +387,14 @@ class BfvTable:
         return cover
 
     def _read(self, part: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
-        """A sum of this process, or of another; None where all of its tiles are zero."""
+        """None where all tiles of the sum are zero."""
         if isinstance(part, Sum):
             return part.cipher
         (data,) = written((part,))
         return self._answering.loaded(data, ntt=ntt) if data else None
 
     def _fresh(self) -> bytes:
-        """The key of one share's floods in one product."""
+        """Key of one share's floods in one product."""
         return self._coins.token(KEY_BYTES)
 
 
@@ -474,7 +406,6 @@ def _setup(
     side: Side,
     shares: list[range],
 ) -> Job:
-    """What a worker for one share of each part of a table is told first."""
     if place is not None:
         return Job("alice, mapped", facts, (key, place.to_json().encode(), _sample(whole)))
     kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"
@@ -485,11 +416,7 @@ def _setup(
 
 
 def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
-    """The worker that such a setup makes.
-
-    Raises:
-        FileError: The table's file cannot be read, or is another one.
-    """
+    """Make the worker of a setup; raises ``FileError`` if the table's file is another."""
     facts, source = setup.facts, setup.frames[1]
     tiling = Tiling.of(TableSize(facts["rows"], facts["columns"]))
     if setup.name == "alice, mapped":
@@ -524,7 +451,7 @@ def _span(tiles: range) -> dict[str, int]:
 
 
 def ring_facts(ring: Wrapping) -> dict[str, int]:
-    """A ring for a helper."""
+    """Sizes of a ring, for a worker process."""
     bits = {"modulus_bits": ring.modulus_bits, "matrix_bits": ring.matrix_bits}
     return {**bits, "terms": ring.terms}
 

@@ -46,14 +46,10 @@ def even_shares(count: int, parts: int) -> list[range]:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows of a table, or its columns, cut into tiles: a ciphertext each.
+    """Rows or columns of a table, cut into tiles of ``span``: a ciphertext each.
 
-    Args:
-        length: How many there are.
-        span: How many a tile has.
-        stride: How far their coefficients lie apart.
-        sent_from: The coefficient of a tile's first value that is sent; the others lie below.
-        answered_from: The coefficient of a tile's first sum; the others lie above.
+    Coefficients lie ``stride`` apart. The first value sent is at ``sent_from`` and the others lie
+    below it; the first sum is at ``answered_from`` and the others lie above.
     """
 
     length: int
@@ -64,16 +60,16 @@ class Side:
 
     @property
     def tiles(self) -> int:
-        """How many tiles, and so ciphertexts."""
+        """Number of tiles, and so of ciphertexts."""
         return -(-self.length // self.span)
 
     def slices(self) -> list[slice]:
-        """The entries of each tile."""
+        """Entries of each tile."""
         starts = range(0, self.length, self.span)
         return [slice(start, min(start + self.span, self.length)) for start in starts]
 
     def entries(self, tiles: range) -> slice:
-        """The entries of some tiles that follow each other."""
+        """Entries of some consecutive tiles."""
         return slice(tiles.start * self.span, min(tiles.stop * self.span, self.length))
 
     def part(self, tiles: range) -> Side:
@@ -82,23 +78,18 @@ class Side:
         return replace(self, length=entries.stop - entries.start)
 
     def sent(self, count: int) -> slice:
-        """Where a tile's first ``count`` values stand, the last one first."""
+        """Coefficients of a tile's first ``count`` values, the last one first."""
         return slice(self.sent_from - self.stride * (count - 1), self.sent_from + 1, self.stride)
 
     def answered(self, count: int) -> slice:
-        """Where a tile's first ``count`` sums stand."""
+        """Coefficients of a tile's first ``count`` sums."""
         last = self.answered_from + self.stride * (count - 1)
         return slice(self.answered_from, last + 1, self.stride)
 
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """The tiles of one size of table.
-
-    Args:
-        size: The table's.
-        height: Rows of a tile.
-        width: Columns of a tile.
+    """Tiles of ``height`` rows and ``width`` columns for one size of table.
 
     >>> million = Tiling.of(TableSize(1_000_000, 20))
     >>> million.height, million.width, million.rows.tiles, million.columns.tiles
@@ -143,20 +134,16 @@ class Tiling:
 
     @property
     def tiles(self) -> int:
-        """How many there are."""
+        """Number of tiles."""
         return self.rows.tiles * self.columns.tiles
 
     def row_parts(self, most: int) -> list[slice]:
-        """The rows in parts of at most so many tiles, as even as they can be."""
+        """The rows in parts of at most ``most`` tiles, as even as possible."""
         count = -(-self.rows.tiles // most)
         return [self.rows.entries(tiles) for tiles in even_shares(self.rows.tiles, count)]
 
     def row_tiles(self, part: slice | None) -> range:
-        """The tiles of a part of the rows; of all rows for None.
-
-        Raises:
-            CryptoError: The part does not begin and end with tiles.
-        """
+        """The tiles of a part of the rows; of all rows for None."""
         if part is None:
             return range(self.rows.tiles)
         tiles = range(part.start // self.height, -(-part.stop // self.height))
@@ -165,10 +152,7 @@ class Tiling:
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """The coefficients of a tile, or of tiles beside each other, one after the other.
-
-        At the table's ends a tile is smaller.
-        """
+        """Coefficients of a tile, or of tiles beside each other; smaller at the table's ends."""
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T

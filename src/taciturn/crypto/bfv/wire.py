@@ -12,12 +12,12 @@ from taciturn.errors import CryptoError
 
 
 def width(prime: int) -> int:
-    """The bytes of a number modulo a prime."""
+    """Bytes of a number modulo a prime."""
     return (prime.bit_length() + 7) // 8
 
 
 def widths(primes: tuple[int, ...]) -> int:
-    """The bytes of a number modulo all of some primes."""
+    """Bytes of a number modulo all of some primes."""
     return sum(map(width, primes))
 
 
@@ -32,7 +32,6 @@ def trimmed(values: WordArray, prime: int) -> bytes:
 
 
 def _widened(data: memoryview, prime: int) -> WordArray:
-    """The words of trimmed bytes."""
     size = width(prime)
     if size == 8:
         return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
@@ -42,7 +41,7 @@ def _widened(data: memoryview, prime: int) -> WordArray:
 
 
 class Parts:
-    """Takes bytes apart from the front."""
+    """Reads fields from the front of some bytes."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._rest = memoryview(data)
@@ -58,11 +57,7 @@ class Parts:
 
 
 def exactly(data: bytes | memoryview, size: int, kind: str) -> Parts:
-    """Bytes to be taken apart, which must be ``size``.
-
-    Raises:
-        CryptoError: They are more or fewer.
-    """
+    """A reader of these bytes, which must be ``size``."""
     if len(data) != size:
         raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
     return Parts(data)
