@@ -81,11 +81,7 @@ def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Names the extra where a package of one is absent.
-
-    Raises:
-        ConfigError: It is.
-    """
+    """Names the extra where a package of one is absent."""
     try:
         yield
     except ModuleNotFoundError as problem:

@@ -32,12 +32,6 @@ _UNPRINTABLE = r"[\p{C}\p{Z}&&[^ ]]"
 class RowIds:
     """An ordered list of distinct, printable row ids, kept as text.
 
-    Args:
-        series: The ids as a polars String series.
-
-    Raises:
-        RowIdError: If an id is missing, empty, repeated or not printable.
-
     >>> RowIds.of([7, 8, 9])
     RowIds(3 rows)
     >>> RowIds.of([7, 8]) == RowIds.of(["7", "8"])
@@ -53,9 +47,6 @@ class RowIds:
     @classmethod
     def of(cls, values: object) -> RowIds:
         """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers.
-
-        Raises:
-            RowIdError: If the values are floats or of another kind, or not fit as ids.
 
         >>> len(RowIds.of(["ann", "bea"]))
         2
@@ -136,13 +127,6 @@ class RowIds:
 
     def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
         """Insist that both sides name the same rows in the same order.
-
-        Args:
-            other: The other side's ids.
-            names: What to call this side and the other one in the message.
-
-        Raises:
-            RowOrderError: If they differ; it says whether only the order does.
 
         >>> RowIds.of([1, 2]).require_same(RowIds.of([1, 2]))
         """

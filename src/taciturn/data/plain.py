@@ -49,15 +49,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
 
 
 def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
-    """The rule that ``rule_to_json`` wrote.
-
-    Args:
-        data: Plain data.
-        where: Which rule it is, for the messages.
-        version: That of the preparation, where it is a former one, which knew other keys.
-
-    Raises:
-        ConfigError: If a key is unknown or missing, or a value is not what it must be.
+    """The rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation.
 
     >>> rule_from_json(rule_to_json(NumericRule("age")), "rule 1").column
     'age'

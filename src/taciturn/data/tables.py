@@ -46,18 +46,6 @@ class FeatureTable:
     An array that already is C-contiguous float64 is not copied: the table looks at the caller's
     memory, and the caller must not write into it afterwards.
 
-    Args:
-        ids: One id per row.
-        columns: One distinct, non-empty name per column; there may be none.
-        values: The numbers, rows by columns.
-        largest: The greatest absolute value, known from the check for finite ones.
-
-    Raises:
-        ShapeError: If the dimensions do not fit or there are no rows.
-        ColumnError: If a name is empty or repeated, or the values are not numbers.
-        MissingValueError: If a value is NaN.
-        InfiniteValueError: If a value is infinite.
-
     >>> FeatureTable(RowIds.numbered(2), ("age", "income"), np.array([[31.0, 5.0], [44.0, 7.0]]))
     FeatureTable(2 rows, 2 columns)
     """
@@ -95,15 +83,8 @@ class FeatureTable:
     ) -> FeatureTable:
         """A table from a NumPy 2-D array, or a pandas or polars frame of numbers.
 
-        Args:
-            data: The numbers.
-            columns: For an array the names (x0, x1, … where absent); for a frame which to take.
-            ids: One id per row; numbered from 0 where absent.
-            id_column: The frame's column that holds the ids, instead of ``ids``.
-
-        Raises:
-            DataError: As the constructor does.
-            ConfigError: If both ``ids`` and ``id_column`` are given.
+        An array's columns are called x0, x1, … where no names are given; of a frame, ``columns``
+        are those to take. Without ids the rows are numbered from 0.
 
         >>> FeatureTable.of(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
         FeatureTable(2 rows, 1 columns)
@@ -137,9 +118,6 @@ class FeatureTable:
 
     def select(self, columns: Sequence[str]) -> FeatureTable:
         """The named columns, in this order.
-
-        Raises:
-            ColumnError: If a name is unknown or repeated.
 
         >>> FeatureTable.of(np.eye(2), columns=["a", "b"]).select(["b"]).values.ravel().tolist()
         [0.0, 1.0]
@@ -227,14 +205,7 @@ class FeatureTable:
 class LabelTable:
     """Bob's labels: 0 or 1 per row, never shown.
 
-    Args:
-        ids: One id per row.
-        values: The labels: booleans, or numbers that are exactly 0 or 1.
-
-    Raises:
-        ShapeError: If there is not exactly one label per id, or no row at all.
-        MissingValueError: If a label is missing.
-        LabelValueError: If a label is neither 0 nor 1.
+    ``values`` are booleans, or numbers that are exactly 0 or 1.
 
     >>> LabelTable.of([0, 1, 1])
     LabelTable(3 rows, <hidden>)
@@ -257,13 +228,6 @@ class LabelTable:
     @classmethod
     def of(cls, data: object, *, ids: object = None) -> LabelTable:
         """Labels from a list, a 1-D array, or a pandas or polars series.
-
-        Args:
-            data: The labels.
-            ids: One id per row; numbered from 0 where absent.
-
-        Raises:
-            DataError: As the constructor does.
 
         >>> LabelTable.of(np.array([True, False])).values.tolist()
         [1, 0]
@@ -314,10 +278,7 @@ class LabelTable:
         return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
 
     def require_both_classes(self) -> None:
-        """Insist that both 0 and 1 occur.
-
-        Raises:
-            LabelValueError: If all labels are the same; which one is not said.
+        """Insist that both 0 and 1 occur; the error does not say which one does.
 
         >>> LabelTable.of([0, 1]).require_both_classes()
         """
