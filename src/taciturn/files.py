@@ -1,8 +1,4 @@
-"""Files that are written whole or not at all, and JSON in one spelling.
-
-Everything a run leaves on a disk goes through here: results and reports (``write_text``), what only
-its owner may read (``write_private``), and locks that one process can hold.
-"""
+"""Files that are written whole or not at all, and JSON in one spelling."""
 
 from __future__ import annotations
 

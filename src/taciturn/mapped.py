@@ -153,9 +153,6 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
     All cores work on the blocks, a few at a time; a sum over them is the same whatever the cores.
     ``work`` is given the place of a block, and may write to it. Mapped arrays among ``walked`` are
     forgotten behind it.
-
-    >>> sum(over_blocks(lambda place: place.stop - place.start, 100_000))
-    100000
     """
     places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
     # Threads of a pool have settings of their own.
@@ -178,9 +175,6 @@ class Scratch:
 
     The folder is made when it is needed; None is memory alone. Arrays of fewer than ``least`` bytes
     are in memory.
-
-    >>> Scratch().empty("numbers", (2, 3), np.float64).shape
-    (2, 3)
     """
 
     folder: Path | None = None

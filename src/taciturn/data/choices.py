@@ -38,9 +38,6 @@ class PrepareSettings:
     ``winsorise`` is the share of rows at either end whose numbers become the next one inwards.
     Levels beyond ``max_levels``, and those of a smaller share of the rows than ``rare_share``, are
     grouped into one.
-
-    >>> PrepareSettings().impute
-    'median'
     """
 
     impute: Impute = "median"

@@ -46,11 +46,7 @@ class RowIds:
 
     @classmethod
     def of(cls, values: object) -> RowIds:
-        """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers.
-
-        >>> len(RowIds.of(["ann", "bea"]))
-        2
-        """
+        """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers."""
         return values if isinstance(values, RowIds) else cls(_as_text(values))
 
     @classmethod
@@ -75,11 +71,7 @@ class RowIds:
         return f"RowIds({len(self)} rows)"
 
     def take(self, indices: NDArray[np.integer]) -> RowIds:
-        """The ids at these positions, in this order.
-
-        >>> RowIds.numbered(5).take(np.array([3, 1])) == RowIds.of([3, 1])
-        True
-        """
+        """The ids at these positions, in this order."""
         chosen = checked_indices(indices, len(self))
         taken = self.series.gather(chosen)
         once = np.zeros(len(self), np.bool)
@@ -107,11 +99,7 @@ class RowIds:
         return places
 
     def digest(self) -> str:
-        """SHA-256 over the ids in order, as hexadecimal text.
-
-        >>> RowIds.of([1, 2]).digest() == RowIds.of([2, 1]).digest()
-        False
-        """
+        """SHA-256 over the ids in order, as hexadecimal text."""
         if not self._digest:
             # Both parties of a simulation ask, and hashing a million ids takes a while.
             self._digest.append(self._hash())
@@ -126,10 +114,7 @@ class RowIds:
         return sha.hexdigest()
 
     def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
-        """Insist that both sides name the same rows in the same order.
-
-        >>> RowIds.of([1, 2]).require_same(RowIds.of([1, 2]))
-        """
+        """Insist that both sides name the same rows in the same order."""
         if self is other or self == other:
             return
         here, there = (pl.DataFrame({"id": ids.series}) for ids in (self, other))
@@ -159,11 +144,7 @@ def _checked(series: pl.Series) -> RowIds:
 
 
 def checked_indices(indices: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
-    """Row positions as int64, refused when not whole numbers in 0..rows-1.
-
-    >>> checked_indices(np.array([2, 0]), 3)
-    array([2, 0])
-    """
+    """Row positions as int64, refused when not whole numbers in 0..rows-1."""
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ShapeError(

@@ -1,7 +1,6 @@
 """Preparation: raw columns to finite numbers, fitted once, stored, and applied anywhere.
 
-Fitting looks at the training rows only and leaves one rule per source column (see ``rules``):
-impute, one-hot, centre, scale, clip. The standard deviation is the population's (divided by n). A
+Fitting looks at the training rows only and leaves one rule per source column (see ``rules``). A
 fitted preparation is plain data: it goes into a file beside the model and does the same to new
 rows.
 """
@@ -131,12 +130,7 @@ class Preparation:
         return [rule.describe() for rule in self.rules]
 
     def to_json(self) -> dict[str, Any]:
-        """The preparation as plain data, for a file.
-
-        >>> plan = Preparation((NumericRule("age"),))
-        >>> Preparation.from_json(plan.to_json()) == plan
-        True
-        """
+        """The preparation as plain data, for a file."""
         return {
             "version": _VERSION,
             "rules": [rule_to_json(rule) for rule in self.rules],
@@ -168,8 +162,6 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A rule, its column, and which of its outputs go to which place of the result."""
-
     rule: Rule
     series: pl.Series
     places: Mapping[int, int]

@@ -108,20 +108,12 @@ class FeatureTable:
         return len(self.ids)
 
     def take(self, indices: NDArray[np.integer]) -> FeatureTable:
-        """The rows at these positions, in this order.
-
-        >>> FeatureTable.of(np.eye(3)).take(np.array([2, 0])).values[0].tolist()
-        [0.0, 0.0, 1.0]
-        """
+        """The rows at these positions, in this order."""
         chosen = checked_indices(indices, self.rows)
         return FeatureTable(self.ids.take(chosen), self.columns, self.values[chosen])
 
     def select(self, columns: Sequence[str]) -> FeatureTable:
-        """The named columns, in this order.
-
-        >>> FeatureTable.of(np.eye(2), columns=["a", "b"]).select(["b"]).values.ravel().tolist()
-        [0.0, 1.0]
-        """
+        """The named columns, in this order."""
         names = tuple(columns)
         if names == self.columns:
             return self
@@ -138,11 +130,7 @@ class FeatureTable:
         return int(self.columns[-1:] == (INTERCEPT,))
 
     def with_intercept(self) -> FeatureTable:
-        """The table with a column of ones, named "(intercept)", at its end.
-
-        >>> FeatureTable.of(np.zeros((2, 1))).with_intercept().columns
-        ('x0', '(intercept)')
-        """
+        """The table with a column of ones, named "(intercept)", at its end."""
         if INTERCEPT in self.columns:
             raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
         values = np.empty((self.rows, len(self.columns) + 1))
@@ -165,11 +153,7 @@ class FeatureTable:
         return np.asarray(np.sqrt(square / self.rows))
 
     def digest(self) -> str:
-        """SHA-256 over column names, row ids and little-endian values, as hexadecimal text.
-
-        >>> len(FeatureTable.of(np.eye(2)).digest())
-        64
-        """
+        """SHA-256 over column names, row ids and little-endian values, as hexadecimal text."""
         if not self._digest:
             # A session asks several times, and the table may be larger than memory.
             self._digest.append(self._hash())
@@ -227,11 +211,7 @@ class LabelTable:
 
     @classmethod
     def of(cls, data: object, *, ids: object = None) -> LabelTable:
-        """Labels from a list, a 1-D array, or a pandas or polars series.
-
-        >>> LabelTable.of(np.array([True, False])).values.tolist()
-        [1, 0]
-        """
+        """Labels from a list, a 1-D array, or a pandas or polars series."""
         series: Any = as_series(data, name="labels", error=LabelValueError)
         return cls(_ids_or_numbers(ids, len(series)), series)
 
@@ -250,13 +230,7 @@ class LabelTable:
         return LabelTable(self.ids.take(chosen), self.values[chosen])
 
     def permuted(self, entropy: Entropy) -> LabelTable:
-        """The same labels handed out to the rows at random: a canary's labels.
-
-        >>> from taciturn.rng import KeyedEntropy
-        >>> labels = LabelTable.of([0, 1, 1, 0])
-        >>> int(labels.permuted(KeyedEntropy.from_seed(1)).values.sum())
-        2
-        """
+        """The same labels handed out to the rows at random: a canary's labels."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
     def coins(self, entropy: Entropy) -> LabelTable:
@@ -278,10 +252,7 @@ class LabelTable:
         return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
 
     def require_both_classes(self) -> None:
-        """Insist that both 0 and 1 occur; the error does not say which one does.
-
-        >>> LabelTable.of([0, 1]).require_both_classes()
-        """
+        """Insist that both 0 and 1 occur; the error does not say which one does."""
         if self.values.min() == self.values.max():
             raise LabelValueError(
                 f"all {self.rows} labels are the same",

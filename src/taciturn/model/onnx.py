@@ -115,8 +115,6 @@ def _no_contribution() -> ConfigError:
 
 
 class _Graph:
-    """A graph in the making: nodes are named by number."""
-
     def __init__(self) -> None:
         self.onnx: Any = _onnx()
         self._nodes: list[Any] = []

@@ -49,8 +49,9 @@ class ModelShare:
     Where weights are shared, Alice has no ``weights``, and each side has its ``share`` of hers; Bob
     has his own, unless both have a ``bob_share`` of his. ``scales`` are the public scales of the
     shares. No value of Alice's training table exceeded two to the ``magnitude_bits``, of Bob's to
-    the ``bob_bits``. ``whitening`` has the coordinates of this side's own weights, where they are
-    shared, as ``Whitening.to_numbers`` gives them; none where they are those of its columns.
+    the ``bob_bits``; both sides know these. ``whitening`` has the coordinates of this side's own
+    weights, where they are shared, as ``Whitening.to_numbers`` gives them; none where they are
+    those of its columns.
 
     ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever
     has it takes the noise off the scores that Bob has.

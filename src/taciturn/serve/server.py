@@ -302,10 +302,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
 
 
 def _require_other_authority(config: PartyConfig, path: Path) -> None:
-    """Insists that no certificate of the link is a caller's.
-
-    The peer's would get scores, and scores tell labels.
-    """
+    """A peer's certificate must be no caller's: it would get scores, and scores tell labels."""
     link, callers = read_certificates(config.path(config.link.ca)), read_certificates(path)
     keys = {certificate_fingerprint(authority) for authority in callers}
     for authority in link:

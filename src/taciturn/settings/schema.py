@@ -555,10 +555,7 @@ class Settings(TableSettings, Protection):
         return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
     def _usual_solver(self) -> Solver:
-        """Newton, unless what is asked for has sgd alone, or is the paper's.
-
-        Somebody who names a batch size or a learning rate has sgd in mind.
-        """
+        """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
         if self.whole_table_only:
             return "newton"
         steps = any(getattr(self, name) is not None for name in SGD_ONLY)
