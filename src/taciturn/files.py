@@ -109,7 +109,7 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that only its owner may look into, and its parents; raises OSError."""
+    """Make a folder that only its owner may look into, and missing parents; raises OSError."""
     for folder in (*reversed(path.parents), path):
         # One at a time: a mode is the last one's alone.
         if not folder.exists():

@@ -36,8 +36,8 @@ class PrepareSettings:
     for ``impute`` a missing number is an error; with "bin" it is a bin in columns that are cut into
     bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
     ``winsorise`` is the share of rows at either end whose numbers become the next one inwards.
-    Levels beyond ``max_levels``, and those of a smaller share of the rows than ``rare_share``, are
-    grouped into one.
+    The rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
+    ``rare_share``, are grouped into one.
     """
 
     impute: Impute = "median"

@@ -29,7 +29,7 @@ _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t
 
 
 def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    """A remark on each prepared column of Bob's that alone tells the labels nearly always."""
+    """A remark on each prepared column that alone tells the labels nearly always."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
     forget(table.values)

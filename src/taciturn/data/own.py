@@ -50,7 +50,10 @@ class OwnTable:
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
-    """The preparation settings ``base``, with what ``choices`` sets under the same names."""
+    """The preparation settings ``base``, with what ``choices`` sets under the same names.
+
+    By column, ``base`` holds where the choices do not name the column.
+    """
     given: dict[str, Any] = {
         entry.name: value
         for entry in fields(PrepareSettings)
