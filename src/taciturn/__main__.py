@@ -52,11 +52,7 @@ def main() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """Ends the process without waiting for threads.
-
-    gRPC's are not ours to end, and have been seen to keep an interpreter from ending on a busy
-    machine. Whatever had to be written or told is by now.
-    """
+    """End the process without waiting for threads: gRPC has kept busy interpreters from ending."""
     try:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -132,7 +128,6 @@ def _bug(problem: BaseException) -> int:
 
 
 def _misused(problem: TyperException) -> str:
-    """What is wrong with the options; for an unknown one, the one that was probably meant."""
     hint = "add --help to see what the command takes"
     if close := getattr(problem, "possibilities", None):
         return f"{problem.message}\n  try:   did you mean {close[0]}? {hint}"

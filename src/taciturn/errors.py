@@ -60,15 +60,9 @@ _MOST_LISTED = 12
 class TaciturnError(Exception):
     """The root of the tree.
 
-    Args:
-        message: What is wrong, naming the thing.
-        where: The place: a file, a column, a row. Or:
-        setting: The setting, or the command's parameter, that is not possible as it is.
-        value: What that is set to, where it is worth saying.
-        hint: The way out.
-
-    Attributes:
-        peer: Which of several peers it is about; empty where it is about none, or the only one.
+    ``where`` is the place: a file, a column, a row. ``setting`` is a setting, or a parameter of the
+    command, that is not possible as it is, and ``value`` what it is set to. ``hint`` is the way
+    out. ``peer`` is the one of several peers that it is about, or empty.
     """
 
     exit_code: ClassVar[int] = 1
@@ -123,8 +117,7 @@ class TaciturnError(Exception):
     def diagnostics(self, face: Face = PYTHON) -> str:
         """What a person should read: the message, the place and the way out.
 
-        Args:
-            face: Spells settings where no face has claimed the error (``shown_by``).
+        ``face`` spells settings where no face has claimed the error (``shown_by``).
 
         >>> print(ConfigError("epochs is 0", setting="epochs", hint="use 1 or more").diagnostics())
         epochs is 0
@@ -239,10 +232,6 @@ class TableError(DataError):
     @classmethod
     def of(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
         """All problems as one error; a single one as it is.
-
-        Args:
-            problems: What is wrong, in the order in which it is to be said.
-            where: The table.
 
         >>> print(TableError.of([ColumnError("no age", hint="add it"), ColumnError("no sex")]))
         2 things are not fit for use

@@ -24,11 +24,7 @@ _KINDS = {MECHANISMS: "mechanism", ATTACKS: "attack"}
 class Extension:
     """What one package adds under one name.
 
-    Args:
-        name: The name in settings and tables.
-        kind: What it is: a mechanism or an attack.
-        distribution: The package that brings it, as installers call it, with its version.
-        entry: Where it is.
+    ``distribution`` is the package that brings it, as installers call it, with its version.
     """
 
     name: str
@@ -37,24 +33,16 @@ class Extension:
     entry: EntryPoint
 
     def load(self) -> object:
-        """Imports it.
-
-        Raises:
-            ExtensionError: It cannot be imported, or is not there.
-        """
+        """Imports it."""
         with self.blamed("does not load"):
             loaded: object = self.entry.load()
         return loaded
 
     @contextmanager
     def blamed(self, failure: str) -> Iterator[None]:
-        """Names the package where its code fails; an error of ours that it raises is passed on.
+        """Name the package where its code fails; an error of ours that it raises is passed on.
 
-        Args:
-            failure: What it failed to do, in words that follow its name.
-
-        Raises:
-            ExtensionError: It failed.
+        ``failure`` follows the package's name in the message.
         """
         try:
             yield
@@ -65,11 +53,7 @@ class Extension:
             self.refuse(f"{failure}: {reason}", problem)
 
     def refuse(self, reason: str, cause: BaseException | None = None) -> Never:
-        """Says what is wrong with it.
-
-        Raises:
-            ExtensionError: Always.
-        """
+        """Raise the ExtensionError that says what is wrong with it."""
         raise ExtensionError(
             f"the {self.kind} {self.name} of {self.distribution} {reason}",
             where=self.entry.value,
@@ -93,12 +77,7 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 def names(group: str, ours: Collection[str] = ()) -> tuple[str, ...]:
-    """The names that other packages add, in order; nothing is imported.
-
-    Args:
-        group: ``MECHANISMS`` or ``ATTACKS``.
-        ours: The names that there are without them.
-    """
+    """The names that other packages add to ours, in order; nothing is imported."""
     return tuple(dict.fromkeys(added.name for added in installed(group) if added.name not in ours))
 
 
@@ -108,16 +87,7 @@ def listed(group: str) -> str:
 
 
 def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
-    """What a name stands for beside ours; None where nobody adds it.
-
-    Args:
-        group: ``MECHANISMS`` or ``ATTACKS``.
-        name: The name.
-        ours: The names that no other package may take.
-
-    Raises:
-        ExtensionError: A package takes a name of ours, or two take the same.
-    """
+    """What a name stands for beside ours, which no package may take; None where nobody adds it."""
     several = [added for added in installed(group) if added.name == name]
     if not several:
         return None

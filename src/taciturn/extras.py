@@ -1,7 +1,6 @@
 """Packages that only some commands need, and the extra that brings them.
 
-A party that trains, aligns or predicts needs none of these. Whoever asks for something that needs
-one, and lacks it, is told which extra it belongs to.
+A party that trains, aligns or predicts needs none of these.
 """
 
 from __future__ import annotations
@@ -81,11 +80,7 @@ def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Names the extra where a package of one is absent.
-
-    Raises:
-        ConfigError: It is.
-    """
+    """Names the extra where a package of one is absent."""
     try:
         yield
     except ModuleNotFoundError as problem:

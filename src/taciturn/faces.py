@@ -59,9 +59,7 @@ class PythonCall:
 class CommandLine:
     """Settings as options of a command.
 
-    Args:
-        file: The settings file that the command was given, as a face of its own.
-        from_file: The settings that came from there, and not from an option.
+    ``from_file`` are the settings that came from ``file``, and not from an option.
 
     >>> COMMAND_LINE.place("batch_size"), COMMAND_LINE.assignment("batch_size", 16)
     ('--batch-size', '--batch-size 16')
@@ -94,11 +92,9 @@ class CommandLine:
 class TomlFile:
     """Settings as keys of a TOML file.
 
-    Args:
-        file: Its path, as the person named it.
-        sections: The section of each setting that the file may hold; an empty one is the top level.
-            A name that is not among them is the command's, and is spelled as its option.
-        section: The section that is being read: every name is one of its keys.
+    ``sections`` has the section of each setting that the file may hold; an empty one is the top
+    level. A name that is not among them is the command's, and is spelled as its option. ``section``
+    is the one that is being read: every name is one of its keys.
 
     >>> file = TomlFile("bob.toml", {"epsilon": "agreement"})
     >>> file.place("epsilon"), file.assignment("epsilon", 1.0), file.assignment("fresh", True)
@@ -156,11 +152,9 @@ COMMAND_LINE = CommandLine()
 class Hint:
     """A way out that names settings, put into words by a face.
 
-    Args:
-        template: A text in the manner of ``str.format``: ``{epsilon}`` is the setting of that name,
-            ``{0}`` the first of the words.
-        words: What is put in as it is, and may hold any character.
-        values: What a setting is to be set to; one without a value is only named.
+    ``template`` is a text in the manner of ``str.format``: ``{epsilon}`` is the setting of that
+    name, ``{0}`` the first of the words, which are put in as they are. A setting without a value is
+    only named.
 
     >>> hint = Hint("use {epsilon}, or a smaller {batch_size}", epsilon=1.0)
     >>> hint.text(COMMAND_LINE)
@@ -184,8 +178,6 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class _Spelling(Mapping[str, str]):
-    """Every name that a template may ask for, as a face spells it."""
-
     face: Face
     given: Mapping[str, object]
 
@@ -243,7 +235,6 @@ def toml_value(value: object) -> str:
 
 
 def _key(name: str) -> str:
-    """A key as a TOML file holds it: bare where it may be."""
     bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
     return name if bare else _quoted(name)
 

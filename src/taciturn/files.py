@@ -1,8 +1,4 @@
-"""Files that are written whole or not at all, and JSON in one spelling.
-
-Everything a run leaves on a disk goes through here: results and reports (``write_text``), what only
-its owner may read (``write_private``), and locks that one process can hold.
-"""
+"""Files that are written whole or not at all, and JSON in one spelling."""
 
 from __future__ import annotations
 
@@ -71,11 +67,7 @@ def require_writable(*paths: Path | None) -> None:
 
     What is there stays as it is, and nothing is left behind.
 
-    Args:
-        paths: The files to be written; None stands for one that is not asked for.
-
-    Raises:
-        OutputError: One of them cannot be written.
+    None stands for a file that is not asked for.
     """
     for path in paths:
         if path is not None:
@@ -84,26 +76,13 @@ def require_writable(*paths: Path | None) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Writes a text file."""
     with reporting_write_errors(path):
         path.write_text(text, encoding="utf-8")
 
 
 def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
-    """Writes a file, whole or not at all, that only its owner may read.
-
-    Args:
-        path: Where.
-        content: What it holds.
-        kind: What the file is called in the error, such as ``flip book``.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write a file, whole or not at all, that only its owner may read; errors call it ``kind``."""
     octets = content.encode() if isinstance(content, str) else content
     with private_file(path, kind) as stream:
         stream.write(octets)
@@ -111,15 +90,7 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
 
 @contextlib.contextmanager
 def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
-    """A file to be written, that is there whole or not at all, and that only its owner may read.
-
-    Args:
-        path: Where.
-        kind: What the file is called in the error, such as ``flip book``.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """A file to be written, that is there whole or not at all, and that only its owner may read."""
     with reporting_write_errors(path, kind):
         # A name of its own, of mode 0600: another program may be writing the same file.
         descriptor, name = tempfile.mkstemp(".new", f"{path.name}.", path.parent)
@@ -138,11 +109,7 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
 
 
 def private_folder(path: Path) -> None:
-    """Makes a folder that only its owner may look into, and those around it that are not there.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Make a folder that only its owner may look into, and missing parents; raises OSError."""
     for folder in (*reversed(path.parents), path):
         # One at a time: a mode is the last one's alone.
         if not folder.exists():
@@ -152,22 +119,16 @@ def private_folder(path: Path) -> None:
 def settings_home() -> Path:
     """Where this account's programs keep their settings: ``$XDG_CONFIG_HOME``, or ``~/.config``.
 
-    Raises:
-        RuntimeError: This account has no home folder.
+    Raises RuntimeError where the account has no home folder.
     """
     home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     return home if home.is_absolute() else Path.home() / ".config"
 
 
 def append_private(path: Path, text: str) -> None:
-    """Adds text to a file that only its owner may read; one that others may is closed to them.
+    """Add text to a file that only its owner may read; one that others may is closed to them.
 
-    Args:
-        path: Where; made if it is not there. What is no plain file, such as a pipe, keeps its mode.
-        text: What is added.
-
-    Raises:
-        OSError: It cannot be written.
+    What is no plain file, such as a pipe, keeps its mode. Raises OSError.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
@@ -188,10 +149,9 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive_lock(path: Path) -> Iterator[bool]:
-    """Holds a lock that one process can have at a time; says whether it was had.
+    """Hold a lock that one process can have at a time; yields whether it was had.
 
-    Raises:
-        OSError: The lock's file cannot be made.
+    Raises OSError where the lock's file cannot be made.
     """
     import fcntl  # Windows has none; what needs no lock runs there
 
@@ -209,11 +169,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def reporting_write_errors(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
-    """Turns the system's refusal to write into an error that names the file.
-
-    Raises:
-        OutputError: The system refused.
-    """
+    """Turn an OSError into an OutputError that names the file."""
     try:
         yield
     except OSError as problem:

@@ -15,12 +15,7 @@ from pathlib import Path
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose stub stands beside its file.
-
-    Args:
-        package: The package's ``__name__``.
-        file: Its ``__file__``.
-    """
+    """``__getattr__`` and ``__dir__`` of a package whose stub stands beside its file."""
     stub = Path(file).with_suffix(".pyi")
 
     def load(name: str) -> object:

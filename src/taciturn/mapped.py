@@ -39,11 +39,7 @@ R = TypeVar("R")
 
 
 def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """A new array of zeros in a file, to be written; what had that name is replaced.
-
-    Raises:
-        OutputError: There is no room for it, or it cannot be written.
-    """
+    """A new array of zeros in a file, to be written; what had that name is replaced."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     hint = "make room on that disk, or name another folder; nothing was lost"
     with reporting_write_errors(path, "table's file", hint):
@@ -64,11 +60,7 @@ def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
 
 
 def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """The array that such a file holds, to be read.
-
-    Raises:
-        FileError: The file is not there, or has another size.
-    """
+    """The array that such a file holds, to be read."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     try:
         present = path.stat().st_size
@@ -96,12 +88,7 @@ def forget(values: NDArray[Any]) -> None:
 class Place:
     """Where the numbers of a mapped array lie, for another process.
 
-    Args:
-        path: The file.
-        offset: The byte of the first number.
-        shape: The array's.
-        strides: Bytes from one number to the next, along each side.
-        kind: The numbers' type, as NumPy writes it.
+    ``offset`` and ``strides`` are in bytes.
     """
 
     path: str
@@ -123,11 +110,7 @@ class Place:
         return cls(path, whole.offset + ahead, values.shape, values.strides, values.dtype.str)
 
     def opened(self) -> NDArray[Any]:
-        """The array, to be read.
-
-        Raises:
-            FileError: The file is not there, or too short.
-        """
+        """The array, to be read."""
         last = sum(
             (count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)
         )
@@ -167,16 +150,9 @@ def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
 def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
     """What a function makes of each block of rows, in their order.
 
-    The blocks are worked on by all cores, a few at a time; a sum over them is the same whatever the
-    cores.
-
-    Args:
-        work: Is given the place of a block; may write to it.
-        rows: How many there are in all.
-        walked: The arrays that it looks at; mapped ones are forgotten behind it.
-
-    >>> sum(over_blocks(lambda place: place.stop - place.start, 100_000))
-    100000
+    All cores work on the blocks, a few at a time; a sum over them is the same whatever the cores.
+    ``work`` is given the place of a block, and may write to it. Mapped arrays among ``walked`` are
+    forgotten behind it.
     """
     places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
     # Threads of a pool have settings of their own.
@@ -197,23 +173,15 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
 class Scratch:
     """Room for the large arrays of one run: memory, or the files of a folder of its own.
 
-    Args:
-        folder: Where the files are, which is made when it is needed; None for memory alone.
-        least: Arrays of fewer bytes are in memory.
-
-    >>> Scratch().empty("numbers", (2, 3), np.float64).shape
-    (2, 3)
+    The folder is made when it is needed; None is memory alone. Arrays of fewer than ``least`` bytes
+    are in memory.
     """
 
     folder: Path | None = None
     least: int = LEAST_MAPPED_BYTES
 
     def empty(self, name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An array to be filled, under a name that no other has.
-
-        Raises:
-            OutputError: There is no room for it.
-        """
+        """An array to be filled, under a name that no other has."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
@@ -226,9 +194,6 @@ class Scratch:
 
         Its room on the disk is free as soon as it is no longer used, also where the process is
         killed: for what depends on a secret.
-
-        Raises:
-            OutputError: There is no room for it.
         """
         name = f"unnamed-{os.getpid()}-{threading.get_ident()}"
         values = self.empty(name, shape, kind)
@@ -249,7 +214,6 @@ MEMORY = Scratch()
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Takes the room on the disk, where the system knows how to."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, size)
     else:

@@ -54,10 +54,6 @@ def one_thread() -> AbstractContextManager[object]:
 
     Batches are small matrices: the threads of the linear algebra cost more than they save, and on a
     machine that is busy they wait for each other, a hundred times as long as the work takes.
-
-    >>> with one_thread():
-    ...     "as before, but on one thread"
-    'as before, but on one thread'
     """
     from threadpoolctl import threadpool_limits
 

@@ -115,7 +115,6 @@ class _ByteSource:
 
 
 def _sorted_by_keys(keys: WordArray) -> IndexArray | None:
-    """The order of the keys, or None where two of them tie."""
     if len(keys) <= 1 << _PACKED_BITS:
         # A key's low bits make room for its position: sorting numbers takes half of the time of
         # sorting positions. With up to 2^20 positions 44 bits remain, and a tie has 3 % at most.

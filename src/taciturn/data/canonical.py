@@ -31,13 +31,8 @@ from taciturn.errors import ColumnError, LabelValueError, nearest
 class Layout:
     """What a dataset's columns are.
 
-    Args:
-        numeric: Which features are numbers; the others are text.
-        features: All features, in order.
-        label: The label's name in the canonical form.
-        label_aliases: Other names that sources give it.
-        classes: The text of class 0 and of class 1, or None where the label is a number.
-        decimals: How many decimal places the numbers have at most.
+    ``label_aliases`` are other names that sources give the label. ``classes`` are the texts of
+    class 0 and class 1; None where the label is a number.
 
     >>> layout = Layout(numeric=frozenset({"a"}), features=("a",), label="y")
     >>> canonical(pl.DataFrame({"y": [1, 0], "a": [2, 1]}), layout).rows()
@@ -53,12 +48,7 @@ class Layout:
 
 
 def canonical(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """The frame in canonical form; columns that the layout does not name are dropped.
-
-    Raises:
-        ColumnError: If a column is absent or not numeric.
-        LabelValueError: If a label is of neither class.
-    """
+    """The frame in canonical form; columns that the layout does not name are dropped."""
     columns = [
         _numeric(frame, name, layout.decimals) if name in layout.numeric else _text(frame, name)
         for name in layout.features
@@ -68,11 +58,7 @@ def canonical(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 
 def digest(table: pl.DataFrame) -> str:
-    """The digest of a frame in canonical form, as hexadecimal text.
-
-    >>> digest(pl.DataFrame({"a": [1.0]})) == digest(pl.DataFrame({"a": [2.0]}))
-    False
-    """
+    """The digest of a frame in canonical form, as hexadecimal text."""
     sha = hashlib.sha256()
     for series in table:
         sha.update(series.name.encode() + b"\0")
@@ -86,12 +72,7 @@ def digest(table: pl.DataFrame) -> str:
 
 
 def written(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """A canonical table as a file holds it: with the label's own classes.
-
-    >>> layout = Layout(frozenset({"a"}), ("a",), "y", classes=("no", "yes"))
-    >>> written(pl.DataFrame({"a": [1.0], "y": [1]}), layout).rows()
-    [(1.0, 'yes')]
-    """
+    """A canonical table as a file holds it: with the label's own classes."""
     if layout.classes is None:
         return table
     no, yes = layout.classes

@@ -32,33 +32,12 @@ T = TypeVar("T")
 class PrepareSettings:
     """How to prepare columns that nobody has looked at yet.
 
-    What is a mapping is said by column; its key ``*`` stands for every column that it does not
-    name.
-
-    Args:
-        impute: What a missing number becomes; with "none" it is an error. With "bin" it is a bin of
-            its own, in columns that are cut into bins, and the median elsewhere.
-        scale: "standard" subtracts the mean and divides by the standard deviation.
-        clip: The largest absolute value of any output, applied after scaling; None for no limit.
-        scale_categories: Whether one-hot columns are scaled too, or stay 0 and 1.
-        drop_first: Whether the first level gets no column.
-        max_levels: Of a text column with more levels than this, the rarest are grouped into one.
-        winsorise: The share of rows at either end whose numbers become the next one inwards.
-        missing_indicator: Whether a column more says where a value is missing.
-        rare_share: Levels of a smaller share of the rows are grouped into one.
-        keep: Only these columns, where it is given.
-        drop: Not these columns.
-        type: Number, category, date, or text that is left out; what it looks like where not said.
-        transform: What changes the shape of numbers before they are scaled.
-        bins: Into how many intervals numbers are cut, or where; 0 for none.
-        date_format: How dates are written in text; ISO 8601 where not said.
-        date_parts: What else is made of each date: year, month, weekday.
-
-    Raises:
-        ConfigError: If a setting is unknown or out of range.
-
-    >>> PrepareSettings().impute
-    'median'
+    A mapping is by column; its key ``*`` stands for every column that it does not name. With "none"
+    for ``impute`` a missing number is an error; with "bin" it is a bin in columns that are cut into
+    bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
+    ``winsorise`` is the share of rows at either end whose numbers become the next one inwards.
+    The rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
+    ``rare_share``, are grouped into one.
     """
 
     impute: Impute = "median"

@@ -47,8 +47,6 @@ _TIMEOUT = 15.0
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """A dataset that others publish: how its file is called, what is in it, where it is had."""
-
     name: str
     files: tuple[str, ...]
     layout: Layout
@@ -132,18 +130,9 @@ _PUBLISHED = {source.name: source for source in (_CENSUS, _CREDIT)}
 
 
 def load(name: str, *, data_dir: Path | None = None) -> RawData:
-    """Load one of the paper's datasets.
+    """Load one of the paper's datasets; the order of its rows does not depend on the source.
 
-    Args:
-        name: One of ``NAMES``.
-        data_dir: Where to look for a file first.
-
-    Returns:
-        The raw data, its rows in an order that does not depend on the source.
-
-    Raises:
-        ConfigError: If the name is unknown.
-        DatasetUnavailable: If it cannot be had, or its content is not the known one.
+    A file in ``data_dir`` comes before all other sources.
 
     >>> load("breast-cancer")
     RawData(breast-cancer, 569 rows, 30 raw columns)
@@ -211,10 +200,7 @@ def _digits() -> RawData:
 
 
 def _shipped_numbers(file: str, skip: int = 0) -> FloatArray:
-    """A table that lies in scikit-learn's own folder.
-
-    Read as a file: scikit-learn takes longer to import than a small training takes.
-    """
+    """Read as a file: scikit-learn takes longer to import than a small training takes."""
     package = find_spec("sklearn")
     if package is None or not package.submodule_search_locations:
         raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")

@@ -9,14 +9,7 @@ from taciturn.data.parts import files_of, is_parted, unreadable
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a table's file, or of the names and digests of all files of one in parts.
-
-    Args:
-        path: A file, a folder of Parquet files, or a pattern that names some.
-
-    Raises:
-        FileError: One of them cannot be read.
-    """
+    """The SHA-256 of a table's file, or of the names and digests of all files of one in parts."""
     if not is_parted(path):
         return _digest(path)
     sha = hashlib.sha256()

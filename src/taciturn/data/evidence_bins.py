@@ -46,12 +46,8 @@ def default_least(rows: int) -> int:
 class Bins:
     """One column, cut.
 
-    Args:
-        name: The column's.
-        labels: What each bin holds, in words.
-        codes: The bin of each row.
-        ordered: Whether neighbours in the list are neighbours in value.
-        merged: How many bins were too small by themselves.
+    ``codes`` is the bin of each row. ``ordered`` says whether neighbours in the list are neighbours
+    in value; ``merged`` counts the bins that were too small by themselves.
     """
 
     name: str
@@ -109,19 +105,9 @@ def cut_table(
     ids: RowIds | None = None,
     bins: int = DEFAULT_BINS,
 ) -> CutTable:
-    """Cuts every column.
+    """Cut every column into bins of at least ``least`` rows.
 
-    Args:
-        columns: The raw columns, of the rows that are counted.
-        settings: How numbers and levels are read, and into how many bins numbers are cut.
-        least: The least rows of a bin.
-        vocabularies: Fixed levels by column.
-        ids: The rows' ids, for the messages.
-        bins: Into how many bins numbers are cut where the settings do not say; 0 for a bin of each
-            value.
-
-    Raises:
-        DataError: A column is not fit for use.
+    ``bins`` holds where the settings do not say how many; 0 is a bin of each value.
     """
     cut: list[Bins] = []
     notes: list[str] = []
@@ -183,7 +169,6 @@ def cut_column(
 
 
 def _at_most(choice: Any, most: int) -> Any:  # noqa: ANN401 - a number of bins, or their edges
-    """A number of bins, or fewer; edges that a person gave stay."""
     return min(choice, most) if isinstance(choice, int) else choice
 
 
@@ -260,7 +245,6 @@ def _of_levels(rule: CategoricalRule, series: pl.Series, ids: RowIds | None) -> 
 
 
 def _merged(cut: _Cut, least: int) -> Bins:
-    """The bins, none of which has fewer rows than the least, if there are so many rows at all."""
     sizes = np.bincount(cut.codes, minlength=cut.bins)
     missing = _missing_place(cut)
     values = [place for place in range(cut.bins) if place != missing]
@@ -277,13 +261,11 @@ def _merged(cut: _Cut, least: int) -> Bins:
 
 
 def _missing_place(cut: _Cut) -> int | None:
-    """The place of the bin of missing values; the last one, where its words say so."""
     last = cut.bins - 1
     return last if last >= 0 and cut.words([last]) == MISSING else None
 
 
 def _neighbours(places: list[int], sizes: IntArray, least: int) -> list[list[int]]:
-    """Intervals, each small one joined to the smaller of its neighbours until none is small."""
     groups = [[place] for place in places]
     while len(groups) > 1:
         totals = [int(sizes[group].sum()) for group in groups]
@@ -298,7 +280,6 @@ def _neighbours(places: list[int], sizes: IntArray, least: int) -> list[list[int
 
 
 def _levels(cut: _Cut, sizes: IntArray, least: int) -> list[list[int]]:
-    """Levels, small ones joined in one bin of all others; the next smallest joins if it must."""
     missing = _missing_place(cut)
     places = [place for place in range(cut.bins) if place != missing]
     ranked = sorted(places, key=lambda place: (int(sizes[place]), place))
@@ -315,7 +296,6 @@ def _levels(cut: _Cut, sizes: IntArray, least: int) -> list[list[int]]:
 def _with_missing(
     groups: list[list[int]], missing: int, sizes: IntArray, least: int
 ) -> list[list[int]]:
-    """All bins; where missing values, or all others together, are too few, they are joined."""
     there = [group for group in groups if sizes[group].sum()]
     every = [*there, [missing]]
     totals = [int(sizes[group].sum()) for group in every]

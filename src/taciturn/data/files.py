@@ -53,13 +53,9 @@ Widths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a CSV file may do in several ways; None is looked for, or is the usual.
+    """How a CSV file is written; None is detected, or the usual.
 
-    Args:
-        separator: What stands between fields.
-        decimal: The decimal point, ``.`` or ``,``.
-        encoding: The encoding of its text.
-        null_words: What stands for a missing value, beside an empty field.
+    ``null_words`` stand for a missing value, beside an empty field.
     """
 
     separator: str | None = None
@@ -85,19 +81,9 @@ def read_frame(
 ) -> pl.DataFrame:
     r"""Read a table; all rows are looked at before a column's type is decided.
 
-    Args:
-        path: A .csv, .csv.gz, .tsv, .tsv.gz or .parquet file; or a folder of Parquet files, or a
-            pattern that names some.
-        missing: What stands for a missing value in a CSV file.
-        text: Columns to keep as text, such as ids, whose leading zeros count.
-        dialect: What a CSV file may do in several ways.
-
-    Returns:
-        The table; blanks around values are stripped, missing values are null.
-
-    Raises:
-        FileError: If the file is absent, empty, cut short, ragged or of an unknown kind.
-        ColumnError: If column names repeat, or a comma in numbers may mean two things.
+    ``path`` is a .csv, .csv.gz, .tsv, .tsv.gz or .parquet file, a folder of Parquet files, or a
+    pattern that names some. Columns in ``text`` stay text, such as ids, whose leading zeros count.
+    Blanks around values are stripped; missing values are null.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -122,15 +108,7 @@ def read_frame(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CsvColumns:
-    """A large CSV file, converted to Parquet parts of text, of which a column is read at a time.
-
-    Args:
-        table: The parts.
-        height: How many rows the file has.
-        missing: What stands for a missing value.
-        text: Columns that stay text.
-        decimal: The decimal point where it is not the usual one, or None.
-    """
+    """A large CSV file, converted to Parquet parts of text, of which a column is read at a time."""
 
     table: PartedTable
     height: int
@@ -162,7 +140,7 @@ class CsvColumns:
 
 
 def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
-    """A column of words, of the type that a CSV file of it has; all rows are looked at."""
+    """The column with the type that polars infers from a CSV file of all its rows."""
     stream = io.BytesIO()
     # Beside another column, for a line of one missing value would be a blank line.
     frame.with_columns(pl.lit(0).alias(frame.columns[0] + "_")).write_csv(stream)
@@ -175,16 +153,7 @@ def open_table(
 ) -> pl.DataFrame | PartedTable | CsvColumns:
     """A table as ``read_frame`` gives it, of which large ones are read column by column as needed.
 
-    Args:
-        path: As ``read_frame``.
-        text: As ``read_frame``.
-        dialect: As ``read_frame``.
-        folder: Where a large CSV file may be converted, which is made; None to read it whole.
-
-    Raises:
-        FileError: As ``read_frame``.
-        ColumnError: As ``read_frame``.
-        OutputError: There is no room in the folder.
+    ``folder`` is where a large CSV file may be converted; None reads it whole.
     """
     if is_parted(path):
         return PartedTable.at(path)
@@ -197,7 +166,6 @@ def open_table(
 
 
 def _converts(path: Path, dialect: Dialect) -> bool:
-    """Whether a file is large, and its bytes are UTF-8 text as they are."""
     usual = dialect.encoding is None or codecs.lookup(dialect.encoding).name == "utf-8"
     plain = path.name.lower().endswith((".csv", ".tsv"))
     if not (usual and plain and path.is_file() and path.stat().st_size > LARGE_CSV):
@@ -209,13 +177,7 @@ def _converts(path: Path, dialect: Dialect) -> bool:
 def converted(
     path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
 ) -> CsvColumns:
-    """A CSV file as Parquet parts in a folder, block by block.
-
-    Raises:
-        FileError: As ``read_frame``.
-        ColumnError: As ``read_frame``.
-        OutputError: There is no room in the folder.
-    """
+    """A CSV file as Parquet parts in a folder, block by block."""
     missing = MISSING if dialect.null_words is None else ("", *dialect.null_words)
     tab = "\t" if path.name.lower().endswith(".tsv") else None
     separator = dialect.separator or tab or _separator(path, path)
@@ -320,7 +282,6 @@ def _read_csv(
 
 @contextmanager
 def _parsing(source: Path | bytes, path: Path) -> Iterator[None]:
-    """Turns what polars refuses into an error that names the file."""
     try:
         yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
@@ -335,7 +296,6 @@ def _parsing(source: Path | bytes, path: Path) -> Iterator[None]:
 
 
 def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | bytes:
-    """The file's text as UTF-8; the file itself where that is what it is."""
     if encoding is None:
         with _opened(source) as stream:
             marked = stream.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -355,7 +315,6 @@ def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | b
 
 
 def _not_utf8(source: Path | bytes, path: Path) -> FileError:
-    """The error for the first row that is not UTF-8."""
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 0
     with _opened(source) as stream:
         for octets in stream:
@@ -373,7 +332,6 @@ def _not_utf8(source: Path | bytes, path: Path) -> FileError:
 
 
 def _separator(source: Path | bytes, path: Path) -> str:
-    """What stands between the fields of the first rows; a comma where that is not clear."""
     with _opened(source) as stream:
         lines = [stream.readline() for _ in range(1 + _LOOKED_AT)]
     try:
@@ -395,11 +353,6 @@ def _first_widths(lines: list[str], separator: str) -> list[int]:
 
 
 def _has_decimal_comma(frame: pl.DataFrame | CsvColumns, text: tuple[str, ...], path: Path) -> bool:
-    """Whether columns of text are numbers with a decimal comma.
-
-    Raises:
-        ColumnError: They are numbers whose comma may as well stand between thousands.
-    """
     unclear = ""
     for name in frame.columns:
         column = frame.words(name)[name] if isinstance(frame, CsvColumns) else frame[name]
@@ -433,7 +386,6 @@ def _thousands(values: pl.Series) -> bool:
 
 
 def _as_numbers(frame: pl.DataFrame, text: tuple[str, ...], decimal: str) -> pl.DataFrame:
-    """Reads as numbers what is text and consists of numbers with that decimal point."""
     pattern, between = (_COMMA, ".") if decimal == "," else (_POINT, ",")
     for name, kind in frame.schema.items():
         if kind != pl.String or name in text:
@@ -563,7 +515,6 @@ def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
 
 
 def _tidied(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
-    """Strip blanks around values, and read as numbers what they kept from being numbers."""
     for name, kind in frame.schema.items():
         if kind != pl.String or not frame[name].str.contains(r"^\s|\s$").any():
             continue

@@ -66,16 +66,9 @@ def fit_column(
     vocabulary: tuple[str, ...] | None = None,
     ids: RowIds | None = None,
 ) -> Fitted:
-    """Fits one column on the training rows.
+    """Fit one column on its training rows.
 
-    Args:
-        series: The column's training rows.
-        settings: What to do.
-        vocabulary: Fixed levels, so that the output columns do not depend on the rows.
-        ids: The rows' ids, for the messages.
-
-    Raises:
-        DataError: If the column is not fit for use.
+    A fixed ``vocabulary`` makes the output columns independent of the rows.
     """
     name = series.name
     if vocabulary is not None:
@@ -107,7 +100,6 @@ def _is_empty(series: pl.Series) -> bool:
 
 
 def _kind_of(series: pl.Series, ids: RowIds | None) -> ColumnType:
-    """What a column looks like."""
     kind = series.dtype
     if kind.is_numeric() or kind == pl.Boolean:
         return "number"
@@ -157,7 +149,6 @@ def _free_text(series: pl.Series) -> Fitted:
 def _require_no_numbers_settings(
     series: pl.Series, settings: PrepareSettings, kind: ColumnType
 ) -> None:
-    """Refuses a choice for numbers that names a column of another kind."""
     for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
         if series.name in getattr(settings, setting):
             raise ColumnError(
@@ -204,7 +195,6 @@ def _fit_numeric(
 def _held(
     rule: NumericRule, present: FloatArray, settings: PrepareSettings
 ) -> tuple[NumericRule, tuple[str, ...]]:
-    """The rule with its bounds, and a remark where outliers rule the column."""
     share = of_column(settings.winsorise, rule.column)
     if not share:
         wide = settings.scale != "none" and not of_column(settings.transform, rule.column)
@@ -226,7 +216,6 @@ def _held(
 
 
 def _wide(rule: NumericRule, present: FloatArray) -> tuple[str, ...]:
-    """A remark on a column whose standard deviation is far beyond its interquartile range."""
     low, high = np.quantile(present, (0.25, 0.75))
     with np.errstate(all="ignore"):
         times = float(present.std()) / ((high - low) / _NORMAL_IQR) if high > low else 0.0
@@ -242,7 +231,6 @@ def _wide(rule: NumericRule, present: FloatArray) -> tuple[str, ...]:
 
 
 def _shaped(rule: NumericRule, inside: FloatArray, choice: TransformChoice | None) -> NumericRule:
-    """The rule with its transform."""
     if choice is None or choice == "none":
         return rule
     transform = fit_transform(choice, inside)
@@ -266,7 +254,6 @@ def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> 
 
 
 def _is_marked(missing: NDArray[np.bool_], settings: PrepareSettings) -> bool:
-    """Whether missing values are many enough for a column of their own."""
     count = int(missing.sum())
     return settings.missing_indicator and 0 < count and count >= settings.rare_share * len(missing)
 
@@ -286,7 +273,6 @@ def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
 def _binned(
     rule: NumericRule, series: pl.Series, edges: tuple[float, ...], settings: PrepareSettings
 ) -> BinnedRule:
-    """The rule of a column that is cut at these edges, with the share of rows in each bin."""
     # With a bin of their own there is nothing that missing values become.
     impute = None if settings.impute == "bin" else rule.impute
     binned = BinnedRule(rule.column, edges, impute, rule.missing, rule.clip, rule.reading)
@@ -377,7 +363,6 @@ def _one_hot(
     settings: PrepareSettings,
     reading: Reading = NUMBER,
 ) -> Fitted:
-    """One column a level, and levels for what is grouped and what is missing, if they are many."""
     threshold = max(1.0, settings.rare_share * len(text))
     absent = text.null_count()
     others = len(text) - absent - int(text.is_in(frequent).sum())
@@ -422,7 +407,6 @@ def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
 
 
 def _means(rule: CategoricalRule, text: pl.Series) -> tuple[float, ...]:
-    """The mean of each output column, of 0 and 1."""
     plain = replace(rule, reading=NUMBER)
     return tuple(float(indicator.mean()) for indicator in plain.arrays(text))
 
@@ -432,7 +416,6 @@ def _reference(levels: tuple[str, ...], settings: PrepareSettings) -> str | None
 
 
 def _scaled_levels(rule: CategoricalRule, text: pl.Series, settings: PrepareSettings) -> Fitted:
-    """The rule with the centres and scales that the settings ask for."""
     if not settings.scale_categories or settings.scale == "none":
         return Fitted((replace(rule, clip=settings.clip),), _no_column(rule))
     shares = _means(rule, text)

@@ -18,11 +18,6 @@ def fold_numbers(ids: RowIds, folds: int, salt: str) -> IndexArray:
     The hash of its id alone decides: both sides come to the same without a word, the order of the
     rows does not matter, and it says nothing about a label.
 
-    Args:
-        ids: The rows.
-        folds: How many folds there are.
-        salt: Another text gives other folds.
-
     >>> fold_numbers(RowIds.numbered(6), 3, "").tolist()
     [1, 1, 1, 2, 0, 1]
     """
@@ -37,11 +32,7 @@ def fold_numbers(ids: RowIds, folds: int, salt: str) -> IndexArray:
 
 
 def filled_folds(ids: RowIds, folds: int, salt: str) -> IndexArray:
-    """The fold of each row, where every fold has some; all in one where there are no folds.
-
-    Raises:
-        ShapeError: There are too few rows.
-    """
+    """The fold of each row, where every fold has some; all in one where there are no folds."""
     if not folds:
         return np.zeros(len(ids), dtype=np.int64)
     numbers = fold_numbers(ids, folds, salt)

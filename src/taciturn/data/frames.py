@@ -41,18 +41,7 @@ def is_frame(data: object) -> bool:
 
 
 def as_frame(data: object) -> pl.DataFrame:
-    """A polars frame from a pandas or polars one; NaN of pandas becomes null.
-
-    Args:
-        data: The table.
-
-    Raises:
-        ColumnError: If column names repeat, or a column mixes kinds of values.
-        ShapeError: If it is no table.
-
-    >>> as_frame(pl.DataFrame({"a": [1]})).columns
-    ['a']
-    """
+    """A polars frame from a pandas or polars one; NaN of pandas becomes null."""
     if isinstance(data, pl.LazyFrame):
         return data.collect()
     if isinstance(data, pl.DataFrame):
@@ -72,16 +61,7 @@ def as_frame(data: object) -> pl.DataFrame:
 
 
 def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) -> pl.Series:
-    """A polars series from a polars or pandas series, a 1-D array or a list.
-
-    Args:
-        data: The values.
-        name: The name of the column, for the series and for messages.
-        error: The error to raise where kinds of values are mixed.
-
-    >>> as_series(np.array([1.0, 2.0]), name="a").dtype
-    Float64
-    """
+    """A polars series from a polars or pandas series, a 1-D array or a list."""
     if isinstance(data, pl.Series):
         return data.alias(name)
     array = _pandas_array(data) if is_pandas(data) else _array(data)
@@ -103,28 +83,14 @@ def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) 
 
 
 def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) -> FloatArray:
-    """A C-contiguous matrix filled from columns that come one after the other.
-
-    Args:
-        rows: How many rows the matrix has.
-        width: How many columns it has.
-        columns: Each column's place and values; every place once.
-
-    >>> matrix_of(2, 2, [(1, np.array([3.0, 4.0])), (0, np.array([1.0, 2.0]))]).tolist()
-    [[1.0, 3.0], [2.0, 4.0]]
-    """
+    """A C-contiguous matrix filled from columns, each with its place; every place comes once."""
     matrix = np.empty((rows, width))
     fill_columns(matrix, columns)
     return matrix
 
 
 def fill_columns(matrix: FloatArray, columns: Iterable[tuple[int, FloatArray]]) -> None:
-    """Writes columns into a matrix that has room for them.
-
-    Args:
-        matrix: Rows by columns.
-        columns: Each column's place and values.
-    """
+    """Write columns, each at its place, into a matrix."""
     source, rows = iter(columns), len(matrix)
     # A few columns and a thousand rows at a time: column by column, each value written would
     # fetch a cache line of its own, at several times the cost for a million rows.
@@ -136,13 +102,7 @@ def fill_columns(matrix: FloatArray, columns: Iterable[tuple[int, FloatArray]]) 
 
 
 def require_distinct(names: list[str], *, where: str = "") -> None:
-    """Refuse repeated column names.
-
-    Raises:
-        ColumnError: Naming the first repeated one.
-
-    >>> require_distinct(["a", "b"])
-    """
+    """Refuse repeated column names."""
     if len(set(names)) == len(names):
         return
     again = next(name for i, name in enumerate(names) if name in names[:i])

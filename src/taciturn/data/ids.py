@@ -32,12 +32,6 @@ _UNPRINTABLE = r"[\p{C}\p{Z}&&[^ ]]"
 class RowIds:
     """An ordered list of distinct, printable row ids, kept as text.
 
-    Args:
-        series: The ids as a polars String series.
-
-    Raises:
-        RowIdError: If an id is missing, empty, repeated or not printable.
-
     >>> RowIds.of([7, 8, 9])
     RowIds(3 rows)
     >>> RowIds.of([7, 8]) == RowIds.of(["7", "8"])
@@ -52,14 +46,7 @@ class RowIds:
 
     @classmethod
     def of(cls, values: object) -> RowIds:
-        """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers.
-
-        Raises:
-            RowIdError: If the values are floats or of another kind, or not fit as ids.
-
-        >>> len(RowIds.of(["ann", "bea"]))
-        2
-        """
+        """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers."""
         return values if isinstance(values, RowIds) else cls(_as_text(values))
 
     @classmethod
@@ -84,11 +71,7 @@ class RowIds:
         return f"RowIds({len(self)} rows)"
 
     def take(self, indices: NDArray[np.integer]) -> RowIds:
-        """The ids at these positions, in this order.
-
-        >>> RowIds.numbered(5).take(np.array([3, 1])) == RowIds.of([3, 1])
-        True
-        """
+        """The ids at these positions, in this order."""
         chosen = checked_indices(indices, len(self))
         taken = self.series.gather(chosen)
         once = np.zeros(len(self), np.bool)
@@ -116,11 +99,7 @@ class RowIds:
         return places
 
     def digest(self) -> str:
-        """SHA-256 over the ids in order, as hexadecimal text.
-
-        >>> RowIds.of([1, 2]).digest() == RowIds.of([2, 1]).digest()
-        False
-        """
+        """SHA-256 over the ids in order, as hexadecimal text."""
         if not self._digest:
             # Both parties of a simulation ask, and hashing a million ids takes a while.
             self._digest.append(self._hash())
@@ -135,17 +114,7 @@ class RowIds:
         return sha.hexdigest()
 
     def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
-        """Insist that both sides name the same rows in the same order.
-
-        Args:
-            other: The other side's ids.
-            names: What to call this side and the other one in the message.
-
-        Raises:
-            RowOrderError: If they differ; it says whether only the order does.
-
-        >>> RowIds.of([1, 2]).require_same(RowIds.of([1, 2]))
-        """
+        """Insist that both sides name the same rows in the same order."""
         if self is other or self == other:
             return
         here, there = (pl.DataFrame({"id": ids.series}) for ids in (self, other))
@@ -175,11 +144,7 @@ def _checked(series: pl.Series) -> RowIds:
 
 
 def checked_indices(indices: NDArray[np.integer], rows: int) -> NDArray[np.int64]:
-    """Row positions as int64, refused when not whole numbers in 0..rows-1.
-
-    >>> checked_indices(np.array([2, 0]), 3)
-    array([2, 0])
-    """
+    """Row positions as int64, refused when not whole numbers in 0..rows-1."""
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise ShapeError(

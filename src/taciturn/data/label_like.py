@@ -29,12 +29,7 @@ _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t
 
 
 def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    """A remark on each prepared column that alone tells the labels nearly always.
-
-    Args:
-        table: The prepared training rows of who has the labels.
-        labels: Theirs.
-    """
+    """A remark on each prepared column that alone tells the labels nearly always."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
     forget(table.values)
@@ -60,11 +55,7 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
 
 
 def named_like_labels(frame: Columns) -> tuple[str, ...]:
-    """A remark on each raw column of two values whose name is that of a label.
-
-    Args:
-        frame: The columns of who should have no labels.
-    """
+    """A remark on each raw column of two values whose name is that of a label."""
     return tuple(
         f"column {name} has two values and the name of a label, and Alice's columns hold none: if "
         f"it is one, leave it out: {spelled(Hint('{drop}', drop=[name]))}"

@@ -33,9 +33,7 @@ _PAIRS = (
 class LabelWords:
     """Which words mean 1 and which mean 0; case and blanks around them do not matter.
 
-    Args:
-        positive: The words that mean 1.
-        negative: The words that mean 0; without them it is the only other word.
+    Without ``negative`` the only other word means 0.
     """
 
     positive: tuple[str, ...] = ()
@@ -49,9 +47,6 @@ class LabelWords:
 
     def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
         """A label column as 0 and 1, null where missing; other numbers as they are.
-
-        Raises:
-            LabelValueError: A label is none of the words.
 
         >>> words = LabelWords(("yes",))
         >>> words.values(pl.Series("y", ["Yes", "no"]), RowIds.numbered(2)).to_list()
@@ -106,7 +101,6 @@ def _words(series: pl.Series) -> pl.Series | None:
 
 
 def _plain_values(series: pl.Series, ids: RowIds | None) -> pl.Series:
-    """Labels as they are, where they are 0 and 1, booleans or their text."""
     if series.dtype not in TEXT:
         _refuse_numbers(series, ids)
         return series

@@ -54,11 +54,7 @@ class Normalisation:
 
     @classmethod
     def of(cls, text: str) -> Normalisation:
-        """From names separated by commas, or none.
-
-        Raises:
-            ConfigError: A name is not known, or none stands beside another.
-        """
+        """From names separated by commas, or none."""
         names = [name.strip() for name in text.split(",")]
         if names == [NONE]:
             return cls()
@@ -106,9 +102,6 @@ class Normalisation:
 
     def apply(self, ids: RowIds) -> RowIds:
         """The ids of a table, normalised, in their order.
-
-        Raises:
-            RowIdError: Two of them become one, or one becomes empty or not printable.
 
         >>> Normalisation.of("case").apply(RowIds.of(["Ann", "BEA"])) == RowIds.of(["ann", "bea"])
         True
@@ -164,11 +157,8 @@ AS_THEY_ARE = Normalisation()
 class Spelling:
     """What one more way of normalising would do to the ids of a table.
 
-    Args:
-        normalise: Its name.
-        changes: How many ids it would change.
-        merges: How many would then repeat another one, so that it could not be used as they are.
-        mixed: Whether the table itself spells ids in more than one way, as far as this one tells.
+    ``merges`` counts the ids that would then repeat another one; ``mixed`` says whether the table
+    itself spells ids in more than one way.
     """
 
     normalise: str
@@ -178,11 +168,7 @@ class Spelling:
 
 
 def spellings(ids: RowIds, chosen: Normalisation) -> tuple[Spelling, ...]:
-    """Which further ways of normalising would change ids of a table, and how many.
-
-    Args:
-        ids: The ids, normalised as chosen.
-        chosen: What was done to them.
+    """Which further ways of normalising would change ids, normalised as chosen, and how many.
 
     >>> spellings(RowIds.of(["Ann", "bea", "007", "8"]), Normalisation())
     ... # doctest: +NORMALIZE_WHITESPACE

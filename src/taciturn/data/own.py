@@ -37,13 +37,7 @@ C = TypeVar("C", bound=Columns)
 
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """How a table of one's own is read and prepared.
-
-    Args:
-        settings: How the columns are prepared.
-        dialect: How a CSV file is written.
-        labels: Which words of the label column mean what.
-    """
+    """How a table of one's own is read and prepared."""
 
     settings: PrepareSettings = DEFAULTS
     dialect: Dialect = USUAL
@@ -56,11 +50,9 @@ class OwnTable:
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
-    """A preparation with what settings choose, which have it under the same names.
+    """The preparation settings ``base``, with what ``choices`` sets under the same names.
 
-    Args:
-        base: What holds where they say nothing; by column, where they do not name it.
-        choices: The settings.
+    By column, ``base`` holds where the choices do not name the column.
     """
     given: dict[str, Any] = {
         entry.name: value
@@ -78,15 +70,7 @@ AS_USUAL = OwnTable()
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OwnRows(Generic[C]):
-    """A table of one's own, looked over.
-
-    Args:
-        columns: The raw columns beside id and label, which may be read as they are asked for.
-        ids: One id per row.
-        labels: One label per row; None where there is no label column.
-        settings: How to prepare the columns.
-        sources: The files that it comes from, as they were.
-    """
+    """A table of one's own, looked over."""
 
     columns: C
     ids: RowIds
@@ -102,24 +86,10 @@ def own_data(
     id_column: str | None = None,
     table: OwnTable = AS_USUAL,
 ) -> RawData:
-    """Take in a table of one's own.
+    """Take in a table of one's own; every column beside id and label is a raw feature.
 
-    Args:
-        source: A path to CSV or Parquet, or a pandas or polars frame.
-        label_column: The column to predict: 0 and 1, or booleans, or words.
-        id_column: The column that names the rows; they are numbered from 0 where absent.
-        table: How it is read and prepared.
-
-    Returns:
-        The data with every other column as a raw feature.
-
-    Raises:
-        ColumnError: If a named column is absent, a column has no name, or no feature is left.
-        RowIdError: If the ids are not fit for use.
-        LabelValueError: If a label is neither 0 nor 1.
-        MissingValueError: If a label is missing.
-        TableError: If several of these are so; whatever is wrong with the columns is among them.
-        FileError: If the file cannot be read.
+    ``source`` is a path to CSV or Parquet, or a pandas or polars frame. Without ``id_column`` the
+    rows are numbered from 0. Several problems are raised as one ``TableError``.
 
     >>> people = pl.DataFrame({"who": ["a", "b"], "age": [31, 44], "paid": [True, False]})
     >>> own_data(people, label_column="paid", id_column="who")
@@ -140,16 +110,8 @@ def own_rows(
 ) -> OwnRows[Columns]:
     """Take in a party's table; the columns of Parquet files are not read yet.
 
-    Args:
-        path: CSV, or Parquet: a file, a folder or a pattern.
-        label_column: Bob's labels, beside which there need be no column; None at Alice.
-        id_column: The column that names the rows.
-        table: How it is read and prepared.
-        folder: Where a large CSV file may be converted; None to read it whole.
-
-    Raises:
-        DataError: As ``own_data``.
-        OutputError: There is no room in the folder.
+    Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is where
+    a large CSV file may be converted; None reads it whole.
     """
     needed, where = label_column is None, str(path)
     sources: tuple[Fingerprint, ...] = (fingerprint(path),) if path.is_file() else ()
@@ -172,7 +134,6 @@ def _looked_over(
     *,
     columns_needed: bool = True,
 ) -> OwnRows[C]:
-    """The ids, labels and columns of a table, or all that is wrong with them."""
     if label_column is not None and label_column == id_column:
         raise ConfigError(
             f"column {label_column!r} is named as id and as label",
@@ -212,7 +173,6 @@ def _require(columns: list[str], role: str, column: str, where: str) -> None:
 
 
 def _wanted(features: C, settings: PrepareSettings) -> C:
-    """The columns that are kept and not dropped."""
     kept = features.columns if settings.keep is None else settings.keep
     names = [name for name in features.columns if name in kept and name not in settings.drop]
     return features.select(names)
@@ -221,7 +181,6 @@ def _wanted(features: C, settings: PrepareSettings) -> C:
 def _chosen_columns(
     features: C, settings: PrepareSettings, where: str, problems: Problems, *, needed: bool
 ) -> C:
-    """The columns that are wanted; a setting that names another one is a problem."""
     for problem in unknown_columns(settings, features.columns):
         with problems.noted():
             raise problem
@@ -253,17 +212,8 @@ def columns_alone(
 ) -> RawData:
     """Take in a table whose labels do not matter, such as Alice's, who has none.
 
-    Args:
-        source: A path to CSV or Parquet, or a pandas or polars frame.
-        id_column: The column that names the rows.
-        label_column: A column to leave out, where it is there.
-        table: How it is read and prepared.
-
-    Returns:
-        The data under labels that alternate and mean nothing.
-
-    Raises:
-        DataError: As ``own_data``.
+    ``label_column`` is left out, where it is there. The labels of the result alternate and mean
+    nothing.
 
     >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
@@ -274,23 +224,12 @@ def columns_alone(
 
 
 def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
-    """The data of a table; labels that alternate stand in where it has none."""
     labels = rows.labels or LabelTable(rows.ids, (np.arange(len(rows.ids)) % 2).astype(np.int8))
     return RawData(name, rows.columns, rows.ids, labels, rows.settings, own=True)
 
 
 def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> RowIds:
     """The ids of a table, in its order.
-
-    Args:
-        source: A path to CSV or Parquet, or a pandas or polars frame.
-        id_column: The column that names the rows.
-        dialect: How a CSV file is written.
-
-    Raises:
-        ColumnError: There is no such column.
-        RowIdError: The ids are not fit for use.
-        FileError: The file cannot be read.
 
     >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
     RowIds(2 rows)

@@ -53,11 +53,7 @@ class Columns(Protocol):
 class Part:
     """One file of a table, as it was when it was first looked at.
 
-    Args:
-        path: Where it is.
-        rows: How many it has.
-        size: Its bytes.
-        modified: When it was last changed, in nanoseconds.
+    ``size`` is in bytes, ``modified`` in nanoseconds.
     """
 
     path: Path
@@ -67,11 +63,7 @@ class Part:
 
     @classmethod
     def of(cls, path: Path) -> tuple[Part, dict[str, pl.DataType]]:
-        """The part in a file, and its columns.
-
-        Raises:
-            FileError: It is absent, empty or no Parquet file.
-        """
+        """The part in a file, and its columns."""
         require_file(path)
         with _reporting(path):
             _, size, modified = fingerprint(path)
@@ -86,11 +78,7 @@ class Part:
         return (str(self.path), self.size, self.modified)
 
     def read(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Some of its columns.
-
-        Raises:
-            FileError: It was changed or removed meanwhile, or is damaged.
-        """
+        """Some of its columns; refuses a file that was changed or removed meanwhile."""
         require_unchanged(self.fingerprint)
         with _reporting(self.path):
             frame = pl.read_parquet(self.path, columns=list(columns), glob=False)
@@ -101,12 +89,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PartedTable:
-    """A table in Parquet files, read column by column.
-
-    Args:
-        parts: Its files, in the order of their rows.
-        columns: The columns that are taken, in order.
-    """
+    """A table in Parquet files, read column by column."""
 
     parts: tuple[Part, ...]
     columns: list[str]
@@ -114,10 +97,6 @@ class PartedTable:
     @classmethod
     def at(cls, path: Path) -> PartedTable:
         """The table in a Parquet file, a folder of them, or the files that a pattern names.
-
-        Raises:
-            FileError: There is none, or a part is empty or damaged.
-            ColumnError: A part has other columns than the first, or other types.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -155,11 +134,7 @@ class PartedTable:
         return replace(self, columns=names)
 
     def frame(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """Some of the columns, of all rows, in memory; all of them where absent.
-
-        Raises:
-            FileError: A part was changed or removed meanwhile, or is damaged.
-        """
+        """Some of the columns, of all rows, in memory; all of them where absent."""
         chosen = self.columns if names is None else names
         return pl.concat([part.read(chosen) for part in self.parts], rechunk=True)
 
@@ -177,11 +152,7 @@ def is_parted(path: Path) -> bool:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that a path names, in the order of their names.
-
-    Raises:
-        FileError: There is none, or one of them is no Parquet file.
-    """
+    """The files that a path names, in the order of their names."""
     if path.is_dir():
         inside = (file for file in path.iterdir() if file.name.lower().endswith(SUFFIX))
         files = sorted(file for file in inside if not file.name.startswith((".", "_")))
@@ -213,21 +184,13 @@ def files_of(path: Path) -> list[Path]:
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """By what a file is known again.
-
-    Raises:
-        OSError: It is not there.
-    """
+    """By what a file is known again; raises OSError where it is not there."""
     status = path.stat()
     return (str(path), status.st_size, status.st_mtime_ns)
 
 
 def require_unchanged(first: Fingerprint) -> None:
-    """Insists that a file is still the one that was first looked at.
-
-    Raises:
-        FileError: It is not.
-    """
+    """Insists that a file is still the one that was first looked at."""
     where, hint = first[0], "leave the table's files alone while it is read, and run again"
     try:
         now = fingerprint(Path(where))
@@ -242,11 +205,7 @@ def require_unchanged(first: Fingerprint) -> None:
 
 
 def require_file(path: Path) -> None:
-    """Insists that a file is there and not empty.
-
-    Raises:
-        FileError: It is not.
-    """
+    """Insists that a file is there and not empty."""
     if path.is_dir():
         raise FileError("this is a directory, not a file", where=str(path), hint="name a file")
     if not path.is_file():
@@ -256,7 +215,6 @@ def require_file(path: Path) -> None:
 
 
 def _is_pattern(path: Path) -> bool:
-    """Whether it holds wild cards and is not a file that is called so."""
     return any(sign in os.fspath(path) for sign in _WILD) and not path.exists()
 
 
@@ -283,7 +241,6 @@ def _require_same_columns(
 
 @contextlib.contextmanager
 def _reporting(path: Path) -> Iterator[None]:
-    """Turns what goes wrong with a file into an error that names it."""
     try:
         yield
     except OSError as problem:

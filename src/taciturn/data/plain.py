@@ -28,11 +28,7 @@ _FORMER: dict[int, dict[str, tuple[str, ...]]] = {
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
-    """A rule as plain data.
-
-    >>> rule_to_json(NumericRule("age"))["kind"]
-    'numeric'
-    """
+    """A rule as plain data."""
     record: dict[str, Any] = {"kind": _KINDS[type(rule)]}
     for entry in fields(rule):
         value = getattr(rule, entry.name)
@@ -49,19 +45,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
 
 
 def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
-    """The rule that ``rule_to_json`` wrote.
-
-    Args:
-        data: Plain data.
-        where: Which rule it is, for the messages.
-        version: That of the preparation, where it is a former one, which knew other keys.
-
-    Raises:
-        ConfigError: If a key is unknown or missing, or a value is not what it must be.
-
-    >>> rule_from_json(rule_to_json(NumericRule("age")), "rule 1").column
-    'age'
-    """
+    """The rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
     kind = str(data.get("kind")) if isinstance(data, dict) else ""
     former = _FORMER.get(version or 0, {})
     known = [*former] if version == 1 else [*_KINDS.values()]

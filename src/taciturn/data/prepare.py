@@ -1,7 +1,6 @@
 """Preparation: raw columns to finite numbers, fitted once, stored, and applied anywhere.
 
-Fitting looks at the training rows only and leaves one rule per source column (see ``rules``):
-impute, one-hot, centre, scale, clip. The standard deviation is the population's (divided by n). A
+Fitting looks at the training rows only and leaves one rule per source column (see ``rules``). A
 fitted preparation is plain data: it goes into a file beside the model and does the same to new
 rows.
 """
@@ -46,13 +45,6 @@ _VERSION, _FORMER_VERSIONS = 4, (1, 2, 3)
 class Preparation:
     """A fitted preparation: one rule per source column, and what is worth knowing about them.
 
-    Args:
-        rules: The rules, in the order of their output columns.
-        notes: Sentences for a person.
-
-    Raises:
-        ColumnError: If two output columns would have the same name.
-
     >>> plan = Preparation((NumericRule("age", center=40.0, scale=10.0),))
     >>> plan.apply(pl.DataFrame({"age": [30, 50]})).ravel().tolist()
     [-1.0, 1.0]
@@ -86,21 +78,9 @@ class Preparation:
     ) -> FloatArray:
         """Prepare rows; beside the frame and the result there is next to nothing in memory.
 
-        Args:
-            frame: The raw columns; others than those of the rules are ignored.
-            columns: Which output columns to make, in this order; all where absent.
-            ids: The ids of the rows that are taken, for the messages.
-            rows: Which rows to take, in this order; all where absent.
-            intercept: Whether a column of ones comes last.
-            out: Where the result goes, of its shape, which may lie in a file; memory where absent.
-
-        Returns:
-            Rows by output columns, C-contiguous where ``out`` is absent.
-
-        Raises:
-            ColumnError: If a column is absent or does not hold what its rule expects.
-            MissingValueError: If a value is missing and its rule does not impute.
-            InfiniteValueError: If a value is infinite.
+        ``columns`` are the output columns to make and ``rows`` the rows to take, in this order; all
+        where absent. ``ids`` are those of the rows that are taken, for the messages. With
+        ``intercept`` a column of ones comes last. ``out`` takes the result, and may lie in a file.
         """
         outputs = self.columns
         wanted = outputs if columns is None else tuple(columns)
@@ -150,12 +130,7 @@ class Preparation:
         return [rule.describe() for rule in self.rules]
 
     def to_json(self) -> dict[str, Any]:
-        """The preparation as plain data, for a file.
-
-        >>> plan = Preparation((NumericRule("age"),))
-        >>> Preparation.from_json(plan.to_json()) == plan
-        True
-        """
+        """The preparation as plain data, for a file."""
         return {
             "version": _VERSION,
             "rules": [rule_to_json(rule) for rule in self.rules],
@@ -164,11 +139,7 @@ class Preparation:
 
     @classmethod
     def from_json(cls, data: object) -> Preparation:
-        """The preparation that ``to_json`` wrote.
-
-        Raises:
-            ConfigError: If a key is unknown or missing, or a value is not what it must be.
-        """
+        """The preparation that ``to_json`` wrote."""
         record = record_of(data, ("version", "rules", "notes"), "preparation")
         version = record["version"]
         if type(version) is not int or version not in (_VERSION, *_FORMER_VERSIONS):
@@ -191,14 +162,11 @@ class Preparation:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """A rule, its column, and which of its outputs go to which place of the result."""
-
     rule: Rule
     series: pl.Series
     places: Mapping[int, int]
 
     def fill(self, block: FloatArray, rows: pl.Series | None, start: int) -> None:
-        """Writes the outputs of some rows, beginning with ``start``, into a block of the result."""
         if rows is None:
             part = self.series.slice(start, len(block))
         else:
@@ -208,7 +176,6 @@ class _Placed:
                 block[:, self.places[output]] = array
 
     def check(self, rows: pl.Series | None, ids: RowIds | None) -> None:
-        """Raises the error of the column, if it has one."""
         for _ in self.rule.arrays(self.series if rows is None else self.series[rows], ids):
             pass
 
@@ -224,16 +191,7 @@ def prepared_table(
 ) -> FeatureTable:
     """A party's table: prepared columns of some rows, and perhaps an intercept.
 
-    Args:
-        plan: The preparation.
-        frame: The raw columns.
-        ids: The ids of the rows that are taken.
-        columns: Which output columns to make, in this order; all where absent.
-        rows: Which rows to take, in this order; all where absent.
-        intercept: Whether a column of ones, named "(intercept)", comes last.
-
-    Raises:
-        DataError: As ``Preparation.apply``, and as ``FeatureTable``.
+    ``ids`` are those of the rows that are taken; the rest is as in ``Preparation.apply``.
     """
     names = plan.columns if columns is None else tuple(columns)
     if intercept and INTERCEPT in names:
@@ -256,18 +214,8 @@ def fit(
     column that is constant or entirely missing on these rows is kept as zeros, whatever the
     settings, and noted; so is free text, which is left out.
 
-    Args:
-        frame: The raw columns, of which one at a time is in use.
-        settings: What to do.
-        vocabularies: Fixed levels by column, so that the output columns do not depend on the rows.
-        ids: The training rows' ids, for the messages.
-        rows: Which of the frame's rows are the training rows; all where absent.
-
-    Raises:
-        ColumnError: If a column is neither numbers, booleans, dates nor text.
-        MissingValueError: If a number is missing and the settings do not impute.
-        InfiniteValueError: If a number is infinite.
-        TableError: If several columns are not fit for use.
+    Fixed ``vocabularies`` make the output columns independent of the rows. ``rows`` are the
+    training rows among the frame's; all where absent.
 
     >>> plan = fit(pl.DataFrame({"age": [30, 50, None], "sex": ["M", "F", "M"]}), PrepareSettings())
     >>> plan.columns

@@ -27,11 +27,7 @@ class Problems:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """Keeps an error about data that is raised meanwhile, and goes on behind it.
-
-        Raises:
-            FileError: A file cannot be read, and what comes of that is no problem of the table's.
-        """
+        """Keep an error about data that is raised meanwhile; a FileError is passed on."""
         try:
             yield
         except FileError:
@@ -40,9 +36,5 @@ class Problems:
             self._noted.append(problem)
 
     def error(self, where: str = "") -> DataError:
-        """What there is, all of it in one; the only problem as it is.
-
-        Args:
-            where: The table.
-        """
+        """What there is, all of it in one; the only problem as it is."""
         return TableError.of(self._noted, where=where)

@@ -17,18 +17,8 @@ from taciturn.errors import ShapeError
 class RawData:
     """A dataset before any preparation.
 
-    Args:
-        name: What to call it.
-        frame: The raw feature columns.
-        ids: One id per row.
-        labels: One label per row, under the same ids.
-        settings: How to prepare the features.
-        vocabularies: Fixed levels by categorical column.
-        whole: Train on every row, with the numbers as they are: none is held out or prepared.
-        own: Whether it is somebody's own table, which nobody has looked over.
-
-    Raises:
-        ShapeError: If the numbers of rows differ.
+    ``whole`` trains on every row, with the numbers as they are: none is held out or prepared.
+    ``own`` marks somebody's own table, which nobody has looked over.
     """
 
     name: str

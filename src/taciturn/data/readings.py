@@ -41,12 +41,7 @@ _ISO_START = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"
 class Reading:
     """How a raw value is read.
 
-    Args:
-        kind: As a number; as the days of a date; or as one of its parts.
-        format: How a date is written in text, in the manner of ``strftime``; None is ISO 8601.
-
-    Raises:
-        ConfigError: The kind is unknown.
+    ``format`` is that of a date in text, in the manner of ``strftime``; None is ISO 8601.
 
     >>> Reading("month").named("opened"), Reading("days").named("opened")
     ('opened.month', 'opened')
@@ -69,10 +64,6 @@ class Reading:
 
     def numbers(self, series: pl.Series, ids: RowIds | None = None) -> FloatArray:
         """A column's values as float64, NaN where missing.
-
-        Raises:
-            ColumnError: If a value is not a number, or not a date.
-            InfiniteValueError: If a value is infinite.
 
         >>> Reading("days").numbers(pl.Series("a", ["1970-01-02", "1970-01-02T12:00"])).tolist()
         [1.0, 1.5]
@@ -135,15 +126,7 @@ def other_date_form(series: pl.Series) -> str | None:
 
 
 def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None) -> pl.Series:
-    """A column's values as moments, null where missing.
-
-    Args:
-        series: Dates, moments, or text or whole numbers that are read by the format.
-        form: How they are written, in the manner of ``strftime``; None is ISO 8601.
-        ids: The rows' ids, for the messages.
-
-    Raises:
-        ColumnError: If a value is not a date.
+    """A column's values as moments, null where missing; ``form`` is as in ``Reading.format``.
 
     >>> dates(pl.Series("a", ["31.1.2026"]), "%d.%m.%Y").dt.month().to_list()
     [1]
@@ -189,15 +172,7 @@ def _iso(text: pl.Series) -> pl.Series:
 
 
 def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
-    """A column's values as float64, NaN where missing.
-
-    Args:
-        series: Numbers, booleans, or text that reads as numbers.
-        ids: The rows' ids, for the messages.
-
-    Raises:
-        ColumnError: If a value is not a number.
-        InfiniteValueError: If a value is infinite.
+    """A column's numbers, booleans or text as float64, NaN where missing.
 
     >>> numbers(pl.Series("a", ["1.5", None])).tolist()
     [1.5, nan]
@@ -226,9 +201,6 @@ def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
 
 def as_levels(series: pl.Series) -> pl.Series:
     """A column's values as the text of their levels, null where missing.
-
-    Raises:
-        ColumnError: If they are real numbers, dates or the like.
 
     >>> as_levels(pl.Series("a", [1, 2])).to_list()
     ['1', '2']

@@ -44,10 +44,8 @@ OTHER, MISSING = "(other)", "(missing)"
 class Bin:
     """One of the bins, or levels, that a column is cut into.
 
-    Args:
-        label: What holds of a row that is in it.
-        output: The prepared column that marks it; None for the reference, which has none.
-        share: Of the training rows; None where nobody has counted.
+    ``output`` is the prepared column that marks it; None for the reference, which has none.
+    ``share`` is that of the training rows; None where nobody has counted.
     """
 
     label: str
@@ -59,17 +57,8 @@ class Bin:
 class NumericRule:
     """What becomes of a numeric column.
 
-    Args:
-        column: The source column; the output column has the same name.
-        impute: What a missing value becomes; None refuses missing values.
-        center: Subtracted from every value.
-        scale: What the difference is divided by; 0 makes the output zero whatever the input.
-        clip: The largest absolute value of the output, or None.
-        lower: Smaller values become this one; None for no bound.
-        upper: Larger values become this one.
-        transform: What changes the column's shape before it is scaled, or None.
-        missing: Whether a second column says where a value was missing.
-        reading: How raw values become numbers.
+    ``impute`` None refuses missing values. ``scale`` 0 makes the output zero whatever the input.
+    ``missing`` adds a second column that says where a value was missing.
 
     >>> NumericRule("age", impute=40.0, center=38.5, scale=13.5).describe()
     'age: numeric; missing becomes 40; minus 38.5, divided by 13.5'
@@ -169,17 +158,9 @@ class NumericRule:
 class CategoricalRule:
     """What becomes of a column of categories.
 
-    Args:
-        column: The source column; an output column is named ``column=level``.
-        levels: Every known level, in order.
-        dropped: The level that gets no column, or None.
-        centers: Subtracted, one per output column; empty where nothing is scaled.
-        scales: Divided by, one per output column; 0 makes that column zero whatever the input.
-        clip: The largest absolute value of the outputs, or None.
-        unknown: The level that an unknown one counts as, or None.
-        missing: The level that a missing value counts as, or None.
-        average: What a row without a level has in each output column, before scaling; empty for 0.
-        reading: How raw values become levels.
+    ``dropped`` is the level that gets no column. ``centers`` and ``scales`` have one entry per
+    output column, and are empty where nothing is scaled. ``average`` is what a row without a level
+    has in each output column, before scaling; empty for 0.
 
     >>> CategoricalRule("sex", ("F", "M"), dropped="F").outputs
     ('sex=M',)
@@ -263,7 +244,6 @@ class CategoricalRule:
         return f"{self.name}: " + "; ".join(steps + _clip_step(self.clip))
 
     def _absent(self) -> list[str]:
-        """What becomes of an unknown and of a missing level."""
         none = "is the average of the training rows" if self.average else "gets no column"
         if self.unknown is None and self.missing is None:
             return [f"an unknown or missing level {none}"]
@@ -317,14 +297,9 @@ class BinnedRule:
     where there is one. Each has an output column but the reference, which is the first that a
     training row was in.
 
-    Args:
-        column: The source column; an output column is named by its interval.
-        edges: Where an interval ends and the next begins, which it belongs to; strictly rising.
-        impute: What a missing value becomes; None refuses missing values without a bin.
-        missing: Whether a missing value gets a column of its own instead of an interval.
-        clip: The largest absolute value of the outputs, or None.
-        reading: How raw values become numbers.
-        shares: Of the training rows in each bin; empty where nobody has counted.
+    An edge belongs to the interval that begins there. ``impute`` None refuses missing values
+    without a bin. ``shares`` are those of the training rows in each bin; empty where nobody has
+    counted.
 
     >>> BinnedRule("age", (30.0, 45.0)).outputs
     ('age=30 to 45', 'age=45 or more')
@@ -376,7 +351,6 @@ class BinnedRule:
         return tuple(f"{self.name}={word}" for word in words)
 
     def _words(self) -> Iterator[str]:
-        """What each bin is called in the name of its column."""
         edges = [_number(edge) for edge in self.edges]
         yield f"below {edges[0]}"
         yield from (f"{low} to {high}" for low, high in pairwise(edges))

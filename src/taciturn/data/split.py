@@ -28,12 +28,7 @@ _FORMS = 'use "all", "half", "equal", a number of columns, or names separated by
 class Partition:
     """Which rows are for training and which for testing, as positions.
 
-    Args:
-        train: Positions of the training rows, in training order.
-        test: Positions of the test rows.
-
-    Raises:
-        ShapeError: If a part is empty, or a row is in both or twice in one.
+    ``train`` is in training order.
     """
 
     train: IndexArray
@@ -65,15 +60,6 @@ def training_rows(rows: int, test_fraction: float) -> int:
 def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Partition:
     """Draw the test rows; their number is rounded up, as scikit-learn does.
 
-    Args:
-        rows: How many rows there are.
-        test_fraction: The share of test rows, between 0 and 1.
-        entropy: Where the draw comes from.
-
-    Raises:
-        ConfigError: If the fraction is not between 0 and 1.
-        ShapeError: If a part would be empty.
-
     >>> from taciturn.rng import KeyedEntropy
     >>> parts = random_partition(569, 0.2, KeyedEntropy.from_seed(1))
     >>> len(parts.train), len(parts.test)
@@ -92,12 +78,7 @@ def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Parti
 
 @dataclass(frozen=True, slots=True)
 class ColumnSplit:
-    """Which output columns are whose, each party's in the table's order.
-
-    Args:
-        alices: Those of each Alice.
-        bob: Bob's.
-    """
+    """Which output columns are whose, each party's in the table's order."""
 
     alices: tuple[tuple[str, ...], ...]
     bob: tuple[str, ...]
@@ -120,19 +101,11 @@ def split_columns(
     Several Alices are dealt theirs in order, as evenly as can be. What one source column gives
     stays with one of them, unless there are fewer source columns than Alices.
 
-    Args:
-        spec: What the Alices get: "all"; "half" (the first half, rounded up); "equal" (as many for
-            each Alice as for Bob); a number (counted from the first); or names, in a sequence or
-            separated by commas, each an output column or a source column, which stands for all the
-            columns it gives. Names with semicolons between them are those of one Alice each.
-        columns: The output columns.
-        sources: For each output column the source column it comes from.
-        left_out: Raw columns that give no output column.
-        parties: How many Alices there are.
-
-    Raises:
-        ColumnError: If a name is unknown or repeated, a number is out of range, or an Alice would
-            get nothing.
+    ``spec`` is what the Alices get: "all"; "half" (the first half, rounded up); "equal" (as many
+    for each Alice as for Bob); a number (counted from the first); or names, in a sequence or
+    separated by commas, each an output column or a source column, which stands for all the columns
+    it gives. Names with semicolons between them are those of one Alice each. Raw columns in
+    ``left_out`` give no output column.
 
     >>> split_columns("sex", ["age", "sex=F", "sex=M"], ["age", "sex", "sex"])
     ColumnSplit(alices=(('sex=F', 'sex=M'),), bob=('age',))
@@ -163,16 +136,12 @@ def split_columns(
 
 
 def _dealt(columns: Sequence[str], sources: Mapping[str, str], parties: int) -> list[set[str]]:
-    """Columns that nobody has been given by name, dealt to the Alices in order."""
     widths = deal([sources[name] for name in columns], parties)
     return [{*columns[place]} for place in _one_after_the_other(widths)]
 
 
 def deal(sources: Sequence[str], parties: int) -> list[int]:
     """How many columns each Alice gets of a row of columns, given where they come from.
-
-    Raises:
-        ColumnError: There are more Alices than columns.
 
     >>> deal(["age", "sex", "sex", "job", "job"], 2), deal(["sex", "sex", "sex"], 2)
     ([3, 2], [2, 1])
@@ -223,7 +192,6 @@ def _one_after_the_other(widths: Iterable[int]) -> list[slice]:
 
 
 def _even(count: int, parts: int) -> list[int]:
-    """So many things in parts of one size, the first ones larger by one where they must be."""
     size, over = divmod(count, parts)
     return [size + (number < over) for number in range(parts)]
 
@@ -241,18 +209,9 @@ def alice_names(count: int) -> tuple[str, ...]:
 class VerticalData:
     """What each party holds, prepared, for training and for testing.
 
-    Args:
-        alice_train: Alice's columns of the training rows.
-        bob_train: Bob's columns of the training rows; there may be none.
-        labels_train: Bob's labels of the training rows.
-        alice_test: Alice's columns of the test rows.
-        bob_test: Bob's columns of the test rows.
-        labels_test: Bob's labels of the test rows.
-        preparation: What was done to the raw columns.
-        notes: What is worth knowing about it.
-        held_out: Whether the test rows are others than the training rows.
-        alices: Of several Alices the names, and where the columns of each stand among Alice's,
-            which are those of all; nothing where there is one.
+    Where ``held_out`` is false, the test rows are the training rows. ``alices`` has the names of
+    several Alices, and where the columns of each stand among Alice's, which are those of all; it is
+    empty where there is one.
     """
 
     alice_train: FeatureTable
@@ -293,15 +252,7 @@ def prepare_vertical(
 ) -> VerticalData:
     """Fit the preparation on the training rows, apply it to both parts, divide the columns.
 
-    Args:
-        raw: The data.
-        partition: Which rows are for training.
-        spec: What Alice gets, as ``split_columns`` takes it.
-        intercept: Whether Bob gets a column of ones.
-        parties: How many Alices there are.
-
-    Raises:
-        DataError: If a column, a value or the split is not fit for use.
+    ``spec`` is as in ``split_columns``. With ``intercept`` Bob gets a column of ones.
 
     >>> from taciturn.data.datasets import load
     >>> from taciturn.rng import KeyedEntropy
@@ -335,7 +286,6 @@ def prepare_vertical(
 
 
 def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:
-    """Where the columns of each of several Alices stand among those of all."""
     if len(split.alices) == 1:
         return ()
     places = _one_after_the_other(map(len, split.alices))
@@ -357,14 +307,7 @@ def whole_vertical(
 ) -> VerticalData:
     """Give every row to training, with its numbers as they are, and divide the columns.
 
-    Args:
-        raw: The data: columns of numbers.
-        spec: What Alice gets, as ``split_columns`` takes it.
-        intercept: Whether Bob gets a column of ones.
-        parties: How many Alices there are.
-
-    Raises:
-        DataError: If a column, a value or the split is not fit for use.
+    The arguments are those of ``prepare_vertical``.
     """
     plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
     split = split_columns(spec, plan.columns, plan.sources, parties=parties)
@@ -414,7 +357,6 @@ def _groups(
 
 
 def _counted(spec: str, width: int, parties: int) -> int | str:
-    """The number that a text stands for; or the text, which then has names."""
     if spec == "all":
         return width
     if spec == "half":
@@ -444,7 +386,6 @@ def _chosen(
     sources: Sequence[str],
     left_out: Sequence[str],
 ) -> list[set[str]]:
-    """The output columns that names stand for, group by group."""
     taken: set[str] = set()
     chosen: list[set[str]] = [set() for _ in groups]
     present, given = {*columns}, defaultdict[str, list[str]](list)

@@ -35,10 +35,8 @@ from taciturn.mapped import MEMORY, Scratch, forget, row_blocks
 class ChosenRows:
     """Rows that become a table.
 
-    Args:
-        ids: One id per row.
-        rows: Where each stands in the raw table.
-        name: What the table's file is called; empty for one that nobody can open again.
+    ``rows`` are positions in the raw table. ``name`` is that of the table's file; empty for one
+    that nobody can open again.
     """
 
     ids: RowIds
@@ -54,21 +52,10 @@ def fit_and_prepare(
     intercept: bool = False,
     scratch: Scratch = MEMORY,
 ) -> tuple[Preparation, list[FeatureTable]]:
-    """Fits a preparation on some rows, and prepares these and others.
+    """Fit a preparation on the first of the chosen rows; prepare these and the others.
 
-    Args:
-        columns: The raw columns.
-        settings: What to do.
-        chosen: The training rows, and further rows that are not fitted on.
-        intercept: Whether a column of ones, named "(intercept)", comes last.
-        scratch: Where large tables go.
-
-    Returns:
-        The preparation, and a table for each of the chosen rows.
-
-    Raises:
-        DataError: As ``fit``, as ``Preparation.apply``, and as ``FeatureTable``.
-        OutputError: There is no room for the tables.
+    Returns the preparation and one table for each of ``chosen``. With ``intercept`` a column of
+    ones comes last.
 
     >>> people = pl.DataFrame({"age": [30, 50, 70], "sex": ["M", "F", "M"]})
     >>> rows = ChosenRows(RowIds.of(["a", "b"]), np.array([1, 0]))
@@ -138,7 +125,6 @@ def _prepared_columns(
 def _apply(
     plan: Preparation, series: pl.Series, chosen: Sequence[ChosenRows], outputs: FloatArray
 ) -> None:
-    """Writes what becomes of one column."""
     start = 0
     for part in chosen:
         place = slice(start, start + len(part.rows))
@@ -148,7 +134,6 @@ def _apply(
 
 
 def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
-    """Fills a table's rows from columns, in which they begin at ``start``."""
     columns = [column for outputs in prepared for column in outputs]
     for place, block in row_blocks(values):
         block[:, len(columns) :] = 1.0

@@ -46,18 +46,6 @@ class FeatureTable:
     An array that already is C-contiguous float64 is not copied: the table looks at the caller's
     memory, and the caller must not write into it afterwards.
 
-    Args:
-        ids: One id per row.
-        columns: One distinct, non-empty name per column; there may be none.
-        values: The numbers, rows by columns.
-        largest: The greatest absolute value, known from the check for finite ones.
-
-    Raises:
-        ShapeError: If the dimensions do not fit or there are no rows.
-        ColumnError: If a name is empty or repeated, or the values are not numbers.
-        MissingValueError: If a value is NaN.
-        InfiniteValueError: If a value is infinite.
-
     >>> FeatureTable(RowIds.numbered(2), ("age", "income"), np.array([[31.0, 5.0], [44.0, 7.0]]))
     FeatureTable(2 rows, 2 columns)
     """
@@ -95,15 +83,8 @@ class FeatureTable:
     ) -> FeatureTable:
         """A table from a NumPy 2-D array, or a pandas or polars frame of numbers.
 
-        Args:
-            data: The numbers.
-            columns: For an array the names (x0, x1, … where absent); for a frame which to take.
-            ids: One id per row; numbered from 0 where absent.
-            id_column: The frame's column that holds the ids, instead of ``ids``.
-
-        Raises:
-            DataError: As the constructor does.
-            ConfigError: If both ``ids`` and ``id_column`` are given.
+        An array's columns are called x0, x1, … where no names are given; of a frame, ``columns``
+        are those to take. Without ids the rows are numbered from 0.
 
         >>> FeatureTable.of(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
         FeatureTable(2 rows, 1 columns)
@@ -127,23 +108,12 @@ class FeatureTable:
         return len(self.ids)
 
     def take(self, indices: NDArray[np.integer]) -> FeatureTable:
-        """The rows at these positions, in this order.
-
-        >>> FeatureTable.of(np.eye(3)).take(np.array([2, 0])).values[0].tolist()
-        [0.0, 0.0, 1.0]
-        """
+        """The rows at these positions, in this order."""
         chosen = checked_indices(indices, self.rows)
         return FeatureTable(self.ids.take(chosen), self.columns, self.values[chosen])
 
     def select(self, columns: Sequence[str]) -> FeatureTable:
-        """The named columns, in this order.
-
-        Raises:
-            ColumnError: If a name is unknown or repeated.
-
-        >>> FeatureTable.of(np.eye(2), columns=["a", "b"]).select(["b"]).values.ravel().tolist()
-        [0.0, 1.0]
-        """
+        """The named columns, in this order."""
         names = tuple(columns)
         if names == self.columns:
             return self
@@ -160,11 +130,7 @@ class FeatureTable:
         return int(self.columns[-1:] == (INTERCEPT,))
 
     def with_intercept(self) -> FeatureTable:
-        """The table with a column of ones, named "(intercept)", at its end.
-
-        >>> FeatureTable.of(np.zeros((2, 1))).with_intercept().columns
-        ('x0', '(intercept)')
-        """
+        """The table with a column of ones, named "(intercept)", at its end."""
         if INTERCEPT in self.columns:
             raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
         values = np.empty((self.rows, len(self.columns) + 1))
@@ -187,11 +153,7 @@ class FeatureTable:
         return np.asarray(np.sqrt(square / self.rows))
 
     def digest(self) -> str:
-        """SHA-256 over column names, row ids and little-endian values, as hexadecimal text.
-
-        >>> len(FeatureTable.of(np.eye(2)).digest())
-        64
-        """
+        """SHA-256 over column names, row ids and little-endian values, as hexadecimal text."""
         if not self._digest:
             # A session asks several times, and the table may be larger than memory.
             self._digest.append(self._hash())
@@ -227,14 +189,7 @@ class FeatureTable:
 class LabelTable:
     """Bob's labels: 0 or 1 per row, never shown.
 
-    Args:
-        ids: One id per row.
-        values: The labels: booleans, or numbers that are exactly 0 or 1.
-
-    Raises:
-        ShapeError: If there is not exactly one label per id, or no row at all.
-        MissingValueError: If a label is missing.
-        LabelValueError: If a label is neither 0 nor 1.
+    ``values`` are booleans, or numbers that are exactly 0 or 1.
 
     >>> LabelTable.of([0, 1, 1])
     LabelTable(3 rows, <hidden>)
@@ -256,18 +211,7 @@ class LabelTable:
 
     @classmethod
     def of(cls, data: object, *, ids: object = None) -> LabelTable:
-        """Labels from a list, a 1-D array, or a pandas or polars series.
-
-        Args:
-            data: The labels.
-            ids: One id per row; numbered from 0 where absent.
-
-        Raises:
-            DataError: As the constructor does.
-
-        >>> LabelTable.of(np.array([True, False])).values.tolist()
-        [1, 0]
-        """
+        """Labels from a list, a 1-D array, or a pandas or polars series."""
         series: Any = as_series(data, name="labels", error=LabelValueError)
         return cls(_ids_or_numbers(ids, len(series)), series)
 
@@ -286,13 +230,7 @@ class LabelTable:
         return LabelTable(self.ids.take(chosen), self.values[chosen])
 
     def permuted(self, entropy: Entropy) -> LabelTable:
-        """The same labels handed out to the rows at random: a canary's labels.
-
-        >>> from taciturn.rng import KeyedEntropy
-        >>> labels = LabelTable.of([0, 1, 1, 0])
-        >>> int(labels.permuted(KeyedEntropy.from_seed(1)).values.sum())
-        2
-        """
+        """The same labels handed out to the rows at random: a canary's labels."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
     def coins(self, entropy: Entropy) -> LabelTable:
@@ -314,13 +252,7 @@ class LabelTable:
         return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
 
     def require_both_classes(self) -> None:
-        """Insist that both 0 and 1 occur.
-
-        Raises:
-            LabelValueError: If all labels are the same; which one is not said.
-
-        >>> LabelTable.of([0, 1]).require_both_classes()
-        """
+        """Insist that both 0 and 1 occur; the error does not say which one does."""
         if self.values.min() == self.values.max():
             raise LabelValueError(
                 f"all {self.rows} labels are the same",

@@ -35,14 +35,8 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 class Transform:
     """A fitted transform.
 
-    Args:
-        kind: Which one.
-        power: yeo-johnson: its power.
-        knots: rank: the training rows' quantiles, strictly rising.
-        ranks: rank: what each of them becomes; between them it is linear, beyond them constant.
-
-    Raises:
-        ConfigError: If the parts do not fit each other.
+    ``power`` is yeo-johnson's. ``knots`` are the training rows' quantiles for rank, strictly
+    rising, and ``ranks`` what each becomes: linear between them, constant beyond.
 
     >>> Transform("log").apply(np.array([0.0, math.e - 1])).tolist()
     [0.0, 1.0]
@@ -109,11 +103,7 @@ def fit_transform(kind: TransformKind, values: FloatArray) -> Transform:
 
 
 def yeo_johnson(values: FloatArray, power: float) -> FloatArray:
-    """Yeo and Johnson's transform.
-
-    >>> yeo_johnson(np.array([-1.0, 0.0, 3.0]), 1.0).tolist()
-    [-1.0, 0.0, 3.0]
-    """
+    """Yeo and Johnson's transform."""
     # Where a value is of the other sign, its half is 0 and gives 0.
     above, below = np.log1p(np.maximum(values, 0.0)), np.log1p(np.maximum(-values, 0.0))
     return _power_of(above, power) - _power_of(below, 2.0 - power)
@@ -161,10 +151,6 @@ def winsor_bounds(values: FloatArray, share: float) -> tuple[float, float]:
 
     Where nearly all rows have one value, the ends are those of the other rows: a column that is 1
     for a few rows and else 0 keeps both.
-
-    Args:
-        values: The training rows' values, without gaps.
-        share: Of the rows, at either end.
 
     >>> winsor_bounds(np.arange(100.0), 0.02)
     (2.0, 97.0)

@@ -35,10 +35,8 @@ from taciturn.numerics.logistic import sigmoid
 class Fit:
     """How the model was fitted, as far as errors depend on it.
 
-    Args:
-        shift: By how much class weights have moved the logits.
-        class_weight: Those weights; None where all rows count alike.
-        flip_epsilon: That of the flips, where labels were flipped; None otherwise.
+    ``shift`` is by how much class weights have moved the logits; ``flip_epsilon`` is None where no
+    labels were flipped.
     """
 
     shift: float = 0.0
@@ -49,21 +47,11 @@ class Fit:
 def bound_errors(
     own: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
 ) -> FloatArray:
-    """What the standard errors of one side's columns are at least.
+    """Lower bounds of one side's standard errors; NaN where the rows do not determine a weight.
 
     With class weights the bound is that of the likelihood without them, which no weighted fit
-    undercuts.
-
-    Args:
-        own: The side's prepared columns, rows by columns.
-        weights: Of these columns.
-        scores: Of the same rows.
-        fit: How the model was fitted.
-        rows: How many rows it was fitted to; where they are others than these, what these tell is
-            taken as many times.
-
-    Returns:
-        One for each column; NaN where the rows do not determine its weight.
+    undercuts. ``rows`` is how many rows the model was fitted to; where they are others than these,
+    what these tell is taken as many times.
     """
     others = scores - _product(own, weights)
     matrix = information(own, row_information(scores - fit.shift, fit.flip_epsilon), others)
@@ -73,17 +61,7 @@ def bound_errors(
 def exact_errors(
     columns: Sequence[FloatArray], scores: FloatArray, labels: LabelArray, fit: Fit
 ) -> FloatArray:
-    """The standard errors of all columns of all sides.
-
-    Args:
-        columns: Each side's prepared columns of the training rows.
-        scores: Of the same rows.
-        labels: Their labels.
-        fit: How the model was fitted.
-
-    Returns:
-        One for each column, side by side; NaN where the rows do not determine its weight.
-    """
+    """Standard errors of all sides' columns, side by side; NaN where rows determine no weight."""
     joined = np.concatenate(columns, axis=1)
     if fit.class_weight is None:
         weights = row_information(scores - fit.shift, fit.flip_epsilon)

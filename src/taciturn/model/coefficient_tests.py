@@ -21,12 +21,7 @@ from taciturn.results.model_report import CoefficientTest, ColumnEffect, EffectL
 
 @dataclass(frozen=True, slots=True)
 class SideRows:
-    """A side's prepared training rows.
-
-    Args:
-        values: Rows by columns.
-        labels: Of the same rows; None where they are not known.
-    """
+    """A side's prepared training rows."""
 
     values: FloatArray
     labels: LabelArray | None = None
@@ -35,13 +30,7 @@ class SideRows:
 def coefficient_tests(
     part: Part, errors: FloatArray | None, scale: Scale
 ) -> tuple[CoefficientTest, ...]:
-    """The coefficients of a side, the largest on the prepared scale first, the intercept last.
-
-    Args:
-        part: The side's weights in clear.
-        errors: Standard errors of the prepared weights; None where they are not known.
-        scale: The scale of points.
-    """
+    """The coefficients of a side, the largest on the prepared scale first, the intercept last."""
     model, known = part.model, _errors(part, errors)
     rows = [
         _coefficient(part, name, place, known, unit, bounded, scale)
@@ -63,14 +52,7 @@ def constant_points(part: Part, scale: Scale, shift: float) -> float:
 def column_effects(
     part: Part, errors: FloatArray | None, scale: Scale, rows: SideRows | None
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score.
-
-    Args:
-        part: The side's weights in clear.
-        errors: Standard errors of the prepared weights; None where they are not known.
-        scale: The scale of points.
-        rows: The training rows, to count levels; None where they are not at hand.
-    """
+    """What each bin and each category of a side's columns does to the score."""
     known, effects, start = _errors(part, errors), [], 0
     for rule in part.model.preparation.rules:
         count = len(rule.outputs)
@@ -148,7 +130,6 @@ def _levels(
 
 
 def _short(level: Bin, column: str) -> str:
-    """What a level is called beside its column's name."""
     if level.output is not None:
         return level.output.removeprefix(f"{column}=")
     name = level.label.removeprefix(f"{column} ").removeprefix("= ")

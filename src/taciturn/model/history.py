@@ -26,19 +26,10 @@ _ASIDE = r"\.\d{4}-\d\d-\d\d\.[0-9a-f]{8}(-\d+)?"
 
 
 def set_aside(path: Path, session: str) -> Path | None:
-    """Gives an earlier model a second name, under which it stays when this one is written over.
+    """Give an earlier model a second name, under which it stays when this one is written over.
 
-    Whatever happens meanwhile, the file has one of the two names, whole.
-
-    Args:
-        path: Where the next model will be written.
-        session: The session of the next model; one of the same session needs no second name.
-
-    Returns:
-        The second name; None where there is nothing to keep.
-
-    Raises:
-        OutputError: The second name cannot be made; the file is as it was.
+    Whatever happens meanwhile, the file has one of the two names, whole. Returns the second name;
+    None where there is nothing to keep: a model of the same ``session`` needs none.
     """
     try:
         content = path.read_bytes()
@@ -63,14 +54,7 @@ def set_aside(path: Path, session: str) -> Path | None:
 
 
 def listed_models(path: Path) -> ModelList:
-    """The model of a file and those of earlier sessions beside it, the newest first.
-
-    Args:
-        path: The file that a party's settings name.
-
-    Raises:
-        FileError: There is no model by that name, and none was moved aside.
-    """
+    """The model of a file and those of earlier sessions beside it, the newest first."""
     pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
     with suppress(OSError):
         aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
@@ -110,7 +94,6 @@ def _session_of(path: Path) -> str:
 
 
 def _free_name(path: Path, mark: str, content: bytes) -> Path:
-    """A name that nobody has, or that a copy of the same file has already."""
     kept, number = path.with_name(f"{path.stem}.{mark}{path.suffix}"), 1
     while kept.exists() and kept.read_bytes() != content:
         number += 1

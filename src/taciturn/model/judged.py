@@ -25,17 +25,10 @@ _CALLED = (0.01, 0.02, 0.05, *(number / 10 for number in range(1, 10)))
 def judged_rows(
     name: str, rows: ScoredRows, bands: Bands, shift: float = 0.0, costs: Costs | None = None
 ) -> JudgedRows:
-    """The figures of a set of rows.
+    """The figures of a set of at least one row.
 
-    Args:
-        name: ``TRAINING``, ``HELD_OUT`` or ``NEW``.
-        rows: At least one.
-        bands: The score bands, in logits as the training gave them.
-        shift: By how much class weights have moved the logits.
-        costs: What errors cost; None where that is not known.
-
-    Raises:
-        DataError: If scores and labels are not fit for use (its kind says why).
+    ``bands`` are in logits as the training gave them; ``shift`` is by how much class weights have
+    moved the logits.
     """
     fitted = name == TRAINING
     ranked, odds = Ranked.of(rows.scores, rows.labels), rows.scores - shift

@@ -38,11 +38,7 @@ OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
 
 
 def own_to_onnx(part: Part) -> bytes:
-    """One side's part of the score: ``score``, of shape (rows, 1).
-
-    Raises:
-        ConfigError: onnx is not installed, or the part has no column that contributes to the score.
-    """
+    """One side's part of the score: ``score``, of shape (rows, 1)."""
     graph = _Graph()
     graph.output(_part(graph, part, input_names((part,))[0]), "score")
     return graph.serialised("taciturn_part", (part,))
@@ -53,9 +49,6 @@ def whole_to_onnx(model: WholeModel) -> bytes:
 
     The label is 1 above the threshold that the training chose (``taciturn.threshold`` in the
     metadata has it as a probability), and with class weights the probability is corrected for them.
-
-    Raises:
-        ConfigError: onnx is not installed, or the model has no column that contributes.
     """
     graph, parts = _Graph(), model.parts
     scores = [
@@ -79,7 +72,6 @@ def whole_to_onnx(model: WholeModel) -> bytes:
 
 
 def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
-    """Adds one side's part; returns the name of its score."""
     columns, weights, at = [], [], 0
     for rule in part.model.preparation.rules:
         count = len(rule.outputs)
@@ -108,7 +100,6 @@ def _rule_contributes(rule: Rule) -> bool:
 
 
 def _contributes(part: Part) -> bool:
-    """Whether any column of a part can move the score."""
     return any(_rule_contributes(rule) for rule in part.model.preparation.rules)
 
 
@@ -124,8 +115,6 @@ def _no_contribution() -> ConfigError:
 
 
 class _Graph:
-    """A graph in the making: nodes are named by number."""
-
     def __init__(self) -> None:
         self.onnx: Any = _onnx()
         self._nodes: list[Any] = []
@@ -141,14 +130,12 @@ class _Graph:
         return name
 
     def constant(self, value: np.generic | np.ndarray[Any, Any]) -> str:
-        """Adds a constant; returns its name."""
         name = f"_constant_{len(self._constants)}"
         made = self.onnx.numpy_helper.from_array(np.asarray(value), name)
         self._constants.append(made)
         return name
 
     def rule(self, rule: Rule, name: str) -> str:
-        """Adds a raw column and what becomes of it; returns the name of the prepared ones."""
         if rule.reading.kind in PARTS:
             raise ConfigError(
                 f"column {rule.name!r} is a part of a date, which ONNX has no operators for",
@@ -161,13 +148,11 @@ class _Graph:
         return self._categorical(rule, self._input(name, "STRING"))
 
     def output(self, name: str, called: str, *, whole: bool = False) -> None:
-        """Makes a value an output of the graph."""
         self._nodes.append(self.onnx.helper.make_node("Identity", [name], [called]))
         kind = self.onnx.TensorProto.INT64 if whole else self.onnx.TensorProto.DOUBLE
         self._outputs.append(self.onnx.helper.make_tensor_value_info(called, kind, ["rows", 1]))
 
     def serialised(self, name: str, parts: tuple[Part, ...]) -> bytes:
-        """The model's bytes, checked, with where it comes from as metadata."""
         helper = self.onnx.helper
         graph = helper.make_graph(
             self._nodes, name, self._inputs, self._outputs, initializer=self._constants
@@ -260,7 +245,6 @@ class _Graph:
         return self._taken(rule.table(), place)
 
     def _taken(self, table: FloatArray, place: str) -> str:
-        """The rows of a table at these places."""
         taken = self.node("Gather", [self.constant(table), place], axis=0)
         shape = self.constant(np.array([-1, table.shape[1]], dtype=np.int64))
         return self.node("Reshape", [taken, shape])

@@ -34,12 +34,7 @@ def fit_of(mechanism: Mechanism, agreed: Agreement) -> Fit:
 
 
 def joined_reason(agreed: Agreement, *, exact: bool) -> str:
-    """What errors from all sides' rows rest on.
-
-    Args:
-        agreed: What the sides had agreed on.
-        exact: Whether no noise is in the weights that errors do not know of.
-    """
+    """What errors from all sides' rows rest on; ``exact`` if they include all noise."""
     words = ["Exact: from all sides' training rows."]
     if not exact:
         noise = f"without the noise of {agreed.mechanism}."
@@ -50,12 +45,7 @@ def joined_reason(agreed: Agreement, *, exact: bool) -> str:
 
 
 def bound_reason(agreed: Agreement, *, held_out: bool) -> str:
-    """What errors at Bob alone rest on.
-
-    Args:
-        agreed: What the sides had agreed on.
-        held_out: Whether they were computed on held-out rows.
-    """
+    """What errors at Bob alone rest on."""
     words = [
         "At least this: Bob alone does not have Alice's columns, only her part of each score. Her "
         "columns one by one can make errors larger, never smaller: these p values are optimistic."
@@ -78,12 +68,7 @@ def _penalty(agreed: Agreement) -> list[str]:
 
 
 def score_scale(scale: Scale, constant: float | None = None) -> ScoreScale:
-    """A scale of points, for a result.
-
-    Args:
-        scale: The scale.
-        constant: The points of a row whose own columns add nothing; None where that is not known.
-    """
+    """A scale of points; ``constant`` has the points of a row whose own columns add nothing."""
     return ScoreScale(
         base_score=scale.base_score,
         base_odds=scale.base_odds,

@@ -33,12 +33,7 @@ _SETS = ("train", "held_out")
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Rows with scores and labels, one of each.
-
-    Args:
-        scores: Logits, as the training gave them.
-        labels: 0 or 1.
-    """
+    """Rows with scores and labels, one of each; scores are logits, as the training gave them."""
 
     scores: FloatArray = field(repr=False)
     labels: LabelArray = field(repr=False)
@@ -49,24 +44,14 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptScores:
-    """The scores of one model.
-
-    Args:
-        session: That of the model's file.
-        train: The training rows, in the order of Bob's table; None where he has no scores of them.
-        held_out: The held-out rows, likewise.
-    """
+    """The scores of one model, in the order of Bob's table; None where he has none of such rows."""
 
     session: str
     train: ScoredRows | None = None
     held_out: ScoredRows | None = None
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Writes the file, whole or not at all, for its owner's eyes only."""
         parts = [rows for rows in (self.train, self.held_out) if rows is not None]
         body = b"".join(
             piece
@@ -88,11 +73,7 @@ class KeptScores:
 
     @classmethod
     def load(cls, path: Path) -> KeptScores:
-        """Reads a file.
-
-        Raises:
-            FileError: It is absent, cut, altered, of another kind or of a newer version.
-        """
+        """Reads a file."""
         try:
             with path.open("rb") as stream:
                 line = _first_line(stream.readline(_MOST_LINE), path)

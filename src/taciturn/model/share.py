@@ -46,33 +46,19 @@ _TEXTS, _RECORDS = (
 class ModelShare:
     """One side of a model.
 
-    Args:
-        role: Whose side it is.
-        columns: The prepared columns, in the order of the weights.
-        weights: One per column; where Alice's are shared she has none, and Bob has his own.
-        preparation: What turns this side's raw columns into the prepared ones.
-        agreement: What both sides had agreed on.
-        session: The name of the session that trained it, the same on both sides.
-        rows: How many rows it was trained on.
-        data_digest: Of this side's prepared training table.
-        metrics: How good the model is, where this side knows it.
-        ledger: What the labels paid, where this side knows it.
-        notes: What is worth knowing.
-        share: This side's share of Alice's weights, where they are shared.
-        bob_share: This side's share of Bob's weights, where those are shared too.
-        bob_bits: What ``magnitude_bits`` is of Alice's table, of Bob's; where that matters.
-        scales: The public scales of the shares.
-        magnitude_bits: No value of the training table exceeded two to this; both sides know it.
-        whitening: The coordinates of this side's own weights, where they are shared, as
-            ``Whitening.to_numbers`` gives them; none where they are those of its columns.
-        noise_key: At Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever has
-            it takes the noise off the scores that Bob has.
-        name: Which of several Alices this one is.
-        parties: All Alices by name, where there are several, each with the number of her columns:
-            Bob's share holds those of their weights one after the other.
-        study: Which of the models of a study it is, with their number, the values of the settings
-            that vary, and whether it was taken into use; nothing where it was trained alone.
-        taciturn: The version of the program that wrote it.
+    Where weights are shared, Alice has no ``weights``, and each side has its ``share`` of hers; Bob
+    has his own, unless both have a ``bob_share`` of his. ``scales`` are the public scales of the
+    shares. No value of Alice's training table exceeded two to the ``magnitude_bits``, of Bob's to
+    the ``bob_bits``; both sides know these. ``whitening`` has the coordinates of this side's own
+    weights, where they are shared, as ``Whitening.to_numbers`` gives them; none where they are
+    those of its columns.
+
+    ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever
+    has it takes the noise off the scores that Bob has.
+
+    ``parties`` are several Alices by name, each with the number of her columns: Bob's share holds
+    those of their weights one after the other. ``study`` says which of the models of a study it is,
+    with their number, the values of the settings that vary, and whether it was taken into use.
     """
 
     role: str
@@ -109,11 +95,7 @@ class ModelShare:
         return self.name or self.role
 
     def share_with(self, alice: str) -> tuple[int, ...]:
-        """Bob's share of one Alice's weights.
-
-        Args:
-            alice: Her name; empty where there is one.
-        """
+        """Bob's share of one Alice's weights; her name is empty where there is one Alice."""
         if not self.parties:
             return self.share
         start = sum(self.parties[name] for name in [*self.parties][: [*self.parties].index(alice)])
@@ -126,11 +108,7 @@ class ModelShare:
 
     @property
     def log_odds_shift(self) -> float:
-        """By how much class weights have moved the scores away from the log-odds of a label.
-
-        Raises:
-            ConfigError: The file's agreement has class weights that are none.
-        """
+        """By how much class weights have moved the scores away from the log-odds of a label."""
         weights = self.agreement.get("class_weight")
         if weights is None:
             return 0.0
@@ -142,11 +120,7 @@ class ModelShare:
 
     @property
     def threshold(self) -> Threshold:
-        """Above which score a row is called a one: as the training chose, and else even odds.
-
-        Raises:
-            ConfigError: What the file says of it cannot be read.
-        """
+        """Above which score a row is called a one: as the training chose, and else even odds."""
         if self.metrics.get("threshold") is None:
             return one_half(self.log_odds_shift)
         try:
@@ -160,11 +134,7 @@ class ModelShare:
         return hashlib.sha256(canonical_json(finite_json(self.agreement)).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Writes the file, whole or not at all, for its owner's eyes only."""
         values = finite_json(
             {
                 "format": FORMAT,
@@ -179,11 +149,7 @@ class ModelShare:
 
     @classmethod
     def load(cls, path: Path) -> ModelShare:
-        """Reads a file.
-
-        Raises:
-            FileError: It is absent, cut, altered, of another kind or of a newer version.
-        """
+        """Reads a file."""
         record = _parsed(path)
         try:
             share = cls(
@@ -205,7 +171,6 @@ class ModelShare:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The file's object without its format, version and digest, all of which fit."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
@@ -262,7 +227,6 @@ def _require_digest(record: dict[str, Any], path: Path) -> None:
 
 
 def _require_sound(share: ModelShare, path: Path) -> None:
-    """Insists that the parts are of their kinds and fit each other."""
     expected = share.preparation.columns
     texts = (*(getattr(share, name) for name in _TEXTS), *share.columns, *share.notes)
     wrong = (
@@ -301,7 +265,6 @@ def _require_sound(share: ModelShare, path: Path) -> None:
 
 
 def _require_parties(share: ModelShare, path: Path) -> None:
-    """Insists that a model of several Alices says whose parts there are."""
     widths = share.parties.values()
     sound = all(type(width) is int and width > 0 for width in widths)
     if share.parties and share.role == "alice":
@@ -317,7 +280,6 @@ def _shares(share: ModelShare) -> tuple[int, ...]:
 
 
 def _scales_sound(scales: dict[str, Any]) -> bool:
-    """Whether they are absent, or what shares of weights need."""
     if not scales:
         return True
     if set(scales) != set(_SCALES):

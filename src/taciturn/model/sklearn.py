@@ -20,9 +20,7 @@ from taciturn.numerics.logistic import sigmoid
 class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Prepares raw columns as model files say; there is nothing to fit.
 
-    Args:
-        plans: Each side's preparation.
-        names: For each side, what its raw columns are called in the frame that is given.
+    ``names`` says for each side what its raw columns are called in the frame that is given.
     """
 
     def __init__(
@@ -36,11 +34,7 @@ class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: object) -> FloatArray:
-        """The prepared columns of a pandas or polars frame, Alice's before Bob's.
-
-        Raises:
-            DataError: A column is absent, or does not hold what its rule expects.
-        """
+        """The prepared columns of a pandas or polars frame, Alice's before Bob's."""
         frame = as_frame(X)
         parts = []
         for plan, names in zip(self.plans, self.names, strict=True):
@@ -56,10 +50,8 @@ class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
     """A logistic regression whose probabilities are corrected for the class weights of its fit.
 
-    Args:
-        log_odds_shift: By how much these have moved the scores; ``decision_function`` leaves it
-            there.
-        threshold: The score above which ``predict`` says 1.
+    ``decision_function`` leaves ``log_odds_shift`` in the scores; ``predict`` says 1 above the
+    score ``threshold``.
     """
 
     def __init__(self, log_odds_shift: float = 0.0, threshold: float = 0.0) -> None:
@@ -84,11 +76,7 @@ def to_sklearn(*shares: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has n
     It takes a pandas or polars frame with the raw columns of all sides (``alice/name`` and
     ``bob/name`` where both have one of that name) and predicts as scikit-learn does: ``predict``,
     ``predict_proba``, ``decision_function``; ``predict`` says 1 above the threshold that the
-    training chose. Fitting it again fits the regression anew, and not the
-    preparation.
-
-    Raises:
-        ConfigError: One is missing or named twice, or they are of several trainings.
+    training chose. Fitting it again fits the regression anew, and not the preparation.
     """
     whole = whole_model(*shares)
     parts = whole.parts

@@ -23,12 +23,7 @@ from taciturn.protocol.scales import Scales
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One side's columns with their weights in clear.
-
-    Args:
-        model: The side's share, for its preparation and where it comes from.
-        weights: One per prepared column, an intercept included.
-    """
+    """One side's columns with their weights in clear, an intercept's included."""
 
     model: ModelShare
     weights: FloatArray
@@ -79,11 +74,7 @@ def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
 
 
 def own_part(model: ModelShare) -> Part:
-    """A side's own part, where its file has weights.
-
-    Raises:
-        ConfigError: It has a random share of them only.
-    """
+    """A side's own part, where its file has weights."""
     if not len(model.weights) and model.columns:
         raise ConfigError(
             "this file holds a random share of the weights: alone it says nothing about them",
@@ -94,11 +85,7 @@ def own_part(model: ModelShare) -> Part:
 
 
 def whole_model(*shares: ModelShare) -> WholeModel:
-    """Puts the shares of all sides together, given in any order.
-
-    Raises:
-        ConfigError: One is missing or named twice, or they are of several trainings.
-    """
+    """Puts the shares of all sides together, given in any order."""
     alices = {share.name: share for share in shares if share.role == "alice"}
     bobs = [share for share in shares if share.role == "bob"]
     if len(bobs) != 1 or not alices or len(alices) + 1 != len(shares):

@@ -45,11 +45,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 class ScoringApp:
     """The application.
 
-    Args:
-        scorer: What scores.
-        callers: Who may ask.
-        about: What ``GET /v1/model`` says.
-        log: Where a line for each request goes.
+    ``about`` is what ``GET /v1/model`` says; each request adds a line to ``log``.
     """
 
     def __init__(self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Say) -> None:
@@ -149,11 +145,6 @@ class ScoringApp:
         return handle
 
     def _caller(self, request: Request) -> Caller:
-        """Who asks.
-
-        Raises:
-            Refusal: Nobody who may.
-        """
         names = request.scope.get("state", {}).get(CERTIFICATE_NAMES)
         if names is not None:
             caller = self._callers.by_certificate(names)
@@ -183,11 +174,7 @@ class ScoringApp:
         return JSONResponse({"rows": answers, **self._stamp(request)})
 
     async def _body(self, request: Request) -> bytes:
-        """The body of a request, of which no more is read than is allowed.
-
-        Raises:
-            Refusal: It is not JSON by its header, too large, too slow, or the service is stopped.
-        """
+        """The body of a request, of which no more is read than is allowed."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refusal("wrong-type")
@@ -258,12 +245,7 @@ class ScoringApp:
 
 
 def refused(refusal: Refusal, number: str | None = None) -> Response:
-    """The answer to a request that is refused.
-
-    Args:
-        refusal: Why.
-        number: The request's; None for a new one.
-    """
+    """The answer to a request that is refused."""
     number, headers = number or _number(), {}
     if refusal.status == 401:
         headers["WWW-Authenticate"] = "Bearer"

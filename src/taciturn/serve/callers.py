@@ -35,20 +35,13 @@ TOKEN_BYTES = 32
 
 
 class _Line(Checked):
-    """What the file says of one caller."""
-
     token_sha256: Annotated[str | None, Field(pattern="^[0-9a-f]{64}$")] = None
     rows_per_day: PositiveInt | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """One who may ask.
-
-    Args:
-        name: Under which its requests are counted and logged.
-        rows_per_day: The most rows of a day; None for the service's own limit.
-    """
+    """One who may ask, logged by name; ``rows_per_day`` None is the service's own limit."""
 
     name: str
     rows_per_day: int | None = None
@@ -58,10 +51,9 @@ class Caller:
 class Callers:
     """All who may ask.
 
-    Args:
-        by_name: Those of the file; None where there is no file, and a certificate is enough.
-        digests: The SHA-256 of each one's token.
-        peers: Names whose certificates are no caller's: the peers', whom scores tell labels.
+    ``by_name`` is None where there is no file, and a certificate is enough. ``digests`` are the
+    SHA-256 of the tokens. ``peers`` are names whose certificates are no caller's: the peers', whom
+    scores tell labels.
     """
 
     by_name: Mapping[str, Caller] | None = None
@@ -70,12 +62,7 @@ class Callers:
 
     @classmethod
     def read(cls, path: Path) -> Callers:
-        """Reads the file.
-
-        Raises:
-            FileError: It cannot be read, or others may read it.
-            ConfigError: It is not such a file.
-        """
+        """Reads the file."""
         lines = _lines(path)
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
@@ -111,15 +98,7 @@ class Callers:
 
 
 def new_token(path: Path, name: str) -> str:
-    """Adds a caller to the file, or gives one that is there another token.
-
-    Returns:
-        The token, which is nowhere else.
-
-    Raises:
-        ConfigError: The name is none, or the file is not such a file.
-        OutputError: It cannot be written.
-    """
+    """Add a caller to the file, or give one another token; the token returned is nowhere else."""
     if not is_party_name(name):
         raise ConfigError(
             f"{name!r} cannot be a caller's name",

@@ -19,10 +19,7 @@ _P = "taciturn_serve_"
 class ServiceFigures:
     """Counts since the start.
 
-    Args:
-        requests: By status.
-        rows: By what became of them: scored, or the code of the refusal.
-        seconds: How long requests for scores took.
+    ``rows`` are counted by what became of them: scored, or the code of the refusal.
     """
 
     requests: Counter[int] = field(default_factory=Counter)
@@ -31,14 +28,7 @@ class ServiceFigures:
 
 
 def service_exposition(figures: ServiceFigures, desk: Seen, active: int, session: str) -> str:
-    """The whole text.
-
-    Args:
-        figures: Of requests.
-        desk: Of the rounds with the partner.
-        active: How many requests are under way.
-        session: The name of the model's training.
-    """
+    """The service's metrics in Prometheus' text format."""
     lines = [
         *_metric("info", "gauge", "Which model is served; always 1.", {f'model="{session}"': 1}),
         *_metric(

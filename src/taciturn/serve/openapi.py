@@ -36,11 +36,7 @@ _STAMP = {
 
 
 def openapi(request_rows: int) -> dict[str, Any]:
-    """The description of the service, which is open to all: no column's name is in it.
-
-    Args:
-        request_rows: The most rows of a request.
-    """
+    """The description of the service, which is open to all: no column's name is in it."""
     row = {"oneOf": [_to("Score"), _to("RefusedRow")]}
     return {
         "openapi": "3.1.0",

@@ -11,13 +11,7 @@ from taciturn.protocol.serving import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason that callers may rely on.
-
-    Args:
-        status: The HTTP status of a request that is refused for it.
-        meaning: In words.
-        way_out: What the caller can do.
-    """
+    """A reason that callers may rely on."""
 
     status: int
     meaning: str
@@ -84,9 +78,7 @@ OF_VERDICTS: Mapping[Verdict, str] = {
 class Refusal(Exception):
     """A request that gets no score.
 
-    Args:
-        code: One of ``REASONS``.
-        detail: What it is about here: a column's name, a number; never a value.
+    ``detail`` says what it is about here: a column's name, a number; never a value.
     """
 
     def __init__(self, code: str, detail: str = "") -> None:

@@ -46,12 +46,7 @@ R = TypeVar("R", bound=_Strict)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The rows of a request.
-
-    Args:
-        ids: As the caller spells them.
-        columns: This side's columns of each; None where they are looked up.
-    """
+    """The rows of a request; ``columns`` are None where they are looked up."""
 
     ids: tuple[str, ...]
     columns: tuple[dict[str, Any] | None, ...]
@@ -63,8 +58,7 @@ class Wanted:
 def parsed(body: bytes) -> Any:  # noqa: ANN401 - JSON
     """The JSON of a body, in UTF-8; NaN and Infinity are none.
 
-    Raises:
-        Refusal: It is none, or has a key twice, of which another reader may take the other.
+    A key that is there twice is refused: another reader may take the other.
     """
 
     def refuse(word: str) -> NoReturn:
@@ -87,25 +81,13 @@ def parsed(body: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def one_row(body: bytes) -> Wanted:
-    """The row of a request for one.
-
-    Raises:
-        Refusal: It is no such request.
-    """
+    """The row of a request for one."""
     request = _checked(RowRequest, parsed(body))
     return Wanted((request.id,), (request.columns,))
 
 
 def several_rows(body: bytes, most: int) -> Wanted:
-    """The rows of a request for several.
-
-    Args:
-        body: The request.
-        most: How many there may be.
-
-    Raises:
-        Refusal: It is no such request, or has too many rows, or one twice.
-    """
+    """The rows of a request for several."""
     values = parsed(body)
     # Before they are looked at one by one, which takes longer the more there are.
     for name in ("ids", "rows") if isinstance(values, dict) else ():
@@ -125,11 +107,7 @@ def several_rows(body: bytes, most: int) -> Wanted:
 
 
 def require_columns(wanted: Wanted, known: Sequence[str]) -> None:
-    """Insists that the columns of a request are the model's.
-
-    Raises:
-        Refusal: One is not, or one is absent: what is missing is said by null.
-    """
+    """Insist that the columns of a request are the model's; what is missing is said by null."""
     names = {*known}
     for columns in wanted.columns:
         if columns is None:

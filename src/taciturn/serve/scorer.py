@@ -34,12 +34,9 @@ EVERYBODY = ""
 class ServiceLimits:
     """What may be asked for.
 
-    Args:
-        rows_per_day: By a caller for whom the file of callers has no other number; None for any.
-        row_per_day: One row, by all callers; None for any number.
-        request_rows: Rows of one request.
-        request_seconds: How long a request waits for its scores.
-        most_waiting: Requests at a time.
+    ``rows_per_day`` is for a caller for whom the file of callers has no other number,
+    ``row_per_day`` for one row, by all callers; None is any number. ``request_seconds`` is how long
+    a request waits for its scores, ``most_waiting`` how many may at a time.
     """
 
     rows_per_day: int | None
@@ -52,16 +49,7 @@ class ServiceLimits:
 class Scorer:
     """Scores the rows of requests.
 
-    Args:
-        model: Bob's model.
-        threshold: Above which the class is 1.
-        normalisation: How ids are compared.
-        source: His rows.
-        preparer: For columns in a request.
-        desk: Where Alice is asked.
-        usage: Where it is counted.
-        limits: What may be asked for.
-        common: The rows that both sides have; None where any may be asked for.
+    ``common`` are the rows that both sides have; None where any may be asked for.
     """
 
     def __init__(
@@ -97,22 +85,14 @@ class Scorer:
         return await loop.run_in_executor(self._lookups, self._source.take, ids)
 
     async def _counted(self, act: Callable[[], R]) -> R:
-        """Counts in a thread: the disk is waited for.
-
-        Raises:
-            Refusal: The count cannot be written.
-        """
+        """Counts in a thread: the disk is waited for."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._counts, act)
         except (OutputError, FileError):
             raise Refusal("count-failed") from None
 
     async def answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
-        """An answer for each row, in the order of the request.
-
-        Raises:
-            Refusal: The request as a whole has none.
-        """
+        """An answer for each row, in their order; raises Refusal where the request has none."""
         if self.stopping:
             raise Refusal("stopping")
         if self.active >= self.limits.most_waiting:
@@ -159,11 +139,6 @@ class Scorer:
         return self._shown(wanted.ids, scores, refused)
 
     def _common(self, ids: Sequence[str]) -> list[str]:
-        """The ids under which both sides know the rows.
-
-        Raises:
-            Refusal: One is no id, or two are the same.
-        """
         # As ``RowIds`` has them; a series of one would take longer than all the rest.
         if not all(map(str.isprintable, ids)):
             raise Refusal("wrong-request", "an id holds what cannot be printed")
@@ -186,7 +161,6 @@ class Scorer:
             raise Refusal("caller-limit", f"{limit} rows a day")
 
     async def _taken(self, wanted: Wanted, ids: Sequence[str]) -> Taken:
-        """This side's columns: of the request, or looked up."""
         given = [place for place, columns in enumerate(wanted.columns) if columns is not None]
         try:
             if not given:
@@ -206,7 +180,6 @@ class Scorer:
     async def _within_day(
         self, asked: list[int], ids: Sequence[str], refused: dict[int, dict[str, Any]]
     ) -> list[int]:
-        """Those of the rows that may be asked for once more today."""
         limit = self.limits.row_per_day
         if limit is None or not asked:
             return asked
@@ -218,11 +191,6 @@ class Scorer:
         return [place for place, may in zip(asked, allowed, strict=True) if may]
 
     async def _ask(self, ids: Sequence[str], values: FloatArray, deadline: float) -> Answered:
-        """Alice's part of it.
-
-        Raises:
-            Refusal: She is not there, or does not answer in time.
-        """
         parts = [slice(start, start + MOST_ASKED) for start in range(0, len(ids), MOST_ASKED)]
         jobs = [Job(tuple(ids[part]), values[part], deadline) for part in parts]
         for job in jobs:
@@ -261,7 +229,6 @@ class Scorer:
 
 
 def _merged(rows: int, *parts: tuple[Sequence[int], Taken]) -> Taken:
-    """Rows from two places, in their order."""
     width = parts[0][1].values.shape[1]
     values = np.zeros((rows, width))
     unknown: set[int] = set()

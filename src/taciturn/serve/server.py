@@ -166,7 +166,6 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     @property
     def _under_way(self) -> bool:
-        """Whether a request is not answered yet."""
         return self.cycle is not None and not self.cycle.response_complete
 
     async def _answer(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
@@ -241,11 +240,7 @@ class _Server(uvicorn.Server):
 
 
 def listening_socket(config: PartyConfig) -> socket.socket:
-    """A socket at the address of the file; nothing beyond this machine without TLS.
-
-    Raises:
-        ConfigError: The address is none, is taken, or is open to others without TLS.
-    """
+    """A socket at the address of the file; nothing beyond this machine without TLS."""
     serve = config.serve
     check_address(serve.address, where=f"{config.where}, [serve] address", any_port=True)
     if not serve.is_local and serve.tls_certificate is None:
@@ -280,11 +275,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
 
 
 def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
-    """The TLS of the file; None where there is none.
-
-    Raises:
-        CertificateError: A certificate, its key or the authority of callers is not fit for use.
-    """
+    """The TLS of the file; None where there is none."""
     serve = config.serve
     if serve.tls_certificate is None or serve.tls_key is None:
         return None
@@ -311,10 +302,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
 
 
 def _require_other_authority(config: PartyConfig, path: Path) -> None:
-    """Insists that no certificate of the link is a caller's.
-
-    The peer's would get scores, and scores tell labels.
-    """
+    """A peer's certificate must be no caller's: it would get scores, and scores tell labels."""
     link, callers = read_certificates(config.path(config.link.ca)), read_certificates(path)
     keys = {certificate_fingerprint(authority) for authority in callers}
     for authority in link:
@@ -387,7 +375,6 @@ def _end(server: uvicorn.Server, app: ScoringApp) -> None:
 
 
 async def _watch(server: uvicorn.Server, app: ScoringApp) -> None:
-    """Ends the server where nobody asks the partner any more."""
     while app.failure is None:
         await asyncio.sleep(LOOK_SECONDS)
     _end(server, app)

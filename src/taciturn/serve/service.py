@@ -35,16 +35,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[ScorePartner]:
-    """Alice's side, ready to run; lets go of everything at the end.
-
-    Args:
-        config: Her settings.
-        model: Her model's file.
-        callbacks: Who is told what happens.
-
-    Raises:
-        TaciturnError: A setting or a file is not fit for use.
-    """
+    """Alice's side, ready to run; lets go of everything at the end."""
     keys = peer_keys(config)
     require_begun_in_time(config)
     standing = _standing(config, model)
@@ -65,16 +56,7 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
 
 @contextmanager
 def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterator[ScoringApp]:
-    """Bob's side: the application, and the desk that looks for Alice.
-
-    Args:
-        config: His settings.
-        model: His model's file.
-        callbacks: Who is told what happens.
-
-    Raises:
-        TaciturnError: A setting or a file is not fit for use.
-    """
+    """Bob's side: the application, and the desk that looks for Alice."""
     keys = peer_keys(config)
     require_begun_in_time(config)
     with explained():
@@ -124,11 +106,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
 
 
 def callers_of(config: PartyConfig) -> Callers:
-    """Who may ask, as the file has it.
-
-    Raises:
-        ConfigError: It says nobody, or the file of callers is none.
-    """
+    """Who may ask, as the file has it."""
     serve = config.serve
     if serve.tokens is None and serve.callers_ca is None:
         raise ConfigError(

@@ -133,11 +133,7 @@ class Agreement(Protection):
 
     @classmethod
     def parse(cls, text: str) -> Agreement:
-        """Reads a canonical text back.
-
-        Raises:
-            ConfigError: It is not an agreement.
-        """
+        """Read a canonical text back; raises ConfigError where it is no agreement."""
         try:
             values = json.loads(text)
         except (ValueError, RecursionError):

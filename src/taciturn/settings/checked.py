@@ -18,7 +18,6 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 def _class_weight(value: object) -> object:
-    """The weights of label 0 and label 1, from a text, a list or a pair."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
         zero, one = (float(part) + 0.0 for part in parts)  # type: ignore[attr-defined]
@@ -46,23 +45,14 @@ class Checked(BaseModel):
     def of(cls, values: Mapping[str, Any], *, face: Face | None = None) -> Self:
         """Checks ``values``; keys may be spelled with hyphens or underscores.
 
-        Args:
-            values: The settings that were given.
-            face: Where they were given, to spell them in an error; None leaves it to the caller.
-
-        Raises:
-            ConfigError: A key is unknown, missing or has a value of the wrong kind or range.
+        ``face`` spells them in an error; None leaves it to the caller.
         """
         with shown_by(face):
             return cls.model_validate(cls.named(values, face=face))
 
     @classmethod
     def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
-        """The same values under the names of the fields.
-
-        Raises:
-            ConfigError: A key is unknown, or given in both spellings.
-        """
+        """The same values under the names of the fields."""
         return named(values, cls.model_fields, face, cls.removed)
 
     def __init__(self, **values: object) -> None:
@@ -79,15 +69,6 @@ def named(
     removed: Removed = REMOVED,
 ) -> dict[str, Any]:
     """Values by the names of settings, from keys that are spelled with hyphens or underscores.
-
-    Args:
-        values: What was given.
-        known: The names that there are.
-        face: Where it was given.
-        removed: The names that there were.
-
-    Raises:
-        ConfigError: A key is unknown, removed, or given in both spellings.
 
     >>> named({"batch-size": 16}, ["batch_size"])
     {'batch_size': 16}

@@ -91,16 +91,7 @@ REMOVED_USAGE: Mapping[str, tuple[str, Hint]] = MappingProxyType(
 
 
 def refuse_removed(key: str, face: Face | None = None, removed: Removed = REMOVED) -> None:
-    """Refuses the name of a removed setting; returns for any other name.
-
-    Args:
-        key: The name as it was given: a key, an option or a keyword argument.
-        face: Where it was given.
-        removed: The settings that were removed there.
-
-    Raises:
-        ConfigError: The setting was removed; says why, and what to use instead.
-    """
+    """Refuses the name of a removed setting; returns for any other name."""
     name = key.lstrip("-").replace("-", "_")
     known = removed.get(name)
     if known is not None:
@@ -112,14 +103,7 @@ def refuse_removed(key: str, face: Face | None = None, removed: Removed = REMOVE
 
 
 def refuse_removed_usage(arguments: Sequence[str]) -> None:
-    """Refuses a removed command, or an option that its command no longer has.
-
-    Args:
-        arguments: What was given after the program's name, and could not be parsed.
-
-    Raises:
-        ConfigError: It was removed; says why, and what to use instead.
-    """
+    """Refuses a removed command, or an option that its command no longer has."""
     words = [argument.partition("=")[0] for argument in arguments]
     for usage, (reason, hint) in REMOVED_USAGE.items():
         *command, last = usage.split()

@@ -490,14 +490,7 @@ class Settings(TableSettings, Protection):
 
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
-        """Reads a TOML file of settings; the command's own options are laid over it.
-
-        Returns:
-            Its values, by the names of the fields.
-
-        Raises:
-            ConfigError: The file is absent, is not TOML, or holds a section.
-        """
+        """Values of a TOML file of settings, by field; the command's options are laid over it."""
         try:
             with path.open("rb") as stream:
                 values = tomllib.load(stream)
@@ -529,11 +522,7 @@ class Settings(TableSettings, Protection):
         return self.dataset or self.data or "own data"
 
     def resolved(self) -> Settings:
-        """The same settings with the solver's and the dataset's defaults filled in.
-
-        Raises:
-            ConfigError: A setting belongs to the other solver, or the mechanism has no such solver.
-        """
+        """The same settings with the solver's and the dataset's defaults filled in."""
         if self.solver == "sgd" and self.whole_table_only:
             raise removed_batches(self.mechanism, self._over)
         fallback = DATASET_DEFAULTS.get(self.dataset or "", OWN_DATA_DEFAULTS)
@@ -566,10 +555,7 @@ class Settings(TableSettings, Protection):
         return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
     def _usual_solver(self) -> Solver:
-        """Newton, unless what is asked for has sgd alone, or is the paper's.
-
-        Somebody who names a batch size or a learning rate has sgd in mind.
-        """
+        """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
         if self.whole_table_only:
             return "newton"
         steps = any(getattr(self, name) is not None for name in SGD_ONLY)
@@ -628,15 +614,7 @@ class Settings(TableSettings, Protection):
 
 
 def require_engine(engine: Engine, given: Mapping[str, object]) -> None:
-    """Refuses what belongs to the other engine.
-
-    Args:
-        engine: The one that was chosen.
-        given: Settings of engines; None where one was not given.
-
-    Raises:
-        ConfigError: A setting has no meaning with this engine.
-    """
+    """Refuse settings of the other engine; None is one that was not given."""
     other: Engine = "local" if engine == "dask" else "dask"
     for name, value in given.items():
         if value is not None and (name == "cores") == (engine == "dask"):
@@ -649,11 +627,7 @@ def require_engine(engine: Engine, given: Mapping[str, object]) -> None:
 
 
 def require_shared_work(engine: Engine) -> None:
-    """Refuses a cluster for a training by batches.
-
-    Raises:
-        ConfigError: It would stand idle.
-    """
+    """Refuses a cluster for a training by batches."""
     if engine == "dask":
         raise ConfigError(
             "sgd's batches are too small to be shared: a cluster would stand idle",

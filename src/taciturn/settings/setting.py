@@ -42,16 +42,11 @@ class Panel(StrEnum):
 class Setting:
     """What a setting is, beside its type and its default.
 
-    Args:
-        help: A sentence or two; names of values stand between backticks.
-        scope: Where a real training sets it.
-        panel: Where the help of a command lists it.
-        detail: What the documentation adds.
-        in_file: What a party's file says in place of ``help``, where it means another thing there.
-        file_default: The default of a party's file, where that is not the simulation's.
-        example: A value that makes sense, where there is no default or it does little.
-        refused: Why a party's file may not hold it.
-        both_ways: A switch that may be on by itself: ``--x`` and ``--no-x``.
+    ``in_file`` is what a party's file says in place of ``help``, where it means another thing
+    there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
+    value that makes sense, where there is no default or it does little. ``refused`` says why a
+    party's file may not hold it. ``both_ways`` is a switch that may be on by itself: ``--x`` and
+    ``--no-x``.
     """
 
     help: str

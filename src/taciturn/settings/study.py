@@ -33,7 +33,6 @@ _study = partial(Setting, scope=Scope.STUDY)
 
 
 def _values(given: object) -> object:
-    """A list of values, each once."""
     if not isinstance(given, list | tuple) or not given:
         raise ValueError(f"it is a list of values to try, not {given!r}")
     if any(given[place] in given[:place] for place in range(len(given))):
@@ -170,12 +169,7 @@ class Study(Checked):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination of a study's values.
-
-    Args:
-        number: From 1 on.
-        values: The value of each setting that varies.
-    """
+    """One combination of a study's values, numbered from 1 on."""
 
     number: int
     values: Mapping[str, Value]

@@ -36,7 +36,6 @@ _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
 
 
 def _texts(value: object) -> object:
-    """Words, from a list or from text in which commas separate them."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(","))
     if isinstance(value, list | tuple):
@@ -46,7 +45,6 @@ def _texts(value: object) -> object:
 
 
 def _by_column(value: object, *, read: Callable[[object], object]) -> dict[str, object]:
-    """A choice for every column that is not named, and for those that are."""
     if isinstance(value, Mapping):
         return {str(column): read(choice) for column, choice in value.items()}
     if not isinstance(value, str):
@@ -83,10 +81,7 @@ def _count(value: object) -> object:
 
 
 def _bins(value: object) -> dict[str, object]:
-    """Of each column how many intervals, or the edges between them.
-
-    In an option numbers behind a column's first are edges of the same column.
-    """
+    """In an option, numbers behind a column's first are edges of the same column."""
     if isinstance(value, str):
         value = _listed(value)
     choices = _by_column(value, read=_intervals)

@@ -62,12 +62,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class RecordedIdentity:
-    """One of several Alices in a replay: what she signed is on record, and is not signed again.
-
-    Args:
-        name: Her name in the agreement.
-        public_key: The key of her certificate.
-    """
+    """One of several Alices in a replay: what she signed is on record, and is not signed again."""
 
     name: str
     public_key: bytes = field(repr=False)
@@ -81,14 +76,9 @@ class RecordedIdentity:
 class AliceView:
     """Everything the curious party knows.
 
-    Args:
-        agreement: The public settings.
-        features: Her training table.
-        coins: Her randomness: part of a view by definition.
-        conversation: The frames that were exchanged, without header and footer.
-        epochs: Only what she saw in so many epochs; None for all.
-        held_out: Her columns of the held-out rows of a real session; None where there are none.
-        party: Whether it is a real session, with what was said around the training.
+    Her coins are part of a view by definition. The conversation has neither header nor footer.
+    ``epochs`` leaves only what she saw in so many; None is all. ``party`` marks a real session,
+    with what was said around the training.
     """
 
     agreement: Agreement
@@ -109,15 +99,8 @@ class AliceView:
     ) -> AliceView:
         """The view of a recorded run.
 
-        Args:
-            transcript: The recording of her link with Bob.
-            features: Her training table.
-            held_out: Her held-out rows, where a real session has some.
-            name: Under which the recording has her coins: her own, where one has several Alices'.
-
-        Raises:
-            TranscriptError: The recording lacks the agreement or her coins, or belongs to another
-                table.
+        ``name`` is the one under which the recording has her coins: her own, where one has several
+        Alices'.
         """
         agreement, coins = own_header(transcript, name, features)
         return cls(
@@ -131,11 +114,7 @@ class AliceView:
 
     @cached_property
     def identity(self) -> RecordedIdentity | None:
-        """Who of several Alices she is, by the key that she sent; None where she is the only one.
-
-        Raises:
-            TranscriptError: She sent none, or none of the agreement's.
-        """
+        """Who of several Alices she is, by the key that she sent; None where she is the only."""
         if self.agreement.parties is None:
             return None
         for frame in self.conversation.frames("alice"):
@@ -215,11 +194,7 @@ class AliceView:
 
     @cached_property
     def peer(self) -> Hello:
-        """What Bob said of himself: how many columns he has, for one.
-
-        Raises:
-            TranscriptError: He said nothing.
-        """
+        """What Bob said of himself: how many columns he has, for one."""
         for frame in self.received:
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))

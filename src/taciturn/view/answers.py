@@ -26,11 +26,7 @@ from taciturn.protocol.terms import Terms
 
 
 class NotingScheme:
-    """A scheme whose secret keys note what they decrypt; all else is the real scheme's work.
-
-    Args:
-        scheme: The real one.
-    """
+    """A scheme whose secret keys note what they decrypt; all else is the real scheme's work."""
 
     def __init__(self, scheme: Scheme) -> None:
         self._scheme = scheme
@@ -61,7 +57,6 @@ class _NotingKey:
         return getattr(self._key, name)
 
     def decrypt_rows(self, answer: EncryptedAnswer, *place: Any) -> IntArray:  # noqa: ANN401
-        """The real key's numbers, noted."""
         numbers = self._key.decrypt_rows(answer, *place)
         self._numbers[answer.data] = numbers
         return numbers
@@ -72,10 +67,8 @@ def scores_answered(
 ) -> dict[int, IntArray]:
     """The numbers in which one Alice told her part of the scores, by iteration or pass.
 
-    Args:
-        link: The conversation with her, of the training alone.
-        terms: The agreement in use.
-        numbers: What was decrypted from each answer.
+    ``link`` is the conversation with her, of the training alone; ``numbers`` has what was decrypted
+    from each answer.
     """
     parts = defaultdict[int, list[IntArray]](list)
     for frame in link.frames("alice"):

@@ -58,21 +58,13 @@ R = TypeVar("R")
 class BobView:
     """Everything that Bob knows.
 
-    Args:
-        agreement: The public settings.
-        features: His training table; it may have no column.
-        labels: His labels of the same rows.
-        coins: His randomness: part of a view by definition.
-        conversation: The frames that were exchanged, without header and footer.
-        budget: The limit of his ledger, which may have ended the training.
-        kept: What his program had remembered: keys that no coins give again.
-        predictions: Alice's part of the scores in a joint prediction of the same rows with the
-            finished model; None where there was none.
-        predicts_whole: Whether they hold his part too, since he does not know his weights.
-        passes: Only what he saw in so many passes or epochs; None for all.
-        used: The labels that the training used, where his coins do not give them; None for those
-            that they give.
-        held_out: His part of the held-out rows of a real session; None where there are none.
+    His coins are part of a view by definition. The conversation has neither header nor footer.
+    ``budget`` is the limit of his ledger, which may have ended the training. ``kept`` is what his
+    program had remembered: keys that no coins give again. ``predictions`` are Alice's part of the
+    scores in a joint prediction of the same rows with the finished model, and hold his part too
+    where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only what he saw
+    in so many passes or epochs; None is all. ``used`` are the labels that the training used, where
+    his coins do not give them.
     """
 
     agreement: Agreement
@@ -98,19 +90,7 @@ class BobView:
         held_out: HeldOut | None = None,
         budget: float | None = None,
     ) -> BobView:
-        """The view of a real session that he recorded; ``whole_session`` replays it.
-
-        Args:
-            transcript: The recording.
-            features: His training table.
-            labels: His labels of the same rows.
-            held_out: As above.
-            budget: As above.
-
-        Raises:
-            TranscriptError: The recording lacks the agreement, his coins or his keys, or belongs to
-                another table.
-        """
+        """The view of a real session that he recorded; ``whole_session`` replays it."""
         agreement, coins = own_header(transcript, "bob", features)
         if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
             raise TranscriptError(
@@ -129,11 +109,7 @@ class BobView:
         )
 
     def whole_session(self) -> BobView:
-        """The same with what he saw in a real session, and predicted at its end.
-
-        Raises:
-            TranscriptError: The recording is no conversation of his program.
-        """
+        """The same with what he saw in a real session, and predicted at its end."""
         seen: list[BobObservation] = []
         # On one thread, as the session was: the same numbers.
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
@@ -156,11 +132,7 @@ class BobView:
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How many columns each Alice has.
-
-        Raises:
-            TranscriptError: One of them said nothing, or there are others than agreed on.
-        """
+        """How many columns each Alice has."""
         links = self.conversation.links
         if links != len(self.partners):
             raise TranscriptError(
@@ -235,12 +207,7 @@ class BobView:
         )
 
     def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:
-        """The same with the scores of a joint prediction of the same rows.
-
-        Args:
-            scores: Alice's part of them, or both sides'.
-            whole: Whether they are both sides'.
-        """
+        """The same with Alice's part of joint scores of these rows, or both sides' if ``whole``."""
         view = replace(self, predictions=scores, predicts_whole=whole)
         # The replay is not run again: what came before does not change by it.
         view.__dict__["observations"] = self.observations

@@ -42,8 +42,7 @@ _SIDE_BY_SIDE: dict[type[Observation], tuple[str, ...]] = {
 class PooledView(AliceView):
     """The view of a coalition; an attack gets it as that of one Alice with all their columns.
 
-    Args:
-        members: The views of each, in the agreement's order.
+    ``members`` are in the agreement's order.
     """
 
     members: tuple[AliceView, ...] = field(default=(), repr=False)
@@ -55,11 +54,7 @@ class PooledView(AliceView):
 
     @cached_property
     def observations(self) -> Observations:
-        """What they saw, iteration by iteration.
-
-        Raises:
-            TranscriptError: They did not see the same things happen.
-        """
+        """What they saw, iteration by iteration."""
         seen = [member.observations for member in self.members]
         if len({len(one.events) for one in seen}) > 1:
             raise _apart()
@@ -78,11 +73,7 @@ class PooledView(AliceView):
 
 
 def pooled(views: Sequence[AliceView]) -> AliceView:
-    """The view of several Alices of one run, in the agreement's order; of one it is her own.
-
-    Raises:
-        RowOrderError: Their rows are not the same.
-    """
+    """The view of several Alices of one run, in the agreement's order; of one it is her own."""
     first, *others = views
     if not others:
         return first
@@ -109,7 +100,6 @@ def pooled(views: Sequence[AliceView]) -> AliceView:
 
 
 def _together(same: Sequence[Observation]) -> Observation:
-    """What several saw in one iteration, as one observation."""
     first = same[0]
     if {(type(one), one.iteration) for one in same} != {(type(first), first.iteration)}:
         raise _apart()

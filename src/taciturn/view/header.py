@@ -12,16 +12,9 @@ from taciturn.settings.agreement import Agreement
 def own_header(
     transcript: Transcript, name: str, features: FeatureTable
 ) -> tuple[Agreement, KeyedEntropy]:
-    """The agreement, and a side's coins.
+    """The agreement, and a side's coins, from a recording with that side's training table.
 
-    Args:
-        transcript: The recording.
-        name: Whose coins: those of a role, or of one of several Alices.
-        features: That side's training table.
-
-    Raises:
-        TranscriptError: The recording lacks the agreement or the coins, or belongs to another
-            table.
+    ``name`` is that of a role, or of one of several Alices.
     """
     header = transcript.header
     try:
