@@ -19,14 +19,9 @@ from taciturn.view.alice_view import AliceView
 class LabelGuess:
     """A guess for each row.
 
-    Args:
-        scores: Higher means label 1 more likely; above 0 the guess is 1.
-        signal: Where the attack has anything to say; elsewhere a control's guess is taken.
-        certain: Where it claims to be sure.
-        remark: One sentence about how it went.
-        limited: A limit on its work ended it; without one it might tell more.
-        work: What its solvers did, in units of about a millisecond: counted, never timed, so that
-            a busy machine comes to the same guess.
+    A higher score makes label 1 more likely; above 0 the guess is 1. Rows without ``signal`` take a
+    control's guess. ``limited``: a limit on work ended the attack. ``work`` is counted in units of
+    about a millisecond, never timed, so that a busy machine comes to the same guess.
     """
 
     scores: FloatArray = field(repr=False)
@@ -37,7 +32,7 @@ class LabelGuess:
     work: float = 0.0
 
     def covers(self, rows: int) -> bool:
-        """Whether each of so many rows has a finite score, and is or is not certain."""
+        """Whether every row has a finite score, a signal and a certainty."""
         return (
             self.scores.shape == self.signal.shape == self.certain.shape == (rows,)
             and self.signal.dtype == self.certain.dtype == np.bool_
@@ -51,7 +46,7 @@ class LabelGuess:
 
 
 class LabelAttack(Protocol):
-    """One way to guess."""
+    """An attack on the labels, as an audit runs it."""
 
     @property
     def name(self) -> str:
@@ -60,38 +55,32 @@ class LabelAttack(Protocol):
 
     @property
     def reference(self) -> str:
-        """Where it comes from."""
+        """The publication or method that it implements."""
         ...
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """What the view must hold for it to apply."""
+        """The signals that the view must hold."""
         ...
 
     def obstacle(self, view: AliceView) -> str:
-        """Why it does not apply although the view has all that it needs; empty where it does."""
+        """Why it does not apply to a view that holds its signals; empty where it does."""
         ...
 
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label; it never sees one."""
+        """A guess at every label."""
         ...
 
 
 class Attack(ABC):
-    """What attacks have in common: one way in, and most often nothing that stands in it.
-
-    Attributes:
-        name: In tables and JSON.
-        reference: Where it comes from.
-        needs: What the view must hold for it to apply.
-    """
+    """Base class of attacks, with no obstacle by default."""
 
     name: str
     reference: str
     needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
-        """Nothing."""
+        """Empty: the attack applies."""
         return ""
 
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:

@@ -28,7 +28,6 @@ class ExactSolveAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Solves until every row is determined or the epochs run out."""
         rows = view.features.rows
         scores = np.zeros(rows)
         certain = np.zeros(rows, dtype=bool)
