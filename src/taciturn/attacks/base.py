@@ -19,9 +19,14 @@ from taciturn.view.alice_view import AliceView
 class LabelGuess:
     """A guess for each row.
 
-    A higher score makes label 1 more likely; above 0 the guess is 1. Rows without ``signal`` take a
-    control's guess. ``limited``: a limit on work ended the attack. ``work`` is counted in units of
-    about a millisecond, never timed, so that a busy machine comes to the same guess.
+    Args:
+        scores: Higher means label 1 more likely; above 0 the guess is 1.
+        signal: Where the attack has anything to say; elsewhere a control's guess is taken.
+        certain: Where it claims to be sure.
+        remark: One sentence about how it went.
+        limited: A limit on its work ended it; without one it might tell more.
+        work: What its solvers did, in units of about a millisecond: counted, never timed, so that
+            a busy machine comes to the same guess.
     """
 
     scores: FloatArray = field(repr=False)
@@ -32,7 +37,7 @@ class LabelGuess:
     work: float = 0.0
 
     def covers(self, rows: int) -> bool:
-        """Whether every row has a finite score, a signal and a certainty."""
+        """Whether each of so many rows has a finite score, and is or is not certain."""
         return (
             self.scores.shape == self.signal.shape == self.certain.shape == (rows,)
             and self.signal.dtype == self.certain.dtype == np.bool_
@@ -46,7 +51,7 @@ class LabelGuess:
 
 
 class LabelAttack(Protocol):
-    """An attack on the labels, as an audit runs it."""
+    """One way to guess."""
 
     @property
     def name(self) -> str:
@@ -55,32 +60,38 @@ class LabelAttack(Protocol):
 
     @property
     def reference(self) -> str:
-        """The publication or method that it implements."""
+        """Where it comes from."""
         ...
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """The signals that the view must hold."""
+        """What the view must hold for it to apply."""
         ...
 
     def obstacle(self, view: AliceView) -> str:
-        """Why it does not apply to a view that holds its signals; empty where it does."""
+        """Why it does not apply although the view has all that it needs; empty where it does."""
         ...
 
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label."""
+        """A guess at every label; it never sees one."""
         ...
 
 
 class Attack(ABC):
-    """Base class of attacks, with no obstacle by default."""
+    """What attacks have in common: one way in, and most often nothing that stands in it.
+
+    Attributes:
+        name: In tables and JSON.
+        reference: Where it comes from.
+        needs: What the view must hold for it to apply.
+    """
 
     name: str
     reference: str
     needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
-        """Empty: the attack applies."""
+        """Nothing."""
         return ""
 
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
