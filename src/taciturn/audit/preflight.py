@@ -58,19 +58,9 @@ def preflight(
     known_rows: int | None = None,
     announce: Announce = silent,
 ) -> CheckResult:
-    """Rehearses a configuration.
+    """Rehearse a configuration; Alice's seat always, Bob's where ``seat`` names it.
 
-    Args:
-        settings: Resolved settings of the training.
-        raw: The rows; their labels are not looked at, unless:
-        own_labels: Rehearse with them, as many of either class.
-        seat: Whose seat is rehearsed; Alice's always is.
-        known_rows: How many rows of hers Bob knows, in his seat.
-        announce: Called with what runs now.
-
-    Raises:
-        ConfigError: The settings do not fit each other or the table.
-        ShapeError: The table has too few rows.
+    Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
     """
     announce("rehearsal")
     rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
@@ -104,7 +94,6 @@ def preflight(
 
 
 def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """Whose seat it is, of several."""
     if rehearsal.terms.agreement.alices == 1:
         return ()
     columns = counted(rehearsal.own_columns, "column")
@@ -178,7 +167,6 @@ def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
 
 
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """What the *other* side should know, and what the verdicts leave out."""
     agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
     rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
     warnings = [] if exposed is None else [f"for Alice: {exposed}"]
@@ -202,7 +190,6 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
 
 
 def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
-    """What the guarantee of sealed training rests on, and what voids it."""
     agreed = rehearsal.terms.agreement
     warnings = []
     if rehearsal.method.shares_scores:

@@ -44,21 +44,11 @@ def audit_recording(
     shuffle_truth: bool = False,
     known_rows: int | None = None,
 ) -> SessionAudit:
-    """Attacks a recorded session; judges where the other side's file is here too.
+    """Attack a recorded session; judge where the other side's file, ``truth``, is here too.
 
-    Args:
-        session: The recording, with its side's table.
-        truth: The other side's file, where both sides' files lie in one place.
-        write_guesses: Where to write what the attacks say of labels, for Bob to judge.
-        callbacks: Who is told.
-        canary: Also train on shuffled labels and on coins, where both tables are here, and look at
-            ciphertexts, where they are all that Alice receives. At Bob's seat: also train with
-            Alice's rows permuted.
-        shuffle_truth: Judge against labels shuffled after the run.
-        known_rows: How many rows of Alice's Bob knows, at his seat.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
+    With ``canary`` it also trains on shuffled labels and on coins, where both tables are here, and
+    tests ciphertexts, where they are all that Alice receives; at Bob's seat it trains with Alice's
+    rows permuted. ``shuffle_truth`` judges against labels shuffled after the run.
     """
     view = session.view
     # Before the work: a file that does not fit is said at once.
@@ -121,16 +111,7 @@ def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:
 def audit_guesses(
     file: GuessesFile, truth: OtherSide, *, shuffle_truth: bool = False
 ) -> SessionAudit:
-    """Judges what Alice's side wrote down.
-
-    Args:
-        file: Her guesses.
-        truth: Bob's labels.
-        shuffle_truth: Judge against labels shuffled after the run.
-
-    Raises:
-        RowOrderError: They are of other rows.
-    """
+    """Judge the guesses of Alice's side by Bob's labels; ``RowOrderError`` where rows differ."""
     truth.require(file.recording)
     labels = labels_of(truth.tables)
     labels = shuffled(labels) if shuffle_truth else labels

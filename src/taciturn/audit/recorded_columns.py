@@ -42,15 +42,9 @@ def audit_columns(
     canary: bool = True,
     callbacks: Callbacks = SILENT,
 ) -> SessionAudit:
-    """Estimates Alice's columns from Bob's recording; judges where her table is here too.
+    """Estimate Alice's columns from Bob's recording; judge where her table is here too.
 
-    Args:
-        session: The recording, with his table.
-        view: What he knows of it.
-        alice: Her table, where both sides' files lie in one place.
-        known_rows: How many of her rows he knows; None for a few, and as many as her columns.
-        canary: Also train with her rows permuted, where both tables are here.
-        callbacks: Who is told.
+    ``known_rows`` is as in ``BobAudit``; ``canary`` also trains with her rows permuted.
     """
     estimates: tuple[Estimated, ...] | None = None
     seat: BobSeat | None = None
@@ -79,7 +73,6 @@ def audit_columns(
 def _estimates(
     view: BobView, callbacks: Callbacks
 ) -> tuple[tuple[Estimated, ...], tuple[Skipped, ...]]:
-    """What the attacks say that need no known row, and why the others do not speak."""
     estimates: list[Estimated] = []
     skipped: list[Skipped] = []
     for attack in COLUMN_ATTACKS:
