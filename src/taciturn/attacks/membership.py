@@ -1,10 +1,7 @@
 """Who is in a hidden batch, and how many: what ``hybrid``'s randomised response was to hide.
 
 The response tells Alice which rows to score, and claims epsilon for each bit of whether a row is
-meant. The gradient of the same iteration then tells the rest. Where her scores are the model's,
-the labels' evidence of the run is heard first and each batch is searched for the states that fit;
-elsewhere the sparsest residues that fit stand for the members. An iteration that neither certifies
-takes the likelier answer for each row.
+meant. The gradient of the same iteration then tells the rest.
 """
 
 from __future__ import annotations

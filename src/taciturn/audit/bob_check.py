@@ -40,11 +40,7 @@ _EXPOSED = 0.5
 def rehearse_columns(
     rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = silent
 ) -> ColumnRehearsal:
-    """How well Bob reconstructs the columns of a rehearsed training.
-
-    ``known_rows`` is the number of her rows that Bob knows; None for a few, and as many as her
-    columns.
-    """
+    """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
     view = bob_view(rehearsal.outcome, rehearsal.coins)
     truth, coins = Truth.of(rehearsal.outcome.data.alice_train), KeyedEntropy.from_seed(_SEED)
     findings = examine_columns(view, truth, coins, known_rows=known_rows, announce=announce)

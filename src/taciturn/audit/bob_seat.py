@@ -42,7 +42,7 @@ FEW_KNOWN = 10
 class BobAudit:
     """Audit of Bob's seat of one table.
 
-    ``known_rows`` is the number of rows that Bob knows; None for a few, and as many as Alice's
+    ``known_rows`` is how many rows Bob knows; None tries ``FEW_KNOWN`` and as many as Alice's
     columns.
     """
 
@@ -54,8 +54,7 @@ class BobAudit:
     def audit(self, settings: Settings, coins: Coins, outcome: Outcome | None = None) -> BobSeat:
         """Run the column attacks on a training and on its canary.
 
-        An ``outcome`` with a transcript and without encryption is used; otherwise the training is
-        run.
+        The training is run, unless ``outcome`` has a transcript and no encryption.
         """
         plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
         if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
@@ -98,8 +97,8 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
     """Bob's view of a simulated training, and of one joint prediction of its rows.
 
     A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
-    let him know his weights, and that too where Alice reveals her share of them. With ``predict``
-    there is a prediction also where the training opened no score, which no session does.
+    let him know his weights, and that too where Alice reveals her share of them. ``predict`` adds a
+    prediction where the training opened no score, which no session does.
     """
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")

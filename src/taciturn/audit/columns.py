@@ -38,7 +38,7 @@ NEAR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Alice's columns, with the places of the varying numeric ones and of each category's columns."""
+    """Alice's columns, and the places of varying numeric columns and of each category's columns."""
 
     values: FloatArray = field(repr=False)
     names: tuple[str, ...]

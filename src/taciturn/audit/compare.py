@@ -61,8 +61,8 @@ def compare(
 ) -> Comparison:
     """Train, attack and estimate each of the mechanisms.
 
-    ``wanted`` names each mechanism, with its resolved settings for each seed when called. A
-    mechanism whose call raises ``ConfigError`` is listed as refused; if all do, the first error is
+    ``wanted`` has a name for each mechanism and a function for its settings of each seed, which
+    raises ``ConfigError`` where the mechanism cannot be used. If all raise, the first error is
     raised.
     """
     audits: list[_Audited] = []

@@ -3,9 +3,7 @@
 A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
 trained on with coin labels, which are nobody's, by the real programs without encryption; the
 attacks then run on what she saw, each on a sample of batches. What an attack gets right of the rows
-that it speaks about, beyond one half, is what the protocol tells. Beside it stand the figures that
-explain it: ranks of sampled batches, equations of stacked epochs, the phase transition of sparse
-recovery, the true epsilon.
+that it speaks about, beyond one half, is what the protocol tells.
 
 **Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal, by the rule
 of ``verdict.foresee``. ``no attack of ours applies`` says that none of ours did it there; it proves

@@ -1,9 +1,8 @@
 """A real session's audit: one side's own recording, attacked from that side's seat.
 
 Alice's side has her recording, her file and her table, and no label: it can attack and write down
-its guesses. Whoever has the labels, which is Bob, can judge them. Where both sides' files lie in
-one place, as in a trial, one audit does both, and trains again on shuffled labels and on coins.
-Bob's recording is audited in ``recorded_columns``.
+its guesses. Whoever has the labels, which is Bob, can judge them. Bob's recording
+is audited in ``recorded_columns``.
 
 **Guarantee.** An attack gets the view and nothing else. Guesses are judged only by labels of the
 same rows, in the same order, and of the same session where Bob's model file says which that was.

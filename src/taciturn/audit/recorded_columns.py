@@ -2,9 +2,8 @@
 
 He has his recording, his file and his table, and none of Alice's columns: how right an estimate is,
 he cannot say. Attacks that need no known row estimate all the same, and what they say is set
-against the scores that he saw (``consistency``). Where Alice's file is here too, as in a trial, her
-columns judge, rows that Bob knows are drawn from them, and a training with her rows permuted stands
-beside it.
+against the scores that he saw (``consistency``). Where Alice's file is here too, her columns
+judge.
 
 **Guarantee.** An attack gets the view and the rows that are handed to it, and nothing else of hers.
 

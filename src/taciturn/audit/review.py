@@ -1,8 +1,7 @@
 """A review of an agreement from one side: what it means for this side, before anything is signed.
 
-What each side receives is the mechanism's own statement. The rehearsal is that of ``own_side``:
-this side's own table, and something that stands in for the other's; without the packages of the
-audit no attack is run. Nothing leaves the machine; nobody is called; nothing is charged.
+Nothing leaves the machine; nobody is called; nothing is charged. Without the packages of the audit
+no attack is run.
 
 **Guarantee.** As of ``preflight``; sentences and counts follow from the agreement and this side's
 table.

@@ -45,7 +45,7 @@ def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
 def alice_view(
     transcript: Transcript, data: VerticalData, names: Sequence[str] | None = None
 ) -> AliceView:
-    """The view of one Alice, or of several together, of a recorded simulation; all without ``names``."""
+    """The view of the named Alices together, or of all, of a recorded simulation."""
     parts = data.alice_train_parts
     if not parts:
         return AliceView.of(transcript, data.alice_train)
@@ -59,7 +59,7 @@ def alice_view(
 
 
 def outcome_view(outcome: Outcome, names: Sequence[str] | None = None) -> AliceView:
-    """The view of one Alice, or of several together, of a run that was kept; all without ``names``."""
+    """The view of the named Alices together, or of all, of a run that was kept."""
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
     return alice_view(outcome.transcript, outcome.data, names)

@@ -1,11 +1,8 @@
 """One audit: a training as asked for, its attacks, and what makes their figures mean something.
 
-Beside the run itself stand a *canary run*, whose labels are shuffled before training, so that what
-an attack recovers is the protocol's leak alone; the attacks after fewer epochs of it; the list of
-messages; and, where the ledger claims a finite epsilon, a run on coin labels whose guesses are set
-against the claim. Those runs use no encryption: what Alice sees is the same to the last bit. Where
-all that she receives is encrypted, a run *with* encryption is looked at from outside
-(``distinguisher``).
+In a *canary run* labels are shuffled before training, so that what an attack recovers is the
+protocol's leak alone. A run on coin labels tests the ledger's claim. Both use no encryption: what
+Alice sees is the same to the last bit.
 
 **Guarantee.** As the parts: ``runner``, ``judge``, ``evidence``, ``distinguisher``.
 

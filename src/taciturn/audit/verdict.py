@@ -149,7 +149,7 @@ def ranking_figure(controls: Sequence[Control]) -> Measure:
 def weigh(
     controls: Sequence[Control], attacks: Sequence[AttackScore], *, shuffled: bool = False
 ) -> Verdict:
-    """The verdict of the attacks against the controls, of which there must be one.
+    """The verdict of the attacks, if any, against the controls, at least one.
 
     The accuracy is looked at first, then the AUC: where one label is rare, an attack may rank the
     rows perfectly and still guess fewer of them right than always guessing the common label does.

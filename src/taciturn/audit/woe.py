@@ -235,6 +235,8 @@ def _messages(frames: list[bytes], terms: WoeTerms) -> tuple[MessageSeen, ...]:
 
 
 def _alike(ours: list[bytes], others: list[bytes]) -> bool:
+    """Whether two conversations differ in the bytes of ciphertexts alone."""
+
     def shown(frame: bytes) -> tuple[str, object]:
         kind = kind_of(frame)
         return kind.__name__, len(frame) if kind is SealedLabels else frame
