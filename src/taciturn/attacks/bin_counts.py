@@ -43,14 +43,10 @@ _MOST_NUMBERS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """What the feature party is given of one of her columns, beside the sizes that she knows.
+    """Bin statistics of one column as the feature party receives them, and the bins' sizes.
 
-    Args:
-        rows: How many rows each bin has.
-        statistics: The weight of evidence of each bin, or its share of ones.
-        smoothing: What was added to both counts; 0 for shares.
-        digits: To how many decimals they are rounded; None for not.
-        shares: Whether they are shares of ones.
+    Statistics are weights of evidence, or shares of ones with ``shares``; ``digits`` is None where
+    they are not rounded.
     """
 
     rows: IntArray = field(repr=False)
@@ -61,18 +57,13 @@ class HandedOver:
 
     @property
     def half_step(self) -> float:
-        """By how much a statistic may be off."""
+        """The most by which rounding moves a statistic."""
         return _SLACK if self.digits is None else 0.5 * 10.0**-self.digits + _SLACK
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What follows for the bins of one column.
-
-    Args:
-        ones: The most likely count of each bin.
-        exact: Where no other count is possible.
-    """
+    """The most likely count of ones in each bin of a column, and where it is exact."""
 
     ones: IntArray = field(repr=False)
     exact: BoolArray = field(repr=False)
@@ -80,13 +71,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What follows for all columns.
-
-    Args:
-        columns: Each column's counts.
-        totals: How many totals of ones are possible.
-        total: The one that was taken.
-    """
+    """The counts of all columns, the number of possible totals of ones, and the total taken."""
 
     columns: tuple[Counted, ...]
     totals: int
@@ -125,11 +110,7 @@ def total_ones(column: HandedOver) -> float:
 
 
 def recover_counts(columns: Sequence[HandedOver]) -> Recovered:
-    """The count of ones in every bin of every column.
-
-    Args:
-        columns: Of the same rows.
-    """
+    """The count of ones in every bin of several columns of the same rows."""
     totals = _possible_totals(columns)
     if not len(totals):
         # Nothing fits: what was handed over is not what it is said to be.
@@ -149,14 +130,12 @@ def recover_counts(columns: Sequence[HandedOver]) -> Recovered:
 
 
 def _counted(column: HandedOver, ends: tuple[IntArray, IntArray]) -> Counted:
-    """The middle of what is possible with one total."""
     low, high = ends
     middle = np.clip((low[0] + high[0]) // 2, 0, column.rows)
     return Counted(middle.astype(np.int64), low[0] == high[0])
 
 
 def _nearest_total(columns: Sequence[HandedOver]) -> int:
-    """The total that the roots of all columns give together, as a whole number within the rows."""
     rows = int(columns[0].rows.sum())
     roots = np.array([total_ones(column) for column in columns])
     known = roots[np.isfinite(roots)]
@@ -166,7 +145,6 @@ def _nearest_total(columns: Sequence[HandedOver]) -> int:
 
 
 def _possible_totals(columns: Sequence[HandedOver]) -> IntArray:
-    """Every total that fits all columns."""
     rows, near = int(columns[0].rows.sum()), _nearest_total(columns)
     # Both labels occur: weights of evidence compare the two.
     first = max(1, min(near - _MOST_TOTALS // 2, rows - _MOST_TOTALS))
@@ -181,7 +159,6 @@ def _possible_totals(columns: Sequence[HandedOver]) -> IntArray:
 
 
 def _fitting(column: HandedOver, totals: IntArray) -> BoolArray:
-    """Which totals fit one column."""
     low, high = _bounds(column, totals)
     inside = (low.sum(axis=1) <= totals) & (totals <= high.sum(axis=1))
     fits: BoolArray = (low <= high).all(axis=1) & inside
@@ -189,12 +166,11 @@ def _fitting(column: HandedOver, totals: IntArray) -> BoolArray:
 
 
 def _blocks(column: HandedOver, totals: IntArray) -> list[IntArray]:
-    """Totals in blocks whose bounds fit the memory."""
     return np.array_split(totals, -(-len(totals) * len(column.rows) // _MOST_NUMBERS) or 1)
 
 
 def _bounds(column: HandedOver, totals: IntArray) -> tuple[IntArray, IntArray]:
-    """The fewest and the most ones of each bin, for each of several totals."""
+    """The fewest and the most ones of each bin, totals by bins."""
     rows, off = column.rows, column.half_step
     if column.shares:
         low, high = (rows * (column.statistics + sign * off) for sign in (-1, 1))

@@ -35,9 +35,7 @@ _STEPS = 500
 def certain_labels(columns: Sequence[IntArray], ones: Sequence[IntArray]) -> IntArray:
     """The label of each row that the counts prove, and -1 for the others.
 
-    Args:
-        columns: The bin of each row, column by column.
-        ones: How many ones each bin has, column by column.
+    ``columns`` holds the bin of each row, ``ones`` the ones in each bin, both column by column.
 
     >>> first, second = np.array([0, 0, 1, 1]), np.array([0, 1, 1, 1])
     >>> certain_labels([first, second], [np.array([0, 1]), np.array([0, 1])]).tolist()
@@ -56,12 +54,7 @@ def certain_labels(columns: Sequence[IntArray], ones: Sequence[IntArray]) -> Int
 
 
 def likeliest_labels(columns: Sequence[IntArray], ones: Sequence[IntArray]) -> LabelGuess:
-    """The guess of largest entropy that has the counts, certain where they prove a label.
-
-    Args:
-        columns: The bin of each row, column by column.
-        ones: How many ones each bin has, column by column.
-    """
+    """The guess of largest entropy that has the counts, certain where they prove a label."""
     scores = _entropy_scores(columns, ones)
     proven = certain_labels(columns, ones)
     sure = proven != UNKNOWN
@@ -73,12 +66,7 @@ def likeliest_labels(columns: Sequence[IntArray], ones: Sequence[IntArray]) -> L
 
 
 def majority_labels(columns: Sequence[IntArray], ones: Sequence[IntArray]) -> LabelGuess:
-    """The commoner label of each row's most lopsided bin: what a single count tells.
-
-    Args:
-        columns: The bin of each row, column by column.
-        ones: How many ones each bin has, column by column.
-    """
+    """The commoner label of each row's most lopsided bin: the information in a single count."""
     best = np.zeros(len(columns[0]))
     for codes, counts in zip(columns, ones, strict=True):
         sizes = np.bincount(codes, minlength=len(counts))

@@ -23,7 +23,6 @@ class ModelOnlyControl(Attack):
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """The probability her weights give, less one half."""
         scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
         everywhere = np.ones(len(scores), dtype=bool)
         return LabelGuess(scores, everywhere, ~everywhere)

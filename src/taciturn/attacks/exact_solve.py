@@ -3,8 +3,7 @@
 Where a batch is numerically of full rank the residues are integers on the public grid, and the
 attack checks that they satisfy Alice's integer equations to the last bit: a certificate, not an
 estimate. Without it a row is called certain only where its residue stands clear of rounding and of
-whatever the other rows may have mixed in. Rows are taken from the first batch that determines them;
-batches that cannot add anything are skipped.
+whatever the other rows may have mixed in.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ class ExactSolveAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Solves until every row is determined or the epochs run out."""
         rows = view.features.rows
         scores = np.zeros(rows)
         certain = np.zeros(rows, dtype=bool)

@@ -17,12 +17,7 @@ from taciturn.view.alice_view import AliceView
 
 
 def about_labels(guess: LabelGuess, view: AliceView) -> LabelGuess:
-    """The guess as one at the true labels: certain of none, where labels were flipped.
-
-    Args:
-        guess: What an attack made of the view.
-        view: Whose mechanism says whether labels were flipped.
-    """
+    """The guess as one at the true labels: certain of none, where labels were flipped."""
     flips = view.mechanism.label_flips
     if flips is None:
         return guess

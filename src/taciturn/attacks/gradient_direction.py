@@ -29,7 +29,6 @@ class GradientDirectionAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Sums what the gradients hold along each row."""
         values = view.features.values
         scale = 2.0 ** -(view.agreement.feature_bits + view.agreement.residue_bits)
         seen = gradients(view)

@@ -32,13 +32,12 @@ class GradientNormAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
     def obstacle(self, view: AliceView) -> str:
-        """Something with a size must have been seen."""
+        """Neither residues nor gradients in the view: nothing has a size."""
         if view.signals & {Signal.RESIDUES, Signal.GRADIENTS}:
             return ""
         return f"Alice has neither {Signal.RESIDUES.value} nor {Signal.GRADIENTS.value}"
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Compares sizes with their best cut."""
         sizes, met = _mean_sizes(view, progress)
         scores = np.zeros(len(sizes))
         if met.any():
@@ -48,7 +47,6 @@ class GradientNormAttack(Attack):
 
 
 def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, BoolArray]:
-    """Each row's mean size, and which rows have one."""
     rows = view.features.rows
     batches: tuple[ResiduesSeen | GradientSeen, ...] = view.observations.of(ResiduesSeen)
     if not batches:

@@ -40,10 +40,8 @@ _PATIENCE = 48
 class KnownScoresAttack(Attack):
     """Evidence from every batch, then certified states of as many as its work allows.
 
-    Args:
-        most_batches: How many batches are looked at, spread evenly over the run.
-        nodes: The most nodes of one search's tree.
-        work: The work after which no further search begins, in the units of ``LabelGuess``.
+    ``most_batches`` are spread evenly over the run. ``nodes`` bounds one search's tree. After
+    ``work``, in the units of ``LabelGuess``, no further search begins.
     """
 
     name = "known-scores"
@@ -55,7 +53,6 @@ class KnownScoresAttack(Attack):
     work: float = 300_000.0
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Hears every batch, then proves what it can."""
         every = gradients(view)
         batches = evenly(every, affordable(every, self.most_batches))
         exact = scattered([seen for seen in batches if scores_exact(view, seen)])
@@ -95,7 +92,7 @@ class KnownScoresAttack(Attack):
 
 
 def affordable(every: Sequence[GradientSeen], most: int) -> int:
-    """How many batches can be heard with reasonable work, at most so many."""
+    """How many batches can be heard with reasonable work, at most ``most``."""
     work = max((len(seen.rows) * len(seen.gradient) ** 2 for seen in every), default=1)
     return max(1, min(most, int(_MOST_WORK / work)))
 
@@ -109,12 +106,8 @@ def recover_states(
 ) -> Recovered:
     """The states of a batch's rows, certified where they are found.
 
-    Args:
-        view: What Alice knows; her scores of this batch must be exact.
-        seen: The batch.
-        odds: Log-odds of label 1 for every row there is.
-        certain: Where their sign is proven.
-        nodes: The most nodes of a search's tree.
+    Alice's scores of the batch must be exact. ``odds`` are log-odds of label 1 for all rows of the
+    table, and ``certain`` says where their sign is proven.
     """
     system, likely = System.of(view, seen), odds[seen.rows]
     fixed = certain[seen.rows]

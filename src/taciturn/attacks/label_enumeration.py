@@ -40,7 +40,6 @@ class LabelEnumerationAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Fits the mapping of clusters to labels."""
         values = view.features.values
         nearest = clusters(values, CLUSTERS, view.coins.fork(self.name))
         seen = [one for one in gradients(view) if one.epoch == 0]
@@ -85,7 +84,7 @@ def _nearest(values: FloatArray, centres: FloatArray) -> IndexArray:
 def _inner_products(
     view: AliceView, seen: list[GradientSeen], nearest: IndexArray, progress: ReportProgress
 ) -> FloatArray:
-    """Of what all zeros give, what each cluster adds, and what was seen, with one another."""
+    """Gram matrix of the all-zero gradient, each cluster's addition and the seen gradient."""
     scale = 2.0 ** -(view.agreement.feature_bits + view.agreement.residue_bits)
     total = np.zeros((CLUSTERS + 2, CLUSTERS + 2))
     for number, batch in enumerate(seen):
@@ -100,7 +99,6 @@ def _inner_products(
 
 
 def _preferences(products: FloatArray) -> FloatArray:
-    """By how much the best mapping fits better with each cluster labelled 1 than with 0."""
     numbers = np.arange(1 << CLUSTERS)
     mappings = (numbers[:, None] >> np.arange(CLUSTERS)) & 1
     weights = np.column_stack([np.ones(len(numbers)), mappings])

@@ -28,7 +28,6 @@ class LeastSquaresAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Sums each row's estimates; it is never certain."""
         rows = view.features.rows
         total, weight = np.zeros(rows), np.zeros(rows)
         for solved in solve(view, gradients(view)):

@@ -50,7 +50,6 @@ class LikelihoodAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.RESIDUES})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Adds up the ratios; exact where the scores are known."""
         seen = view.observations.of(ResiduesSeen)
         total = np.zeros(view.features.rows)
         most = _INFINITE if view.scores_known else SURE
@@ -69,16 +68,10 @@ class LikelihoodAttack(Attack):
 
 
 def log_ratios(view: AliceView, released: FloatArray, probabilities: FloatArray) -> FloatArray:
-    """``log P(z | y = 1) - log P(z | y = 0)`` of each release at its score.
+    """``log P(z | y = 1) - log P(z | y = 0)`` of each release, at its real scale and its score.
 
-    Args:
-        view: Whose mechanism's law is taken.
-        released: The noisy residues at their real scale.
-        probabilities: The model's for the same rows at that time.
-
-    Returns:
-        The ratios; infinite where one label is impossible, and zero where both are, which only a
-        wrong score brings about.
+    Infinite where one label is impossible; zero where both are, which only a wrong score brings
+    about.
     """
     law = cast(ResidueMechanism[Any], view.mechanism)
     if view.agreement.noise == "continuous":

@@ -32,14 +32,10 @@ _STACK_ENTRIES = 1 << 20
 class Solved:
     """The least-norm residues of one batch.
 
-    Args:
-        seen: The batch.
-        residues: Its least-norm solution.
-        leverage: For each row, how much of it the system sees: 1 is all, 0 is nothing.
-        full_rank: The system has, numerically, as many independent equations as rows.
-        exact: Besides, the rounded residues are possible ones and satisfy the integer equations to
-            the last bit; as the system is numerically of full rank, only they do.
-        rounding: How far floating-point rounding may have moved a determined residue.
+    ``leverage`` is how much of a row the system sees: 1 is all, 0 is nothing. ``full_rank`` is
+    numerical. ``exact``: besides, the rounded residues are possible ones and satisfy the integer
+    equations to the last bit; as the rank is full, only they do. ``rounding`` bounds how far
+    floating-point rounding may have moved a determined residue.
     """
 
     seen: GradientSeen
@@ -73,7 +69,7 @@ def residue_step(view: AliceView) -> float:
 
 
 def solve(view: AliceView, batches: Iterable[GradientSeen]) -> Iterator[Solved]:
-    """Solves each batch; equal sizes are stacked, which makes small systems an order faster."""
+    """Solve each batch; equal sizes are stacked, which makes small systems an order faster."""
     for _, same_size in groupby(batches, key=lambda seen: len(seen.rows)):
         stack: list[GradientSeen] = []
         for seen in same_size:
@@ -113,7 +109,6 @@ def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]
 
 
 def _nonzero(s: FloatArray, shape: tuple[int, ...]) -> BoolArray:
-    """The singular values that rounding cannot explain (NumPy's convention for a rank)."""
     tolerance = s.max(axis=1, keepdims=True) * max(shape[1:]) * np.finfo(np.float64).eps
     significant: BoolArray = s > tolerance
     return significant
@@ -124,8 +119,8 @@ def _satisfied(
 ) -> BoolArray:
     """Which batches' rounded residues are possible ones and solve the equations in integers.
 
-    No residue exceeds ``largest`` steps in size. Within that the protocol's capacity
-    keeps every sum below 2^63, so that int64 products are the true ones and not their remainders.
+    No residue exceeds ``largest`` steps, so that the protocol's capacity keeps every sum below
+    2^63: int64 products are the true ones and not their remainders.
     """
     whole = np.rint(steps)
     possible: BoolArray = np.abs(whole).max(axis=1) <= largest

@@ -1,10 +1,7 @@
 """Who is in a hidden batch, and how many: what ``hybrid``'s randomised response was to hide.
 
 The response tells Alice which rows to score, and claims epsilon for each bit of whether a row is
-meant. The gradient of the same iteration then tells the rest. Where her scores are the model's,
-the labels' evidence of the run is heard first and each batch is searched for the states that fit;
-elsewhere the sparsest residues that fit stand for the members. An iteration that neither certifies
-takes the likelier answer for each row.
+meant. The gradient of the same iteration then tells the rest.
 """
 
 from __future__ import annotations
@@ -34,13 +31,9 @@ _MOST_HEARD = 16_384
 class MembershipGuess:
     """The true batch of one iteration, guessed.
 
-    Args:
-        iteration: Which one.
-        asked: The rows that Alice scored.
-        members: Those of them that she takes for the true batch.
-        size: How many she takes it to have.
-        certified: The integers hold to the last bit. Members whose residue rounds to zero are
-            counted in ``size``, but nobody can tell which rows they are.
+    ``asked`` are the rows that Alice scored. ``certified``: the integers hold to the last bit.
+    Members whose residue rounds to zero are counted in ``size``, but nobody can tell which rows
+    they are.
     """
 
     iteration: int
@@ -53,16 +46,9 @@ class MembershipGuess:
 def guess_membership(
     view: AliceView, most: int = 200, nodes: int = 100, progress: ReportProgress = quietly
 ) -> tuple[MembershipGuess, ...]:
-    """Guesses the true batch of iterations that are spread evenly over the run.
+    """Guesses at the true batch of ``most`` iterations, spread evenly over the run.
 
-    Args:
-        view: What Alice knows; it must hold what ``NEEDS`` names.
-        most: How many iterations.
-        nodes: The most nodes of one search's tree.
-        progress: Told as batches are done.
-
-    Returns:
-        One guess for each; none where batches are not hidden.
+    Empty where the view lacks a signal of ``NEEDS``: batches are not hidden.
     """
     if not view.signals >= NEEDS:
         return ()
@@ -93,7 +79,6 @@ def _guesses(
 
 
 def _guess(recovered: Recovered, likely: Callable[[GradientSeen], FloatArray]) -> MembershipGuess:
-    """What was recovered; where that is no more than an estimate, the likelier answers."""
     seen = recovered.seen
     if recovered.certified:
         members, size = recovered.members, recovered.size

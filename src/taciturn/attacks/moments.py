@@ -47,8 +47,7 @@ _TINY = 1e-100
 class MomentsAttack(Attack):
     """Rows that stand alone, then whole tables of few rows, then a linear guess.
 
-    Args:
-        most_rows: Beyond so many rows no lattice is reduced.
+    Beyond ``most_rows`` rows no lattice is reduced.
     """
 
     name = "moments"
@@ -58,7 +57,6 @@ class MomentsAttack(Attack):
     most_rows: int = 64
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Proves what it can, and guesses the rest."""
         seen = view.observations.of(MomentsSeen)
         first = FirstPass.of(seen[0], Slopes.of(view))
         rows = settle(first)

@@ -49,12 +49,7 @@ _ROOM = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What everybody knows about the residues of a batch.
-
-    Args:
-        batch_size: The agreed size.
-        design: The sizes of a hidden batch, where it is hidden.
-    """
+    """Public facts about a batch's residues: the agreed size, and the design of a hidden batch."""
 
     batch_size: int
     design: BatchDesign | None
@@ -70,7 +65,7 @@ class Law:
         return 1.0 if self.design is None else self.batch_size / self.design.true_rows
 
     def share(self, rows: int) -> float:
-        """The probability that one of so many rows is in the true batch."""
+        """The probability that a row of a batch of ``rows`` is in the true batch."""
         if self.design is None:
             return 1.0
         return float(np.clip(self.design.true_rows / rows, 0.05, 0.95))
@@ -78,11 +73,9 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """What a batch says about its rows.
+    """Log-odds that one batch adds: of label 1, and of being in the true batch.
 
-    Args:
-        evidence: Log-odds of label 1 that this batch adds.
-        member: Log-odds that a row is in the true batch; infinite where none is hidden.
+    ``member`` is infinite where no batch is hidden.
     """
 
     evidence: FloatArray = field(repr=False)
@@ -100,14 +93,7 @@ def gather(
     sweeps: int = SWEEPS,
     progress: ReportProgress = quietly,
 ) -> FloatArray:
-    """The log-odds of label 1 for each row; 0 for rows in none of the batches.
-
-    Args:
-        view: What Alice knows.
-        batches: The batches to hear.
-        sweeps: How often each is heard.
-        progress: Told after each batch.
-    """
+    """The log-odds of label 1 for each row; 0 for rows in none of the batches."""
     evidence, heard = np.zeros(view.features.rows), np.zeros(view.features.rows, dtype=bool)
     messages: list[FloatArray] = [np.zeros(len(seen.rows)) for seen in batches]
     base = 0.0
@@ -127,12 +113,9 @@ def gather(
 
 
 def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
-    """The belief about its rows' labels and membership that one batch adds to what is known.
+    """The belief about its rows' labels and membership that one batch adds.
 
-    Args:
-        view: What Alice knows.
-        seen: The batch.
-        odds: The log-odds of label 1 that is known from elsewhere, for each of its rows.
+    ``odds`` are the log-odds of label 1 known from elsewhere, for each of its rows.
     """
     system, law = System.of(view, seen), Law.of(view)
     share, scale = law.share(len(seen.rows)), law.scale

@@ -42,14 +42,7 @@ _LEAST_STEPS = 2
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The integer equations of one batch.
-
-    Args:
-        seen: The batch.
-        features: Alice's integers, rows by columns.
-        feature_bits: Their scale.
-        residue_bits: The scale of the residues.
-    """
+    """The integer equations of one batch; bits are the scales of features and residues."""
 
     seen: GradientSeen
     features: IntArray = field(repr=False)
@@ -58,7 +51,7 @@ class System:
 
     @classmethod
     def of(cls, view: AliceView, seen: GradientSeen) -> System:
-        """A batch as Alice multiplied it."""
+        """The equations of a batch as Alice multiplied it."""
         agreed = view.agreement
         return cls(seen, view.encoded(seen.rows), agreed.feature_bits, agreed.residue_bits)
 
@@ -79,14 +72,10 @@ class System:
         return 2.0**-self.residue_bits
 
     def remainder(self, steps: IntArray) -> IntArray | None:
-        """The gradient less what these residues make of it: zero where they satisfy the equations.
+        """The gradient less the product with ``steps``, residues in steps of their grid.
 
-        Args:
-            steps: A residue for each row of the batch, in steps of their grid.
-
-        Returns:
-            An integer for each column; None where a residue exceeds ``largest``. Within that the
-            protocol's capacity keeps every sum below 2^63, so that int64 products do not wrap.
+        None where a residue exceeds ``largest``. Within that the protocol's capacity keeps every
+        sum below 2^63, so that int64 products do not wrap.
         """
         if np.abs(steps).max(initial=0) > self.seen.largest * 2.0**self.residue_bits:
             return None
@@ -99,11 +88,9 @@ class System:
         return left is not None and not left.any()
 
     def fitted(self, rows: IndexArray, target: FloatArray) -> IntArray | None:
-        """The integer residues that some rows, all others being zero, must have; None if many.
+        """The integer residues of ``rows``, all others being zero; None if they are not unique.
 
-        Args:
-            rows: Positions in the batch.
-            target: What their products are to add up to, in the integers' scale.
+        ``target`` is the sum of their products, in the integers' scale.
         """
         if not len(rows):
             return np.zeros(len(self.features), dtype=np.int64)
@@ -119,17 +106,11 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """What an attack made of one batch.
+    """An attack's result for one batch.
 
-    Args:
-        seen: The batch.
-        residues: An estimate for each row, at the real scale.
-        members: Which rows it takes for the true batch.
-        size: How many rows it takes the true batch to have.
-        certified: The integers hold to the last bit, and chance cannot explain it.
-        certain: The rows whose sign that proves.
-        failed: The solver found nothing within its limit.
-        work: What the solver did, in the units of ``LabelGuess``.
+    ``residues`` are estimates at the real scale. ``members`` and ``size`` describe the guessed true
+    batch. ``certified``: the integers hold to the last bit, and chance cannot explain it.
+    ``certain`` are the rows whose sign that proves. ``work`` is in the units of ``LabelGuess``.
     """
 
     seen: GradientSeen
@@ -143,19 +124,15 @@ class Recovered:
 
     @classmethod
     def nothing(cls, seen: GradientSeen, work: float = 0.0, *, failed: bool = True) -> Recovered:
-        """Of a batch that was given up."""
+        """The result for a batch that was given up."""
         none = np.zeros(len(seen.rows), dtype=bool)
         return cls(seen, np.zeros(len(none)), none, 0, False, none, failed, work)
 
     @classmethod
     def proven(cls, system: System, steps: IntArray, size: int, certain: BoolArray) -> Recovered:
-        """From integers that hold; ``certain`` is narrowed to rows that have a sign of their own.
+        """The result from integers that hold; ``certain`` excludes twins and zero residues.
 
-        Args:
-            system: The batch.
-            steps: Its residues in steps of their grid; who has one is a member.
-            size: The number of members, those included whose residue rounds to zero.
-            certain: Where nothing else than a twin or a zero stands in the way.
+        ``size`` includes members whose residue rounds to zero.
         """
         identified = certain & lone(system.features) & (np.abs(steps) >= _LEAST_STEPS)
         residues = np.multiply(steps, system.step, dtype=np.float64)
@@ -189,7 +166,7 @@ def independent_columns(matrix: FloatArray) -> IndexArray:
 
 
 def evenly(batches: Sequence[T], most: int) -> list[T]:
-    """At most so many of the batches, spread evenly over the run.
+    """At most ``most`` of the batches, spread evenly over the run.
 
     >>> evenly(range(10), 4)
     [0, 3, 6, 9]
@@ -223,11 +200,7 @@ def on_cores(function: Callable[[GradientSeen], R], batches: Sequence[GradientSe
 
 
 class Notebook:
-    """Which labels are proven so far.
-
-    Args:
-        rows: How many rows there are.
-    """
+    """The labels proven so far."""
 
     def __init__(self, rows: int) -> None:
         self.certain: BoolArray = np.zeros(rows, dtype=bool)
@@ -238,7 +211,7 @@ class Notebook:
         return not bool(self.certain[seen.rows].all())
 
     def settle(self, recovered: Recovered) -> None:
-        """Notes what a batch proves; what was proven first stands."""
+        """Record what a batch proves; an earlier proof stands."""
         new = recovered.certain & ~self.certain[recovered.seen.rows]
         rows = recovered.seen.rows[new]
         self.signs[rows] = np.sign(recovered.residues[new])
@@ -247,7 +220,7 @@ class Notebook:
     def guess(
         self, soft: FloatArray, remark: str, *, limited: bool = False, work: float = 0.0
     ) -> LabelGuess:
-        """The guess: what is proven, then what is likely, by its size; zero says nothing."""
+        """The guess: proven labels, then likely ones by size; zero says nothing."""
         within = soft / (1.0 + np.abs(soft))
         scores = np.where(self.certain, self.signs, within)
         spoken = self.certain | (soft != 0)

@@ -50,18 +50,13 @@ ATTACKS: tuple[LabelAttack, ...] = (
 def attacks() -> tuple[LabelAttack, ...]:
     """Every attack: ours, then those of other packages, which are loaded now.
 
-    Raises:
-        ExtensionError: One of another package is broken, or has the name of another.
+    Raises ``ExtensionError`` where one is broken, or has the name of another.
     """
     return (*ATTACKS, *_added())
 
 
 def rehearsal_attacks() -> tuple[LabelAttack, ...]:
-    """The same attacks, some content with fewer batches: for a check that takes seconds.
-
-    Raises:
-        ExtensionError: One of another package is broken, or has the name of another.
-    """
+    """The same attacks, some content with fewer batches: for a check that takes seconds."""
     fewer: dict[str, LabelAttack] = {
         SparseAttack.name: SparseAttack(most_batches=60, program=300.0),
         KnownScoresAttack.name: KnownScoresAttack(most_batches=300, nodes=10, work=5_000.0),
@@ -72,8 +67,7 @@ def rehearsal_attacks() -> tuple[LabelAttack, ...]:
 def added_attack(name: str) -> LabelAttack | None:
     """The attack that another package adds under a name; None where none does.
 
-    Raises:
-        ExtensionError: It is broken, or has the name of another.
+    Raises ``ExtensionError`` where it is broken, or has the name of another.
     """
     ours = [attack.name for attack in ATTACKS]
     added = extensions.extension(extensions.ATTACKS, name, ours)
@@ -104,8 +98,6 @@ def _checked(added: Extension) -> LabelAttack:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """An attack of another package, which is named where its code fails."""
-
     attack: Attack
     origin: Extension
 

@@ -41,12 +41,10 @@ _CHUNK = 128
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What single sums prove.
+    """Labels that single sums prove: 1 or -1 for label 1 or 0, otherwise 0.
 
-    Args:
-        sign: 1 or -1 for a row whose label is proven to be 1 or 0, otherwise 0.
-        limited: There were more rows to look at than the work allows.
-        work: In the units of ``LabelGuess``.
+    ``limited``: there were more rows to look at than the work allows. ``work`` is in the units of
+    ``LabelGuess``.
     """
 
     sign: IntArray = field(repr=False)
@@ -55,7 +53,7 @@ class Settled:
 
 
 def settle(first: FirstPass) -> Settled:
-    """Looks at the rows that the sums see best, alone and in groups.
+    """Prove labels of the rows that the sums see best, alone and in groups.
 
     Where Alice knows the two values of a number, rows that are settled are taken out of the sums,
     in which others may then stand alone.
@@ -97,12 +95,9 @@ def _with_total(first: FirstPass) -> FirstPass:
 
 
 def _settled(first: FirstPass, known: FloatArray, slack: float) -> Settled:
-    """One round.
+    """One round; ``known`` rows were taken out, up to a rounding of each.
 
-    Args:
-        first: The sums.
-        known: The rows that were taken out, up to a rounding of each.
-        slack: By how much the last sum may be off.
+    ``slack`` is the most by which the last sum may be off.
     """
     rows, columns = first.table.shape
     seen_best = np.argsort(-first.leverage, kind="stable")
@@ -120,7 +115,6 @@ def _settled(first: FirstPass, known: FloatArray, slack: float) -> Settled:
 
 
 def _groups(first: FirstPass, candidates: IndexArray) -> list[IndexArray]:
-    """Rows that are alone in a direction, and small sets that share one."""
     part = first.span[candidates]
     groups: list[IndexArray] = []
     known: set[tuple[int, ...]] = set()

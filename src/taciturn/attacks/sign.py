@@ -29,7 +29,6 @@ class SignAttack(Attack):
     needs = frozenset({Signal.RESIDUES})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Sums each row's releases; certain where a kept sign proves the label."""
         seen = view.observations.of(ResiduesSeen)
         method = view.mechanism
         keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
@@ -64,6 +63,5 @@ def _negative_if_label_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
 
 
 def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:
-    """The sums, with the rows whose label is proven before all others."""
     beyond = 2 * np.abs(total).max(initial=1.0)
     return np.where(zeros, total - beyond, np.where(ones, total + beyond, total))

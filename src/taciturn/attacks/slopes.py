@@ -28,11 +28,9 @@ _FAR = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """What everybody knows of a slope; all of them in units of their root mean square.
+    """Public facts about slopes, in units of their root mean square.
 
-    Args:
-        mechanism: Which names it.
-        bob_columns: How many columns Bob has; with one it may be an intercept.
+    With one column at Bob it may be an intercept.
     """
 
     mechanism: EncryptedMechanism
@@ -40,7 +38,7 @@ class Slopes:
 
     @classmethod
     def of(cls, view: AliceView) -> Slopes:
-        """Those of a view."""
+        """The slopes of a view."""
         return cls(cast(EncryptedMechanism, view.mechanism), view.peer.columns)
 
     @property
@@ -70,7 +68,7 @@ class Slopes:
             yield from (law for ones in range(1, rows) if (law := self.law(ones, rows)) is not None)
 
     def law(self, ones: int, rows: int) -> tuple[float, float] | None:
-        """The pair for so many rows of label 1; None where there is none.
+        """The slopes of label 0 and 1 with ``ones`` rows of label 1; None where there are none.
 
         An intercept that is fitted alone makes all slopes together zero.
         """
@@ -92,7 +90,6 @@ class Slopes:
         return zero / size, one / size
 
     def _at(self, score: float) -> tuple[float, float]:
-        """The slopes of label 0 and of label 1 at a score, as the mechanism has them."""
         scores, ones = np.array([score]), np.ones(1, dtype=np.int8)
         zero, one = (self.mechanism.residue(scores, labels) for labels in (1 - ones, ones))
         return float(zero[0]), float(one[0])
@@ -100,14 +97,10 @@ class Slopes:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """The table and its first product, in the integers' scale.
+    """The table T and its first product ``T^T a``, in the integers' scale.
 
-    Args:
-        table: T.
-        product: ``T^T a``.
-        rows: All rows of the training; some may have been taken out of the table.
-        unit: Steps of a's grid in a slope of 1: ``2^g/n``; of such size they are on average.
-        slopes: What a slope can be.
+    ``rows`` counts all rows of the training, of which some may be out of the table. ``unit`` is
+    ``2^g/n``, the steps of a's grid in a slope of 1.
     """
 
     table: FloatArray = field(repr=False)
@@ -118,7 +111,7 @@ class FirstPass:
 
     @classmethod
     def of(cls, seen: MomentsSeen, slopes: Slopes) -> FirstPass:
-        """Of what Alice saw first."""
+        """The first pass that Alice saw."""
         rows = len(seen.table)
         table, product = seen.table.astype(np.float64), seen.product.astype(np.float64)
         return cls(table, product, rows, 2.0**seen.vector_bits / rows, slopes)

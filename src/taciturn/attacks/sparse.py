@@ -58,10 +58,8 @@ _SAME = 1e-7
 class SparseAttack(Attack):
     """Basis pursuit in each batch, certified in integers, summed over epochs.
 
-    Args:
-        most_batches: How many batches are looked at, spread evenly over the run.
-        program: The most work of one linear program, in the units of ``LabelGuess``.
-        work: The work after which no further one begins.
+    ``program`` bounds the work of one linear program; after ``work`` no further one begins. Both
+    are in the units of ``LabelGuess``. ``most_batches`` are spread evenly over the run.
     """
 
     name = "sparse"
@@ -73,7 +71,6 @@ class SparseAttack(Attack):
     work: float = 300_000.0
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Recovers batch after batch; estimates are summed, certified signs stand."""
         every = gradients(view)
         batches = scattered(evenly(every, self.most_batches))
         notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
@@ -103,13 +100,7 @@ class SparseAttack(Attack):
 
 
 def recover_sparse(view: AliceView, seen: GradientSeen, program: float = 1_000.0) -> Recovered:
-    """The sparsest residues of a batch, as far as basis pursuit finds them.
-
-    Args:
-        view: What Alice knows.
-        seen: The batch.
-        program: The most work of the linear program, in the units of ``LabelGuess``.
-    """
+    """The sparsest residues of a batch, as far as basis pursuit finds them."""
     system = System.of(view, seen)
     if len(seen.rows) <= system.features.shape[1]:
         (solved,) = solve(view, [seen])
@@ -149,7 +140,6 @@ def _pursue(matrix: FloatArray, target: FloatArray, largest: float, steps: int) 
 
 
 def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | None:
-    """The batch in integers, where they hold and chance does not explain it."""
     if system.seen.iteration == 0:
         return None
     (support,) = np.nonzero(np.abs(residues) > _ZERO)
@@ -167,11 +157,7 @@ def _certified(system: System, residues: FloatArray, rank: int) -> Recovered | N
 
 
 def hiding_places(matrix: FloatArray, members: BoolArray) -> BoolArray:
-    """The members of which some other row is a combination.
-
-    Args:
-        matrix: Features, rows by columns; those of the members are independent.
-        members: Which rows are.
+    """The members of which some other row is a combination; members must be independent.
 
     >>> matrix = np.array([[1.0, 0, 0, 0], [0, 1.0, 0, 0], [0, 0, 1.0, 0], [1.0, 1.0, 0, 0]])
     >>> hiding_places(matrix, np.array([True, True, True, False])).tolist()

@@ -73,13 +73,12 @@ class StackingAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
 
     def obstacle(self, view: AliceView) -> str:
-        """Hidden batches: which rows an equation speaks of is not known."""
+        """Hidden batches: the rows of an equation are not known."""
         if Signal.RESPONSE in view.signals:
             return "the batches are hidden: the equations are not linear in the labels alone"
         return ""
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        """Solves, rounds and checks."""
         batches, of_epochs = _affordable(view)
         system = System.of(view, batches, progress)
         progress(len(batches), _STAGES * len(batches))
@@ -113,13 +112,7 @@ class Block:
 
 
 class System:
-    """``U_t^T (y - 1/2) = targets`` for all batches; one half is what nothing is known about.
-
-    Args:
-        rows: How many labels there are.
-        blocks: The orthonormal equations.
-        targets: Their right-hand sides, one after the other.
-    """
+    """``U_t^T (y - 1/2) = targets`` for all batches; one half is an unknown label."""
 
     def __init__(self, rows: int, blocks: list[Block], targets: FloatArray) -> None:
         self.rows = rows
@@ -145,7 +138,7 @@ class System:
         return cls(view.features.rows, blocks, np.concatenate(targets))
 
     def forward(self, labels: FloatArray) -> FloatArray:
-        """What the equations say of labels."""
+        """The left-hand sides of the equations for these labels."""
         flat = labels.ravel()
         return np.concatenate(
             [
@@ -187,10 +180,8 @@ class System:
     def proven(self, labels: BoolArray, undecided: BoolArray, residue_step: float) -> BoolArray:
         """The rows whose label cannot be other than this, whatever the others are.
 
-        Args:
-            labels: What was found.
-            undecided: Rows that the proof had better do without.
-            residue_step: The step of the residues' grid, in units of the largest gap.
+        ``undecided`` rows are left out of the proof. ``residue_step`` is the step of the residues'
+        grid, in units of the largest gap.
         """
         signs = np.where(labels, 1.0, -1.0)
         apart = self.forward(signs / 2) - self.targets
@@ -219,7 +210,7 @@ class System:
 def _accelerated(
     step: Callable[[FloatArray], FloatArray], start: FloatArray, most: int
 ) -> FloatArray:
-    """Repeats a gradient step with momentum [BeckTeboulle09], which starts anew when it errs."""
+    """A gradient step repeated with momentum [BeckTeboulle09], which restarts when it errs."""
     at, ahead, pace = start, start, 1.0
     for _ in range(most):
         after = step(ahead)
@@ -235,7 +226,6 @@ def _accelerated(
 
 
 def _affordable(view: AliceView) -> tuple[list[GradientSeen], int]:
-    """The batches of as many epochs as fit in memory, and how many epochs there are."""
     seen = gradients(view)
     epochs = 1 + max(batch.epoch for batch in seen)
     size = max(len(batch.rows) for batch in seen)
@@ -245,7 +235,6 @@ def _affordable(view: AliceView) -> tuple[list[GradientSeen], int]:
 
 
 def _stacks(batches: list[GradientSeen]) -> Iterator[list[GradientSeen]]:
-    """Batches of one epoch and size, so many that working on them together pays."""
     for (_, size), same in groupby(batches, key=lambda seen: (seen.epoch, len(seen.rows))):
         group = list(same)
         count = max(1, _STACK_ENTRIES // (size * len(group[0].gradient)))
@@ -280,7 +269,6 @@ def largest_gap(view: AliceView) -> float:
 
 
 def _fits(view: AliceView, batches: list[GradientSeen], labels: BoolArray) -> BoolArray:
-    """For each batch, whether these labels satisfy its integer equations."""
     satisfied = np.zeros(len(batches), dtype=bool)
     for at, seen in enumerate(batches):
         one, zero = view.residues(seen.rows, seen.weights)

@@ -53,18 +53,14 @@ _ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Solved:
-    """What one integer program cost, and whether it came to an end."""
-
     work: float
     conclusive: bool
 
     @classmethod
     def of(cls, result: OptimizeResult, entries: int, limit: int) -> _Solved:
-        """Counted, not timed.
+        """The work, counted and not timed.
 
-        A tree's root takes some fifty times as long as a relaxation that is integral at once, and
-        that is in proportion to the entries; where a search ends without a solution, SciPy does
-        not say how many nodes it took.
+        SciPy does not report the nodes of a search that ends without a solution.
         """
         conclusive = result.x is not None or result.status == _INFEASIBLE
         nodes = result.get("mip_node_count")
@@ -74,17 +70,11 @@ class _Solved:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A batch, and what is known of its rows.
+    """Integer program for the states of one batch's rows.
 
-    Args:
-        system: The batch's equations.
-        law: What everybody knows about it.
-        one: The residues that Bob computes for a label of 1.
-        zero: Those for a label of 0.
-        odds: Log-odds of label 1, to look first where it is likely.
-        member: Log-odds of being in the true batch, likewise.
-        fixed: Where the label is taken as the sign of ``odds``.
-        nodes: The most nodes of a search's tree.
+    ``one`` and ``zero`` are the residues that Bob computes for the two labels. The log-odds
+    ``odds`` (label 1) and ``member`` (true batch) direct the search. Where ``fixed``, the label is
+    the sign of ``odds``. ``nodes`` bounds a search's tree.
     """
 
     system: System
@@ -99,7 +89,7 @@ class Search:
 
     @property
     def work(self) -> float:
-        """What was done so far, in the units of ``LabelGuess``."""
+        """Work so far, in the units of ``LabelGuess``."""
         return sum(solved.work for solved in self._solved)
 
     @property
@@ -153,7 +143,6 @@ class Search:
         return np.rint(residues * 2.0**self.system.residue_bits).astype(np.int64)
 
     def _refitted(self, steps: IntArray) -> IntArray | None:
-        """The integers with those of faint rows, in whatever state, made to fit."""
         largest = _FAINT_STEPS * self.system.seen.largest
         faint = np.minimum(self.one, -self.zero) < _FAINT_STEPS * self.system.step
         faint &= np.abs(steps) <= largest
@@ -168,7 +157,6 @@ class Search:
         return whole if self.system.holds(whole) else None
 
     def _other(self, states: IntArray, rows: BoolArray) -> OptimizeResult:
-        """Another solution that differs from this one in at least one of these rows."""
         one, zero = (states > 0) & rows, (states < 0) & rows
         if self.law.design is None:
             agreeing, most = one * 1.0 - zero, int(one.sum()) - 1
@@ -226,9 +214,7 @@ class Search:
 def exchangeable(matrix: FloatArray, states: IntArray) -> BoolArray:
     """Rows whose labels might be flipped together without a trace.
 
-    Args:
-        matrix: Features, rows by columns.
-        states: +1 or -1 by label; rows with 0 take no part.
+    States are +1 or -1 by label; rows with 0 take no part.
 
     >>> matrix = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     >>> exchangeable(matrix, np.array([1, -1, 1])).tolist()

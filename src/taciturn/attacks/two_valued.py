@@ -49,12 +49,7 @@ _FLOATING = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """Labels that fit every sum.
-
-    Args:
-        values: One for each row.
-        certain: Where they are proven.
-    """
+    """Labels that fit every sum, and where they are proven."""
 
     values: LabelArray = field(repr=False)
     certain: BoolArray = field(repr=False)
@@ -62,15 +57,10 @@ class Labelling:
 
 @dataclass
 class Solver:
-    """Looks for a labelling within its limits, and says how it went.
+    """Search for a labelling within limits; ``remark`` and ``limited`` describe how it ended.
 
-    Args:
-        first: The sums.
-        most_rows: Beyond so many rows no lattice is reduced.
-        passes: How many sums of each column there are in all.
-        limited: A limit ended it.
-        work: In the units of ``LabelGuess``.
-        remark: How it went.
+    Beyond ``most_rows`` rows no lattice is reduced. ``passes`` is the number of sums of each
+    column. ``work`` is in the units of ``LabelGuess``.
     """
 
     first: FirstPass
@@ -119,7 +109,6 @@ class Solver:
         return bool(self.passes * held > rows + first_roundings + later_roundings)
 
     def _from_box(self) -> Iterator[LabelArray]:
-        """The labelling of the smallest box, where there are few enough rows."""
         first = self.first
         rows, columns = first.table.shape
         if rows > min(_MOST_BOXED, _ROWS_PER_SUM * first.rank):
@@ -153,7 +142,6 @@ class Solver:
         yield (solved.x[:rows] > solved.x[rows]).astype(np.int8)
 
     def _from_lattice(self) -> Iterator[LabelArray]:
-        """Labellings near to what the sums say, by each law; where there are few enough rows."""
         first = self.first
         rows = len(first.table)
         if rows > self.most_rows or (middle := first.slopes.law(rows // 2, rows)) is None:
@@ -180,7 +168,6 @@ class Solver:
         return reduce_basis(basis)
 
     def _checked(self, values: LabelArray) -> Labelling | None:
-        """The labelling with what it proves; None where a sum is off."""
         first = self.first
         law = first.slopes.law(int(np.count_nonzero(values)), len(values))
         if law is None:
@@ -202,7 +189,6 @@ class Solver:
 
 
 def _halves(first: FirstPass, law: tuple[float, float]) -> FloatArray:
-    """The rows' numbers if every second label were 1."""
     return first.unit * np.where(np.arange(len(first.table)) % 2 == 1, law[1], law[0])
 
 
@@ -217,7 +203,7 @@ def _noise(first: FirstPass, numbers: FloatArray) -> FloatArray:
 
 
 def _bits(first: FirstPass, step: float, margin: FloatArray) -> float:
-    """How many bits of a labelling the sums hold: one of so many passes the check by chance."""
+    """The bits of a labelling that the sums hold: one in ``2^bits`` passes the check by chance."""
     spread = 0.5 * step * np.linalg.norm(first.table, axis=0)
     share = np.minimum(1.0, 2.0 * margin / (np.sqrt(2.0 * np.pi) * np.maximum(spread, 1e-300)))
     return float(-np.log2(share).sum())
@@ -226,7 +212,6 @@ def _bits(first: FirstPass, step: float, margin: FloatArray) -> float:
 def _exchangeable(
     first: FirstPass, values: LabelArray, step: float, left: FloatArray, margin: FloatArray
 ) -> BoolArray:
-    """The rows that may be flipped, or exchanged with another of the other label, and still fit."""
     moved = step * first.table
     turn = np.where(values == 1, -1.0, 1.0)[:, None] * (moved - moved.mean(axis=0))
     if not first.slopes.bob_columns:

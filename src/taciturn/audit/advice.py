@@ -36,7 +36,7 @@ _STEPS = 12
 
 
 def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
-    """What to use where labels matter, by what else is needed."""
+    """The recommended mechanism for each need, where labels matter."""
     # Noise on residues is sgd's, whose epochs are not newton's passes.
     epochs = agreed.epochs if agreed.solver == "sgd" else OWN_DATA_DEFAULTS.epochs
     per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
@@ -64,7 +64,6 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
 
 
 def _with_one_alice() -> tuple[Recommendation, ...]:
-    """What several cannot use."""
     return (
         Recommendation(
             "the same, and Alice's columns are not to be told either",
@@ -101,7 +100,7 @@ def inapplicable(view: AliceView) -> tuple[str, ...]:
 
 
 def change(attack: str, rehearsal: Rehearsal) -> str:
-    """What to change, in words that begin with an option where one helps."""
+    """The change that helps against an attack, an option first where one helps."""
     method = rehearsal.method
     own = method.advice(attack)
     if own is not None:
@@ -146,7 +145,6 @@ def _less() -> str:
 
 
 def _larger_batch(rehearsal: Rehearsal) -> str:
-    """More rows than columns in every batch, the last one too."""
     least = rehearsal.own_columns + 1
     for size in range(least, rehearsal.rows + 1):
         if (rehearsal.rows - 1) % size + 1 >= least:
@@ -190,7 +188,6 @@ def _more_noise(agreed: Agreement) -> str:
 
 
 def _accepted(agreed: Agreement, epsilon: float) -> bool:
-    """Whether the mechanism can be had at an epsilon: it need not take every one."""
     try:
         mechanism(agreed.model_copy(update={"epsilon": epsilon}))
     except ConfigError:
@@ -215,8 +212,8 @@ def _less_epsilon(agreed: Agreement, low: float, high: float) -> str:
 def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     """The share of coin labels that summed likelihoods get right after all epochs.
 
-    Scores are spread evenly where none is given: a model that says little of some rows and much of
-    others.
+    Without ``score`` the scores are spread evenly: a model that says little of some rows and much
+    of others.
     """
     method = cast(ResidueMechanism[Any], mechanism(agreed))
     coins = KeyedEntropy.from_seed(7)

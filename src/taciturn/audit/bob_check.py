@@ -40,13 +40,7 @@ _EXPOSED = 0.5
 def rehearse_columns(
     rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = silent
 ) -> ColumnRehearsal:
-    """What the rehearsed training tells Bob.
-
-    Args:
-        rehearsal: The small training.
-        known_rows: How many of her rows Bob knows; None for a few, and as many as her columns.
-        announce: Called with what runs now.
-    """
+    """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
     view = bob_view(rehearsal.outcome, rehearsal.coins)
     truth, coins = Truth.of(rehearsal.outcome.data.alice_train), KeyedEntropy.from_seed(_SEED)
     findings = examine_columns(view, truth, coins, known_rows=known_rows, announce=announce)
@@ -62,7 +56,6 @@ def rehearse_columns(
 
 
 def _exposed(view: BobView, truth: Truth, coins: KeyedEntropy) -> tuple[ExposedColumn, ...]:
-    """Her columns by how much of them the best attack explains, the most exposed first."""
     few = known_rows_of(truth, coins, min(view.columns, view.features.rows // 2))
     fits = np.full(len(truth.names), -np.inf)
     for attack in (AnchoredAttack(), LatticeAttack(), IntegerColumnsAttack()):
@@ -78,7 +71,6 @@ def _exposed(view: BobView, truth: Truth, coins: KeyedEntropy) -> tuple[ExposedC
 
 
 def _advice(rehearsal: Rehearsal, exposed: tuple[ExposedColumn, ...]) -> list[str]:
-    """What Alice can do about it, in words."""
     terms = rehearsal.terms
     one = "pass" if terms.whole_table else "epoch"
     words = [

@@ -40,13 +40,10 @@ FEW_KNOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class BobAudit:
-    """Audits Bob's seat of one table.
+    """Audit of Bob's seat of one table.
 
-    Args:
-        raw: The rows.
-        known_rows: How many rows Bob knows; None for a few, and for as many as Alice has columns.
-        canary: Whether to run a canary beside each run.
-        callbacks: Who is told.
+    ``known_rows`` is how many rows Bob knows; None tries ``FEW_KNOWN`` and as many as Alice's
+    columns.
     """
 
     raw: Source
@@ -55,12 +52,9 @@ class BobAudit:
     callbacks: Callbacks = SILENT
 
     def audit(self, settings: Settings, coins: Coins, outcome: Outcome | None = None) -> BobSeat:
-        """Runs the column attacks on a training and on its canary.
+        """Run the column attacks on a training and on its canary.
 
-        Args:
-            settings: Those of the training.
-            coins: Those of the training.
-            outcome: The training, where it was recorded and had no encryption; else it is run.
+        The training is run, unless ``outcome`` has a transcript and no encryption.
         """
         plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
         if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
@@ -73,7 +67,6 @@ class BobAudit:
         return BobSeat(findings, self.permuted(settings, coins), separation)
 
     def _separate(self, outcome: Outcome, coins: Coins) -> Separation | None:
-        """Whether single Alices' scores can be told, where there are several."""
         tables = outcome.data.alice_train_parts
         if not tables:
             return None
@@ -81,7 +74,7 @@ class BobAudit:
         return separate(bob_view(outcome, coins), [*tables.values()])
 
     def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
-        """What is told of a training with her rows permuted against his, without encryption."""
+        """The findings of a training with her rows permuted against his, without encryption."""
         self.callbacks.announce("canary run of Bob's seat")
         changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
         return self._examine(self._simulate(settings.model_copy(update=changes), coins), coins)
@@ -101,18 +94,11 @@ class BobAudit:
 
 
 def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobView:
-    """What Bob knows after a simulated training, and one joint prediction of its rows.
+    """Bob's view of a simulated training, and of one joint prediction of its rows.
 
     A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
-    let him know his weights, and that too where Alice reveals her share of them.
-
-    Args:
-        outcome: The training.
-        coins: Its coins.
-        predict: Predict also where the training opened no score, which no session does.
-
-    Raises:
-        TranscriptError: The run kept no transcript.
+    let him know his weights, and that too where Alice reveals her share of them. ``predict`` adds a
+    prediction where the training opened no score, which no session does.
     """
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
@@ -158,15 +144,9 @@ def examine_columns(
     attacks: Sequence[ColumnAttack] = COLUMN_ATTACKS,
     announce: Announce = silent,
 ) -> ColumnFindings:
-    """Lets each attack estimate from the view and the rows it is handed, then judges it.
+    """Let each attack estimate from the view and the rows it is handed, then judge it.
 
-    Args:
-        view: What Bob knows.
-        truth: Alice's columns of the same rows; no attack sees them.
-        entropy: Draws the known rows.
-        known_rows: How many; None for a few, and for as many as Alice has columns.
-        attacks: Which to run.
-        announce: Called with each attack's name before it starts.
+    No attack sees ``truth``. ``known_rows`` is as in ``BobAudit``.
     """
     scores: list[ColumnScore] = []
     skipped: list[Skipped] = []
@@ -187,7 +167,7 @@ def examine_columns(
 
 
 def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
-    """So many rows, drawn at random; more of them hold the fewer."""
+    """The first ``count`` rows of one random order: a larger sample holds the smaller ones."""
     rows = entropy.fork("order").permutation(len(truth.values))[:count]
     return KnownRows(rows, truth.values[rows])
 
@@ -201,7 +181,6 @@ def lacks(attack: ColumnAttack, view: BobView) -> str:
 
 
 def _counts(attack: ColumnAttack, view: BobView, known_rows: int | None) -> list[int]:
-    """With how many known rows an attack is run; never more than half of all rows."""
     asked = {FEW_KNOWN, view.columns} if known_rows is None else {known_rows}
     counts = {min(count, view.features.rows // 2) for count in asked if attack.uses_known_rows}
     return sorted(({0} if attack.works_without else set()) | (counts - {0}))

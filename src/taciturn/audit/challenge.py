@@ -51,13 +51,10 @@ _MOST_ROWS, _MOST_COLUMNS = 64, 64
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What Alice received in one training.
+    """Messages that Alice received in one training.
 
-    Args:
-        kinds: The messages in their order, by their codes.
-        lengths: The bytes of each.
-        seconds: How long each came after the frame before it.
-        payload: The bytes of the encrypted vectors, one after the other.
+    ``kinds`` are message codes, ``lengths`` bytes. ``seconds`` is the time of each message after
+    the frame before it. ``payload`` joins the bytes of the encrypted vectors.
     """
 
     kinds: tuple[int, ...]
@@ -68,15 +65,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What Alice received in each training, and the coin that its labels followed.
-
-    Args:
-        heard: An entry for each training.
-        coins: True where all labels were 1.
-        rows: The rows of a training.
-        columns: How many of Alice's columns took part.
-        scheme: The encryption.
-    """
+    """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
 
     heard: tuple[Heard, ...]
     coins: BoolArray = field(repr=False)
@@ -88,13 +77,9 @@ class Challenge:
 def challenge(
     view: AliceView, scheme: Scheme, entropy: KeyedEntropy, trainings: int = TRAININGS
 ) -> Challenge:
-    """Trains on coins, with the agreement and the columns of a view.
+    """Train on coins, with the agreement and the columns of a view.
 
-    Args:
-        view: The training that is audited; its mechanism shares Alice's weights.
-        scheme: The encryption; that of the agreement, or one to compare it with.
-        entropy: The coins of the labels and of both parties.
-        trainings: How many there are.
+    Its mechanism shares Alice's weights. ``scheme`` is the agreement's, or one to compare it with.
     """
     rows = min(view.features.rows, _MOST_ROWS)
     columns = min(len(view.features.columns), _MOST_COLUMNS)
@@ -108,7 +93,6 @@ def challenge(
 
 
 def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
-    """What is agreed on otherwise than in the training that is audited."""
     agreed = view.agreement
     unused = ("over", "parties", "epsilon", "reveal", "reveal_bob", "reveal_epsilon")
     return {
@@ -125,7 +109,6 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
 
 
 def _train(view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy) -> Heard:
-    """One training, all of whose labels are the coin."""
     rows = terms.agreement.batch_size
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
@@ -143,7 +126,6 @@ def _train(view: AliceView, terms: Terms, columns: int, coin: bool, entropy: Key
 
 
 def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> FloatArray:
-    """Rows of Alice's, drawn with replacement."""
     numbers = entropy.fork("rows").integers(view.features.rows, rows)
     return view.features.values[:, :columns].take(numbers.astype(np.int64), axis=0)
 
@@ -158,8 +140,6 @@ def _bobs_columns(
 
 
 class _Stopwatch:
-    """Notes each frame of Bob's, and how long it came after the frame before it."""
-
     def __init__(self) -> None:
         self._frames: list[tuple[bytes, float]] = []
         self._last = time.perf_counter()
@@ -171,7 +151,6 @@ class _Stopwatch:
         self._last = now
 
     def heard(self) -> Heard:
-        """All that Alice received."""
         messages = [decode(frame) for frame, _ in self._frames]
         vectors = [vector.data for message in messages for vector in encrypted(message)]
         return Heard(

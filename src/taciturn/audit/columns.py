@@ -38,14 +38,7 @@ NEAR = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Alice's columns, and what each of them is.
-
-    Args:
-        values: Rows by columns.
-        names: The columns' names.
-        numeric: The places of numeric columns that vary.
-        categories: The places of each category's columns.
-    """
+    """Alice's columns, and the places of varying numeric columns and of each category's columns."""
 
     values: FloatArray = field(repr=False)
     names: tuple[str, ...]
@@ -54,7 +47,7 @@ class Truth:
 
     @classmethod
     def of(cls, table: FeatureTable) -> Truth:
-        """That of a prepared table: ``place=north`` and ``place=south`` are one category.
+        """The truth of a prepared table: ``place=north`` and ``place=south`` are one category.
 
         >>> table = FeatureTable.of(np.array([[0.1, 1, 0], [0.2, 0, 1], [0.3, 0, 0]]),
         ...                         columns=["x", "place=n", "place=s"])
@@ -77,16 +70,11 @@ class Truth:
 
     @property
     def per_row(self) -> int:
-        """How many values a row has; a category counts once."""
+        """The number of values of a row; a category counts once."""
         return len(self.numeric) + len(self.categories)
 
     def recovered(self, estimate: FloatArray, rows: IndexArray) -> BoolArray:
-        """Which values of some rows are right, rows by values.
-
-        Args:
-            estimate: Of those rows.
-            rows: Their places.
-        """
+        """Which values of some rows are right, rows by values."""
         hers = self.values[rows]
         spread = self.values[:, self.numeric].std(axis=0)
         near = np.abs(estimate[:, self.numeric] - hers[:, self.numeric]) <= NEAR * spread
@@ -130,14 +118,7 @@ def _categories(values: FloatArray, places: list[int]) -> list[IndexArray]:
 def judge_columns(
     name: str, estimate: ColumnEstimate, truth: Truth, known: KnownRows, seconds: float = 0.0
 ) -> ColumnScore:
-    """Compares an estimate with her columns.
-
-    Args:
-        name: Whose estimate it is.
-        estimate: Of all rows.
-        truth: Her columns.
-        known: The rows that the attack knew.
-        seconds: How long the estimate took.
+    """The score of an estimate against her columns.
 
     >>> values = np.arange(20.0).reshape(10, 2)
     >>> truth = Truth.of(FeatureTable.of(values))
@@ -199,7 +180,6 @@ def _matched(
 
 
 def _correlations(values: FloatArray, truth: FloatArray) -> FloatArray:
-    """Of each column of the one with each of the other; 0 where one does not vary."""
     centred = [part - part.mean(axis=0) for part in (values, truth)]
     lengths = [np.linalg.norm(part, axis=0) for part in centred]
     left, right = (
@@ -209,7 +189,6 @@ def _correlations(values: FloatArray, truth: FloatArray) -> FloatArray:
 
 
 def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatArray:
-    """The values by the linear map that fits some rows best."""
     inputs = np.column_stack([values, np.ones(len(values))])
     factors = np.linalg.lstsq(inputs[fitted], truth[fitted], rcond=1e-9)[0]
     mapped: FloatArray = inputs @ factors
@@ -217,14 +196,10 @@ def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatA
 
 
 def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[ColumnControl, ...]:
-    """What is known without a score: the best constants, and regression on all that Bob has.
+    """The controls: the best constants, and regression on all that Bob has.
 
-    The regression knows every second row of hers, and is judged on the others.
-
-    Args:
-        truth: Alice's columns.
-        own: Bob's columns.
-        labels: His labels, which are a column like any other here.
+    The regression knows every second row of hers, and is judged on the others. Bob's labels are a
+    column like any other here.
     """
     everything = np.arange(len(truth.values))
     constant = np.tile(truth.values.mean(axis=0), (len(everything), 1))

@@ -48,8 +48,6 @@ from taciturn.simulation.run import simulate
 
 @dataclass(frozen=True, slots=True)
 class _Audited:
-    """One mechanism's trainings, of each seed, with what was found in them."""
-
     settings: Settings
     runs: Runs[TrainingRun] = field(repr=False)
     real: Weighed
@@ -61,16 +59,11 @@ def compare(
     raw: RawData,
     callbacks: Callbacks,
 ) -> Comparison:
-    """Trains, attacks and estimates each of the mechanisms.
+    """Train, attack and estimate each of the mechanisms.
 
-    Args:
-        wanted: A name for each mechanism, and its resolved settings for each seed; what cannot be
-            had raises when it is called.
-        raw: The rows.
-        callbacks: Who is told.
-
-    Raises:
-        ConfigError: None of the mechanisms can be had with these settings; says why of the first.
+    ``wanted`` has a name for each mechanism and a function for its settings of each seed, which
+    raises ``ConfigError`` where the mechanism cannot be used. If all raise, the first error is
+    raised.
     """
     audits: list[_Audited] = []
     refused: list[RefusedMechanism] = []

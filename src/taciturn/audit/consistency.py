@@ -27,13 +27,9 @@ _ITERATIONS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """Scores one by one: of which row, and after which steps.
+    """Scores one by one, in units of the root mean square of their iteration.
 
-    Args:
-        rows: The row of each.
-        times: The iteration or pass of each.
-        scores: In units of the root mean square of their iteration.
-        sums: Of his steps over the estimate's rows, up to each iteration, in the same units.
+    ``sums`` are Bob's steps over the estimate's rows, up to each iteration, in the same units.
     """
 
     rows: IndexArray = field(repr=False)
@@ -43,12 +39,7 @@ class _Scored:
 
 
 def explained(view: BobView, values: FloatArray) -> float:
-    """The share of the scores' variance that an estimate explains; at most 1.
-
-    Args:
-        view: What Bob knows.
-        values: The estimate, rows by any number of columns.
-    """
+    """The share of the scores' variance that an estimate of any width explains; at most 1."""
     constant = np.ones((len(values), 1))
     width = values.shape[1] + 1
     basis = whitened(np.column_stack([np.nan_to_num(values), constant]), width)
@@ -88,7 +79,6 @@ def _scaled(rows: IndexArray, times: IndexArray, scores: FloatArray, sums: Float
 
 
 def _expected(basis: FloatArray, scored: _Scored, fitted: BoolArray) -> FloatArray:
-    """All scores by the matrix that fits some of them best."""
     width, rows, times = basis.shape[1], scored.rows, scored.times
     # In these coordinates the sums are as uncorrelated as the rows are.
     left, sizes, _ = np.linalg.svd(scored.sums, full_matrices=False)

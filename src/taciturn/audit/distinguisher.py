@@ -74,13 +74,9 @@ def distinguish(
     chosen: Scheme | None = None,
     trainings: int = TRAININGS,
 ) -> Distinguisher:
-    """Looks for labels in what Alice receives, and for faults that it must notice.
+    """Look for labels in what Alice receives, and for faults that must be noticed.
 
-    Args:
-        view: The training that is audited, to which it ``applies``.
-        entropy: For the coins, and for both parties of the trainings on coins.
-        chosen: The encryption, where it is not to be that of the agreement.
-        trainings: How many trainings there are; half of them are learnt from.
+    ``chosen`` replaces the encryption of the agreement. Half of the trainings are learnt from.
     """
     start = time.perf_counter()
     with one_thread():
@@ -124,7 +120,6 @@ def _looks(received: Challenge) -> tuple[Look, ...]:
 
 
 def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
-    """Learns on the first half, guesses the second."""
     half = len(coins) // 2
     signs = np.where(coins, 1.0, -1.0)
     guesses = ridge(features[:half], signs[:half], features[half:]) > 0
@@ -134,12 +129,7 @@ def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
 
 
 def ridge(known: FloatArray, signs: FloatArray, asked: FloatArray) -> FloatArray:
-    """Predicts signs from features, by a regression with a penalty as large as the evidence.
-
-    Args:
-        known: The features of rows whose signs are known.
-        signs: Those signs, 1 or -1.
-        asked: The features of the rows that are asked about.
+    """Signs predicted from features, by a regression with a penalty as large as the evidence.
 
     >>> rows = np.array([[0.0], [1.0], [0.0], [1.0]])
     >>> ridge(rows, np.array([-1.0, 1.0, -1.0, 1.0]), rows[:2]) > 0
@@ -158,7 +148,7 @@ def ridge(known: FloatArray, signs: FloatArray, asked: FloatArray) -> FloatArray
 
 
 def needed(judged: int) -> int:
-    """From how many right guesses on it is no chance: ``FALSE_ALARM`` over all looks.
+    """The fewest right guesses that are no chance: ``FALSE_ALARM`` over all looks.
 
     >>> needed(120)
     88
@@ -185,7 +175,6 @@ def _byte_features(received: Challenge) -> FloatArray:
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
-    """Means of chunks, how often each nibble occurs, and the bytes at both ends."""
     values = np.frombuffer(payload, dtype=np.uint8)
     bounds = np.linspace(0, len(values), _CHUNKS + 1).astype(np.int64)[:-1]
     sums = np.add.reduceat(values, np.minimum(bounds, len(values) - 1), dtype=np.int64)
@@ -266,7 +255,6 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 
 
 def _recorded(view: AliceView) -> Iterator[bytes]:
-    """The encrypted vectors of the training that is audited itself."""
     for frame in view.received:
         if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
             yield from (vector.data for vector in encrypted(decode(frame)))
@@ -337,7 +325,6 @@ def _later(seconds: tuple[float, ...], delay: float) -> tuple[float, ...]:
 
 
 def _least(sizes: Sequence[int], noticed: Callable[[int], bool]) -> int | None:
-    """The least size from which on everything is noticed; None where the largest is not."""
     least = None
     for size in reversed(sizes):
         if not noticed(size):

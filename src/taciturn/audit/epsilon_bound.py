@@ -134,22 +134,10 @@ def epsilon_lower_bound_over(
     delta: float = 0.0,
     entropy: Entropy,
 ) -> EpsilonBound:
-    """The epsilon that a mechanism has at least, from several pairs of secrets.
+    """The epsilon that a mechanism has at least, from the pair of secrets that shows most.
 
-    Args:
-        pairs: Two samplers under the name of each pair.
-        samples: How many outputs to draw on each secret of each pair, 2 or more.
-        failure: The largest chance of a bound above the true epsilon, over all pairs together.
-        delta: The delta of the claim, 0 for pure differential privacy, below 1.
-        entropy: The coins; the same ones give the same bound.
-
-    Returns:
-        The bound of the pair that shows most, with its name.
-
-    Raises:
-        ConfigError: If there is no pair, or an argument is out of its range.
-        ShapeError: If a sampler returns anything but so many numbers in a row.
-        DataError: If an output is not a number.
+    Arguments and errors are those of ``epsilon_lower_bound``; ``failure`` covers all pairs
+    together.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> def shifted(secret):
@@ -208,14 +196,11 @@ def epsilon_lower_bound_over(
 
 
 class _Event(NamedTuple):
-    """A set of outputs: those that stand in a relation to a threshold, or whose size does."""
-
     relation: str
     threshold: float
     of_size: bool
 
     def holds(self, outputs: FloatArray) -> BoolArray:
-        """Whether each output is in the set."""
         values = np.abs(outputs) if self.of_size else outputs
         return np.asarray(_RELATIONS[self.relation](values, self.threshold), dtype=np.bool_)
 
@@ -227,10 +212,7 @@ class _Event(NamedTuple):
 
 
 def _draw(sampler: Sampler, count: int, entropy: Entropy) -> FloatArray:
-    """A sampler's outputs, checked.
-
-    Integers beyond 2^53 lose their last digits here, which can only lower a bound.
-    """
+    """Integers beyond 2^53 lose their last digits here, which can only lower a bound."""
     outputs = np.asarray(sampler(count, entropy)).astype(np.float64)
     if outputs.shape != (count,):
         raise ShapeError(f"a sampler returned shape {outputs.shape} where ({count},) was asked for")
@@ -240,7 +222,6 @@ def _draw(sampler: Sampler, count: int, entropy: Entropy) -> FloatArray:
 
 
 def _refuted(likelier: int, rarer: int, trials: int, *, tail: float, delta: float) -> float:
-    """The epsilon below which so many hits would be too many, each bound failing with ``tail``."""
     p_low, _ = clopper_pearson(likelier, trials, 1 - 2 * tail)
     _, q_high = clopper_pearson(rarer, trials, 1 - 2 * tail)
     return max(0.0, math.log((p_low - delta) / q_high)) if p_low > delta else 0.0
@@ -249,7 +230,6 @@ def _refuted(likelier: int, rarer: int, trials: int, *, tail: float, delta: floa
 def _choose(
     first: FloatArray, second: FloatArray, *, tail: float, delta: float
 ) -> list[tuple[_Event, str]]:
-    """The most promising events: the best of each kind and direction, and the best of those."""
     ranked: list[tuple[float, _Event, str]] = []
     for of_size in (False, True):
         one, other = (np.sort(np.abs(x) if of_size else x) for x in (first, second))
@@ -279,13 +259,12 @@ def _choose(
 
 
 def _distinct(values: FloatArray) -> FloatArray:
-    """The different values, in order; as ``np.unique``, which sorts what is in two sorted runs."""
+    """As ``np.unique``, but a stable sort uses that there are two sorted runs."""
     values = np.sort(values, kind="stable")
     return values[np.concatenate(([True], values[1:] != values[:-1]))]
 
 
 def _counts(ordered: FloatArray, values: FloatArray) -> tuple[IntArray, IntArray]:
-    """How many of the ordered outputs are below each value, and how many are not above it."""
     below = np.searchsorted(ordered, values, side="left").astype(np.int64)
     upto = np.searchsorted(ordered, values, side="right").astype(np.int64)
     return below, upto

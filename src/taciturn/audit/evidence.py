@@ -32,15 +32,9 @@ SHARES = (1.0, 0.5, 0.2, 0.05)
 def evidence(
     guesses: Mapping[str, LabelGuess], coins: LabelTable, ledger: Statement
 ) -> Evidence | None:
-    """Sets the best of several attacks' guesses at coin labels against the ledger.
+    """The strongest bound from several attacks' guesses at coin labels; None without a signal.
 
-    Args:
-        guesses: Each attack's guess; rows without signal are not guessed.
-        coins: The labels, independent fair coins.
-        ledger: What is claimed of the run.
-
-    Returns:
-        The strongest evidence, or None where no attack had a signal.
+    ``coins`` are independent fair coins. Rows without signal are not guessed.
     """
     failure = FAILURE / max(1, len(guesses) * len(SHARES))
     bounds = [

@@ -53,14 +53,7 @@ class _Written:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuessesFile:
-    """Guesses at the labels of a session's training rows, and what else Alice's side can say.
-
-    Args:
-        recording: The session.
-        guesses: What the attacks made of it.
-        messages: What Alice received.
-        distinguisher: Whether it depends on labels, where all of it is encrypted.
-    """
+    """Guesses at the labels of a session's training rows, and what else Alice's side can say."""
 
     recording: Recording
     guesses: Guesses
@@ -68,11 +61,7 @@ class GuessesFile:
     distinguisher: Distinguisher | None
 
     def save(self, path: Path) -> None:
-        """Writes the file, for its owner's eyes only.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write the file, readable by its owner alone; ``OutputError`` where that fails."""
         attacks, control = self.guesses.attacks, self.guesses.model_only
         values: dict[str, Any] = {
             "format": FORMAT,
@@ -92,11 +81,7 @@ class GuessesFile:
 
     @classmethod
     def load(cls, path: Path) -> GuessesFile:
-        """Reads a file.
-
-        Raises:
-            FileError: It is absent, cut, altered or of another kind.
-        """
+        """Read a file; ``FileError`` where it is absent, cut, altered or of another kind."""
         values = _parsed(path)
         try:
             recording = read(Recording, values["recording"])
@@ -140,11 +125,6 @@ def _bits(values: BoolArray) -> str:
 
 
 def _guess(written: _Written, rows: int) -> LabelGuess:
-    """A guess at so many rows.
-
-    Raises:
-        ValueError: It is not one.
-    """
     octets = _octets(written.scores)
     if len(octets) != 8 * rows:
         raise ValueError("another number of rows")
@@ -181,7 +161,6 @@ def _digest(values: dict[str, Any]) -> str:
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    """The file's object, whose format, version and digest fit."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise FileError("the file of guesses is too large", where=str(path))

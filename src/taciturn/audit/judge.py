@@ -22,19 +22,9 @@ from taciturn.results.audit import AttackScore, Control
 
 
 def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0) -> AttackScore:
-    """Compares a guess with the truth.
+    """The figures of a guess against the labels of the same rows, with their intervals.
 
-    Args:
-        name: Whose guess it is.
-        guess: A score for each row; above 0 it guesses 1.
-        truth: The labels of the same rows, in the same order.
-        seconds: How long the guess took.
-
-    Returns:
-        The figures, with their intervals; those of the AUC are NaN where a class is absent.
-
-    Raises:
-        ShapeError: They are about different numbers of rows.
+    Those of the AUC are NaN where a class is absent.
 
     >>> everywhere = np.ones(4, dtype=bool)
     >>> guess = LabelGuess(np.array([0.9, 0.2, -0.1, 0.1]), everywhere, ~everywhere)
@@ -70,10 +60,7 @@ def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0)
 
 
 def control(name: str, guess: LabelGuess, truth: LabelTable) -> Control:
-    """Compares a control's guess with the truth.
-
-    Raises:
-        ShapeError: They are about different numbers of rows.
+    """The figures of a control's guess.
 
     >>> truth = LabelTable.of([0, 0, 0, 1])
     >>> control("always the commoner", commoner_label(truth), truth).accuracy

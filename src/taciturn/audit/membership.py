@@ -23,14 +23,7 @@ from taciturn.results.audit import Membership
 def judge_membership(
     guesses: Sequence[MembershipGuess], true_batches: Mapping[int, IndexArray]
 ) -> Membership:
-    """Compares guessed batches with the true ones.
-
-    Args:
-        guesses: One for each iteration that was looked at.
-        true_batches: The rows of the true batch of each iteration.
-
-    Raises:
-        ShapeError: An iteration's true batch is not given, or has a row that Alice did not score.
+    """Precision, recall and exact sizes of guessed batches, against the rows of the true ones.
 
     >>> asked, members = np.arange(4), np.array([0, 1])
     >>> guess = MembershipGuess(7, asked, members, size=3, certified=False)

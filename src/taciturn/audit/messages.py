@@ -84,11 +84,7 @@ def frames_to_alice(
 ) -> list[MessageSeen]:
     """Frames that Bob sent, by kind, in the order of their first appearance.
 
-    Args:
-        frames: As they crossed.
-        scheme_name: The scheme of what is encrypted.
-        key_bits: The size of its keys.
-        flipped: Whether the labels that went into them were flipped.
+    ``flipped``: the labels that went into them were flipped.
     """
     counts: dict[type[Message], tuple[int, int]] = {}
     for frame in frames:

@@ -73,21 +73,11 @@ def one_run_epsilon(
 ) -> float:
     """The epsilon that a protocol has at least, from one run's guesses at its canaries.
 
-    Args:
-        correct: How many guesses were right.
-        guesses: How many were made, without abstentions.
-        canaries: How many labels were drawn, guessed at or not.
-        delta: The delta of the claim, 0 for pure differential privacy, below 1.
-        failure: The largest chance of a bound above the true epsilon, between 0 and 1.
-        prior: The chance with which a canary's label was drawn as 1.
-        ones: How many of the guesses say 1. Without it, and unless the prior is 1/2, all are taken
-            to say the commoner label, which can only lower the bound.
-
-    Returns:
-        The bound, 0 or more.
-
-    Raises:
-        ConfigError: If not 0 <= correct <= guesses <= canaries, or an argument is out of its range.
+    ``guesses`` excludes abstentions; ``canaries`` includes them. ``delta`` is that of the claim, 0
+    for pure differential privacy. ``failure`` is the largest chance of a bound above the true
+    epsilon. ``prior`` is the chance with which a canary's label was drawn as 1. ``ones`` of the
+    guesses say 1. Without it, and unless the prior is 1/2, all are taken to say the commoner label,
+    which can only lower the bound.
 
     >>> round(one_run_epsilon(75, 100, canaries=1000, delta=1e-4), 3)
     0.673
@@ -165,7 +155,7 @@ def _tail(least: int, trials: int, chance: float) -> float:
 
 
 def _tails(least: IntArray, trials: int, chance: float) -> FloatArray:
-    """P(W >= least) for a binomial count W, which is 1 at 0 or less and 0 beyond the trials."""
+    """P(W >= least) for a binomial count W."""
     tails = np.where(least <= 0, 1.0, 0.0)
     inner = (least > 0) & (least <= trials)
     tails[inner] = betainc(least[inner], trials - least[inner] + 1, chance)

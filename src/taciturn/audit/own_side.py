@@ -43,19 +43,10 @@ def check_party(
     seat: str | None = None,
     known_rows: int | None = None,
 ) -> CheckResult:
-    """Rehearses the training of a party's file.
+    """Rehearse the training of a party's file.
 
-    Args:
-        config: Its settings.
-        columns: At Bob, how many columns Alice has, where the agreement does not say.
-        announce: Called with what runs now.
-        seat: Whose seat is rehearsed; None for both at Alice, whose columns Bob's is about, and for
-            hers alone at Bob.
-        known_rows: How many rows of hers Bob knows, in his seat.
-
-    Raises:
-        ConfigError: The settings do not go together; or Bob does not know Alice's columns.
-        DataError: The table is not fit for use.
+    ``columns`` is the number of Alice's columns at Bob, where the agreement does not say. Without
+    ``seat`` both seats are rehearsed at Alice, whose columns Bob's is about, and hers alone at Bob.
     """
     with shown_by(config.face):
         if config.role == "alice":
@@ -101,7 +92,6 @@ def _at_alice(
 
 
 def _others(config: PartyConfig) -> tuple[str, ...]:
-    """What an Alice should know of a rehearsal without the others."""
     if not config.parties:
         return ()
     return (
@@ -111,7 +101,6 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
 
 
 def _study(prospect: Prospect) -> tuple[str, ...]:
-    """What to know of a rehearsal of a study."""
     if not isinstance(prospect, StudyProspect):
         return ()
     study = prospect.plan.study
@@ -158,7 +147,6 @@ def _at_bob(prospect: Prospect, columns: int | None, announce: Announce) -> Chec
 
 
 def _enough(labels: LabelTable | None) -> bool:
-    """Whether as many of either class as there are of the rarer suffice for a rehearsal."""
     if labels is None:
         return False
     ones = int(labels.values.sum())
@@ -174,7 +162,6 @@ def _rehearsed(
     announce: Announce,
     bob: tuple[str, int | None] = ("alice", None),
 ) -> CheckResult:
-    """The rehearsal on prepared columns, which are used as they are."""
     intercept = config.role == "alice" or bool(table.free)
     changes: dict[str, object] = {"alice_columns": alice, "intercept": intercept}
     if config.role == "alice":

@@ -19,12 +19,7 @@ from taciturn.settings.agreement import Agreement
 
 
 def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
-    """The notes for a configuration.
-
-    Args:
-        agreed: What both sides would share.
-        columns: Alice's prepared columns.
-    """
+    """The notes for an agreement and the number of Alice's prepared columns."""
     return PredictionNotes(_bobs(agreed), _alices(agreed), _repeated(agreed, columns))
 
 

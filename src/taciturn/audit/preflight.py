@@ -3,9 +3,7 @@
 A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
 trained on with coin labels, which are nobody's, by the real programs without encryption; the
 attacks then run on what she saw, each on a sample of batches. What an attack gets right of the rows
-that it speaks about, beyond one half, is what the protocol tells. Beside it stand the figures that
-explain it: ranks of sampled batches, equations of stacked epochs, the phase transition of sparse
-recovery, the true epsilon.
+that it speaks about, beyond one half, is what the protocol tells.
 
 **Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal, by the rule
 of ``verdict.foresee``. ``no attack of ours applies`` says that none of ours did it there; it proves
@@ -58,19 +56,9 @@ def preflight(
     known_rows: int | None = None,
     announce: Announce = silent,
 ) -> CheckResult:
-    """Rehearses a configuration.
+    """Rehearse a configuration; Alice's seat always, Bob's where ``seat`` names it.
 
-    Args:
-        settings: Resolved settings of the training.
-        raw: The rows; their labels are not looked at, unless:
-        own_labels: Rehearse with them, as many of either class.
-        seat: Whose seat is rehearsed; Alice's always is.
-        known_rows: How many rows of hers Bob knows, in his seat.
-        announce: Called with what runs now.
-
-    Raises:
-        ConfigError: The settings do not fit each other or the table.
-        ShapeError: The table has too few rows.
+    Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
     """
     announce("rehearsal")
     rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
@@ -104,7 +92,6 @@ def preflight(
 
 
 def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """Whose seat it is, of several."""
     if rehearsal.terms.agreement.alices == 1:
         return ()
     columns = counted(rehearsal.own_columns, "column")
@@ -178,7 +165,6 @@ def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
 
 
 def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
-    """What the *other* side should know, and what the verdicts leave out."""
     agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
     rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
     warnings = [] if exposed is None else [f"for Alice: {exposed}"]
@@ -202,7 +188,6 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
 
 
 def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
-    """What the guarantee of sealed training rests on, and what voids it."""
     agreed = rehearsal.terms.agreement
     warnings = []
     if rehearsal.method.shares_scores:

@@ -1,9 +1,8 @@
 """A real session's audit: one side's own recording, attacked from that side's seat.
 
 Alice's side has her recording, her file and her table, and no label: it can attack and write down
-its guesses. Whoever has the labels, which is Bob, can judge them. Where both sides' files lie in
-one place, as in a trial, one audit does both, and trains again on shuffled labels and on coins.
-Bob's recording is audited in ``recorded_columns``.
+its guesses. Whoever has the labels, which is Bob, can judge them. Bob's recording
+is audited in ``recorded_columns``.
 
 **Guarantee.** An attack gets the view and nothing else. Guesses are judged only by labels of the
 same rows, in the same order, and of the same session where Bob's model file says which that was.
@@ -44,21 +43,11 @@ def audit_recording(
     shuffle_truth: bool = False,
     known_rows: int | None = None,
 ) -> SessionAudit:
-    """Attacks a recorded session; judges where the other side's file is here too.
+    """Attack a recorded session; judge where the other side's file, ``truth``, is here too.
 
-    Args:
-        session: The recording, with its side's table.
-        truth: The other side's file, where both sides' files lie in one place.
-        write_guesses: Where to write what the attacks say of labels, for Bob to judge.
-        callbacks: Who is told.
-        canary: Also train on shuffled labels and on coins, where both tables are here, and look at
-            ciphertexts, where they are all that Alice receives. At Bob's seat: also train with
-            Alice's rows permuted.
-        shuffle_truth: Judge against labels shuffled after the run.
-        known_rows: How many rows of Alice's Bob knows, at his seat.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
+    With ``canary`` it also trains on shuffled labels and on coins, where both tables are here, and
+    tests ciphertexts, where they are all that Alice receives; at Bob's seat it trains with Alice's
+    rows permuted. ``shuffle_truth`` judges against labels shuffled after the run.
     """
     view = session.view
     # Before the work: a file that does not fit is said at once.
@@ -121,16 +110,7 @@ def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:
 def audit_guesses(
     file: GuessesFile, truth: OtherSide, *, shuffle_truth: bool = False
 ) -> SessionAudit:
-    """Judges what Alice's side wrote down.
-
-    Args:
-        file: Her guesses.
-        truth: Bob's labels.
-        shuffle_truth: Judge against labels shuffled after the run.
-
-    Raises:
-        RowOrderError: They are of other rows.
-    """
+    """Judge the guesses of Alice's side by Bob's labels; ``RowOrderError`` where rows differ."""
     truth.require(file.recording)
     labels = labels_of(truth.tables)
     labels = shuffled(labels) if shuffle_truth else labels

@@ -2,9 +2,8 @@
 
 He has his recording, his file and his table, and none of Alice's columns: how right an estimate is,
 he cannot say. Attacks that need no known row estimate all the same, and what they say is set
-against the scores that he saw (``consistency``). Where Alice's file is here too, as in a trial, her
-columns judge, rows that Bob knows are drawn from them, and a training with her rows permuted stands
-beside it.
+against the scores that he saw (``consistency``). Where Alice's file is here too, her columns
+judge.
 
 **Guarantee.** An attack gets the view and the rows that are handed to it, and nothing else of hers.
 
@@ -42,15 +41,9 @@ def audit_columns(
     canary: bool = True,
     callbacks: Callbacks = SILENT,
 ) -> SessionAudit:
-    """Estimates Alice's columns from Bob's recording; judges where her table is here too.
+    """Estimate Alice's columns from Bob's recording; judge where her table is here too.
 
-    Args:
-        session: The recording, with his table.
-        view: What he knows of it.
-        alice: Her table, where both sides' files lie in one place.
-        known_rows: How many of her rows he knows; None for a few, and as many as her columns.
-        canary: Also train with her rows permuted, where both tables are here.
-        callbacks: Who is told.
+    ``known_rows`` is as in ``BobAudit``; ``canary`` also trains with her rows permuted.
     """
     estimates: tuple[Estimated, ...] | None = None
     seat: BobSeat | None = None
@@ -79,7 +72,6 @@ def audit_columns(
 def _estimates(
     view: BobView, callbacks: Callbacks
 ) -> tuple[tuple[Estimated, ...], tuple[Skipped, ...]]:
-    """What the attacks say that need no known row, and why the others do not speak."""
     estimates: list[Estimated] = []
     skipped: list[Skipped] = []
     for attack in COLUMN_ATTACKS:

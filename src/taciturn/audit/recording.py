@@ -46,16 +46,9 @@ class RecordedSession:
 
     @classmethod
     def read(cls, path: Path, party: Path) -> RecordedSession:
-        """Reads a recording, and the file of the side that made it.
+        """Read what ``taciturn party --record`` wrote, with the settings file of the same side.
 
-        Args:
-            path: What ``taciturn party --record`` wrote.
-            party: The settings file of the same side.
-
-        Raises:
-            TranscriptError: It is not a recording of that side, or of another table or agreement.
-            ConfigError: The party's file is not one.
-            DataError: Its table is not fit for use.
+        Raises ``TranscriptError`` where the recording is of another side, table or agreement.
         """
         transcript, config = Transcript.load(path), PartyConfig.read(party)
         header = transcript.header
@@ -100,12 +93,9 @@ class OtherSide:
 
     @classmethod
     def read(cls, party: Path, recording: Recording) -> OtherSide:
-        """Reads the side's file, its table and, where there is one, its share of the model.
+        """Read the side's file, its table and, where there is one, its share of the model.
 
-        Raises:
-            ConfigError: It is the file of the side that recorded.
-            DataError: Its table is not fit for use, of other rows, or not the one of its model.
-            TranscriptError: It has models, and none of them is of the recorded session.
+        Raises ``TranscriptError`` where it has models, and none of them is of the recorded session.
         """
         config = PartyConfig.read(party)
         if config.role == recording.recorder:
@@ -125,11 +115,7 @@ class OtherSide:
         return other
 
     def require(self, recording: Recording) -> None:
-        """Insists that its rows are the recorded ones.
-
-        Raises:
-            RowOrderError: They are others.
-        """
+        """Raise ``RowOrderError`` unless its rows are the recorded ones."""
         if self.tables.train.ids.digest() != recording.ids_digest:
             raise RowOrderError(
                 f"{self.role.capitalize()}'s training rows are not those of the recording",
@@ -139,11 +125,11 @@ class OtherSide:
 
     @property
     def ledger(self) -> Statement | None:
-        """What the labels paid in that session, where Bob's model file says it."""
+        """The label ledger of that session, where Bob's model file has it."""
         return read(Statement, self.share.ledger) if self.share and self.share.ledger else None
 
     def judgement(self) -> Judgement:
-        """Who judged, for the report."""
+        """The judging side, for the report."""
         return Judgement(
             rows=self.tables.train.rows,
             table_digest=self.tables.train.digest(),
@@ -153,18 +139,14 @@ class OtherSide:
 
 
 def labels_of(tables: PartyTables) -> LabelTable:
-    """Bob's labels.
-
-    Raises:
-        FileError: There are none.
-    """
+    """Bob's labels; ``FileError`` where there are none."""
     if tables.labels is None:
         raise FileError("the table has no labels")
     return tables.labels
 
 
 def both_tables(alice: PartyTables, bob: PartyTables) -> VerticalData:
-    """What both sides trained on, for a training in one process."""
+    """The tables of both sides, for a training in one process."""
     labels, held_out = labels_of(bob), alice.held_out
     rest = (alice.train, bob.train, labels)
     if held_out is not None and bob.held_out is not None and bob.held_out_labels is not None:
@@ -181,7 +163,6 @@ def both_tables(alice: PartyTables, bob: PartyTables) -> VerticalData:
 
 
 def _bob_view(transcript: Transcript, config: PartyConfig, tables: PartyTables) -> BobView:
-    """His view, with the labels that the training used."""
     labels, held_out = labels_of(tables), None
     if tables.held_out is not None and tables.held_out_labels is not None:
         held_out = HeldOut(tables.held_out, tables.held_out_labels)
@@ -229,11 +210,6 @@ def _require_role(header: dict[str, object], config: PartyConfig) -> None:
 def _require_same(
     header: dict[str, object], agreement: Agreement, config: PartyConfig, tables: PartyTables
 ) -> None:
-    """Insists that file and held-out rows are those of the recording, as the table is.
-
-    Raises:
-        TranscriptError: They are others.
-    """
     held_out = "" if tables.held_out is None else tables.held_out.digest()
     if header.get("held_out_digest", held_out) != held_out:
         raise TranscriptError(
@@ -252,11 +228,6 @@ def _require_same(
 
 
 def _share_of(config: PartyConfig, recording: Recording) -> ModelShare | None:
-    """A side's share of the session's model, among those that it kept; None where it has none.
-
-    Raises:
-        TranscriptError: All that it has are of other sessions.
-    """
     path, name = config.path(config.output.model), config.role.capitalize()
     try:
         models = listed_models(path).models

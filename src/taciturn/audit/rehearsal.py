@@ -46,7 +46,7 @@ FEWEST_ROWS = 14
 
 
 def random_table(rows: int, columns: int) -> RawData:
-    """Standard normal columns: what is assumed of Alice's where only their number is known.
+    """Standard normal columns, in place of Alice's where only their number is known.
 
     >>> random_table(10, 3).frame.shape
     (10, 3)
@@ -61,7 +61,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as Alice saw it, or several together, and real sizes."""
+    """A small training on coin labels, as one Alice or several together saw it, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -76,15 +76,9 @@ class Rehearsal:
 
     @classmethod
     def of(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
-        """Trains on a sample.
+        """Train on a sample, with its own labels, as many of either class, or with coins.
 
-        Args:
-            settings: Resolved settings of the training.
-            raw: The rows.
-            own_labels: Use their labels, as many of either class; else coins stand in for them.
-
-        Raises:
-            ShapeError: The table has too few rows for a rehearsal to show anything.
+        Raises ``ShapeError`` where the table has too few rows for a rehearsal to show anything.
         """
         rows = raw.rows if raw.whole else training_rows(raw.rows, settings.test_fraction)
         _require_rows(rows, settings, raw)
@@ -130,17 +124,17 @@ class Rehearsal:
 
     @property
     def coins(self) -> Coins:
-        """Those of the small training."""
+        """The coins of the small training."""
         return Coins.for_seed(_SEED)
 
     @property
     def own_columns(self) -> int:
-        """Those of the Alice whose seat it is."""
+        """The number of columns in the audited view."""
         return len(self.view.features.columns)
 
     @property
     def batch(self) -> int:
-        """The rows of a whole batch: no more than there are."""
+        """The rows of a whole batch, at most all rows."""
         return min(self.terms.agreement.batch_size, self.rows)
 
     @property
@@ -150,7 +144,6 @@ class Rehearsal:
 
 
 def _even(order: IndexArray, labels: LabelTable) -> IndexArray:
-    """Rows of either class in turn, as far as there are rows of both: labels at even odds."""
     ones = labels.values[order] == 1
     fewer = min(np.count_nonzero(ones), np.count_nonzero(~ones))
     return np.column_stack([order[ones][:fewer], order[~ones][:fewer]]).ravel()
@@ -168,7 +161,6 @@ def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
 
 
 def _fewer(settings: Settings) -> dict[str, int]:
-    """As many passes over the rows as a rehearsal has time for."""
     if settings.solver == "newton":
         return {"passes": min(settings.passes or 1, MOST_EPOCHS)}
     return {"epochs": min(settings.epochs or 1, MOST_EPOCHS)}

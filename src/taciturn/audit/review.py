@@ -1,8 +1,7 @@
 """A review of an agreement from one side: what it means for this side, before anything is signed.
 
-What each side receives is the mechanism's own statement. The rehearsal is that of ``own_side``:
-this side's own table, and something that stands in for the other's; without the packages of the
-audit no attack is run. Nothing leaves the machine; nobody is called; nothing is charged.
+Nothing leaves the machine; nobody is called; nothing is charged. Without the packages of the audit
+no attack is run.
 
 **Guarantee.** As of ``preflight``; sentences and counts follow from the agreement and this side's
 table.
@@ -43,18 +42,9 @@ def review(
     columns: int | None = None,
     announce: Announce = silent,
 ) -> Review:
-    """What an agreement means for one side.
+    """The consequences of an agreement for one side, by the side's file.
 
-    Args:
-        agreement: The agreement.
-        path: The side's file.
-        columns: At Bob, how many columns Alice has, where the agreement does not say.
-        announce: Called with what runs now.
-
-    Raises:
-        ConfigError: The settings do not go together; or Bob does not know Alice's columns.
-        DataError: The table is not fit for use.
-        AgreementError: The table has other sizes than are agreed on.
+    ``columns`` is the number of Alice's columns at Bob, where the agreement does not say.
     """
     config = PartyConfig.read(path, agreement)
     with shown_by(config.face):
@@ -115,7 +105,6 @@ def _assumed_columns(
 
 
 def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> CheckResult | None:
-    """The rehearsal with its attacks; None where their packages are not installed."""
     if not all(map(is_installed, EXTRAS["audit"])):
         return None
     # Loaded here: without these packages the rest is still said.
@@ -125,7 +114,6 @@ def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> Chec
 
 
 def _exposure(prospect: Prospect) -> ColumnExposure | None:
-    """What the training tells Bob of Alice's columns; None at Bob, who does not have them."""
     if prospect.config.role == "bob":
         return None
     table = prospect.tables.train
@@ -135,7 +123,6 @@ def _exposure(prospect: Prospect) -> ColumnExposure | None:
 def _signers(
     config: PartyConfig, agreement: AgreementFile
 ) -> tuple[dict[str, Signer], list[Refusal]]:
-    """Who has signed; where a signature is wrong nobody has, as far as this side can tell."""
     try:
         return signers_so_far(config, agreement), []
     except SignatureError as problem:
@@ -145,7 +132,6 @@ def _signers(
 def _obstacles(
     path: Path, config: PartyConfig, agreement: AgreementFile, tables: PartyTables
 ) -> Iterator[Refusal]:
-    """Why this side would not sign: who it is, when it is, its table, its own file."""
     try:
         side = own_side(config, agreement, credentials_of(config))
         for problem in misfits(config, tables, side):
@@ -171,13 +157,11 @@ def _obstacles(
 
 
 def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
-    """Time and traffic of all that is trained."""
     single = _estimate_one(prospect, assumed)
     return None if single is None else prospect.of_all(single)
 
 
 def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
-    """Those of one training: by Alice's own columns, or by made-up ones in their place."""
     config, own = prospect.config, prospect.tables.train
     alices: Sequence[Columns] = [own]
     if assumed is not None:
@@ -195,5 +179,4 @@ def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
 
 
 def _divided(columns: int, parties: int) -> list[int]:
-    """Columns among several Alices, as evenly as possible; each has one at least."""
     return [max(1, (columns + place) // parties) for place in range(parties)]

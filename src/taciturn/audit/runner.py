@@ -30,13 +30,9 @@ from taciturn.view.alice_view import AliceView
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """What the attacks made of a view, before anybody judged it.
+    """The attacks' guesses from a view, before they are judged.
 
-    Args:
-        model_only: The guess of that control; None where Alice has no weights.
-        attacks: Each attack's guess at every row.
-        seconds: How long each took.
-        skipped: Which did not apply, and why.
+    ``model_only`` is None where Alice has no weights.
     """
 
     model_only: LabelGuess | None = field(repr=False)
@@ -45,15 +41,10 @@ class Guesses:
     skipped: tuple[Skipped, ...]
 
     def judged(self, truth: LabelTable, *, shuffled: bool = False) -> Findings:
-        """Sets the guesses against the labels of the same rows, in the same order.
+        """The findings by the labels of the same rows, in the same order.
 
-        Args:
-            truth: Those labels.
-            shuffled: Whether they were shuffled before training. The model was then fitted to
-                labels that no column knows: its guess is judged as an attack besides.
-
-        Raises:
-            ShapeError: They are about another number of rows.
+        ``shuffled``: labels were shuffled before training. The model was then fitted to labels that
+        no column knows, so that its guess is judged as an attack besides.
         """
         controls = [prior(truth)]
         if self.model_only is not None:
@@ -72,7 +63,7 @@ class Guesses:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What the attacks found, and each one's guess at every row; the model's beside them."""
+    """The findings, each attack's guess at every row, and the model's."""
 
     findings: Findings
     guesses: Mapping[str, LabelGuess] = field(repr=False)
@@ -86,14 +77,7 @@ def guess_labels(
     announce: Announce = silent,
     progress: ReportProgress = quietly,
 ) -> Guesses:
-    """Lets each attack that applies guess from the view; no label is anywhere near.
-
-    Args:
-        view: What Alice knows.
-        attacks: Which to run; None for all that there are.
-        announce: Called with each attack's name before it starts.
-        progress: Called with how much of the attack is done, and of how much.
-    """
+    """The guesses of each attack that applies, from the view alone."""
     skipped: list[Skipped] = []
     model_only, known = ModelOnlyControl(), None
     if lacks := _lacks(model_only, view):
@@ -122,21 +106,9 @@ def examine(
     announce: Announce = silent,
     progress: ReportProgress = quietly,
 ) -> Examination:
-    """Lets each attack guess from the view, then judges it.
+    """The attacks' guesses from the view, and their findings by labels that no attack sees.
 
-    Args:
-        view: What Alice knows.
-        truth: The labels of her rows, in the same order; no attack sees them.
-        attacks: Which to run; None for all that there are.
-        shuffled: Whether the labels were shuffled before training.
-        announce: Called with each attack's name before it starts.
-        progress: Called with how much of the attack is done, and of how much.
-
-    Returns:
-        The scores of controls and attacks, who was skipped and why, the verdict, and the guesses.
-
-    Raises:
-        RowOrderError: The labels are not those of the view's rows, in their order.
+    Raises ``RowOrderError`` where the labels are not those of the view's rows, in their order.
     """
     truth.ids.require_same(view.features.ids, names=("the labels", "alice"))
     guesses = guess_labels(view, attacks=attacks, announce=announce, progress=progress)

@@ -20,14 +20,7 @@ _TOGETHER = "+"
 
 
 def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Whose views are pooled at Alice's seat, in the agreement's order; nothing with one Alice.
-
-    Args:
-        seat: As it was asked for.
-        names: Those of several Alices; nothing where there is one.
-
-    Raises:
-        ConfigError: There is no such seat.
+    """The Alices whose views are pooled at a seat, in the agreement's order; empty with one Alice.
 
     >>> members("alice-3+alice-1", ["alice-1", "alice-2", "alice-3"])
     ('alice-1', 'alice-3')
@@ -52,16 +45,7 @@ def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
 def alice_view(
     transcript: Transcript, data: VerticalData, names: Sequence[str] | None = None
 ) -> AliceView:
-    """What Alice knows of a simulated run, or some of several together.
-
-    Args:
-        transcript: The recording of all links.
-        data: The rows that it was trained on.
-        names: Which of several Alices; None for all.
-
-    Raises:
-        TranscriptError: The recording is of other tables.
-    """
+    """The view of the named Alices together, or of all, of a recorded simulation."""
     parts = data.alice_train_parts
     if not parts:
         return AliceView.of(transcript, data.alice_train)
@@ -75,15 +59,7 @@ def alice_view(
 
 
 def outcome_view(outcome: Outcome, names: Sequence[str] | None = None) -> AliceView:
-    """The same of a run that was kept.
-
-    Args:
-        outcome: The run.
-        names: Which of several Alices; None for all.
-
-    Raises:
-        TranscriptError: It kept no transcript.
-    """
+    """The view of the named Alices together, or of all, of a run that was kept."""
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
     return alice_view(outcome.transcript, outcome.data, names)

@@ -55,13 +55,10 @@ _DIGITS, _LEFT = 20, 28
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one Alice answered, number by number in the order of time, and what it was about.
+    """One Alice's answers, number by number in the order of time.
 
-    Args:
-        rows: The row of each.
-        places: Its place in the message.
-        numbers: As Bob has them: under her masks.
-        scores: Her true part of the score.
+    ``places`` are places in the message. ``numbers`` are under her masks, as Bob has them, and
+    ``scores`` her true part of the score.
     """
 
     rows: IndexArray = field(repr=False)
@@ -70,12 +67,9 @@ class Answers:
     scores: FloatArray = field(repr=False)
 
     def moved(self, owners: IndexArray) -> Answers:
-        """By how much the answers of one owner differ, for every two that follow each other.
+        """Differences of two successive answers of one owner: a row, or a place.
 
         No answer is in two differences: they are as independent as the answers are.
-
-        Args:
-            owners: Rows, or places.
         """
         order = np.argsort(owners, kind="stable")
         owners = owners[order]
@@ -98,11 +92,9 @@ class Answers:
 
 
 def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None:
-    """Tries to tell each Alice's scores from her answers; None where there are too few of them.
+    """Try to tell each Alice's scores from her answers; None where there are too few of them.
 
-    Args:
-        view: What Bob knows of a training; of one Alice he knows the scores.
-        tables: The columns of each Alice, in the agreement's order; no learner sees them.
+    ``tables`` are in the agreement's order; no learner sees them.
     """
     start = time.perf_counter()
     with one_thread():
@@ -142,7 +134,7 @@ def _looked(names: Sequence[str], answers: Sequence[Answers]) -> Iterator[tuple[
 
 
 def answers_of(view: BobView, tables: Sequence[FeatureTable]) -> list[Answers]:
-    """The answers of each Alice, with what the judge knows of them."""
+    """The answers of each Alice, with her true scores."""
     asked = [*_of_passes(view, tables)] if view.directions else [*_of_batches(view, tables)]
     return [
         _joined(
@@ -156,7 +148,6 @@ def answers_of(view: BobView, tables: Sequence[FeatureTable]) -> list[Answers]:
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:
-    """Those of several messages, one after the other."""
     if not parts:
         none = np.empty(0, dtype=np.int64)
         return Answers(none, none, none, np.empty(0))
@@ -170,7 +161,6 @@ def _joined(parts: Sequence[Answers]) -> Answers:
 def _of_batches(
     view: BobView, tables: Sequence[FeatureTable]
 ) -> Iterator[tuple[int, IndexArray, list[FloatArray]]]:
-    """Each batch with the Alices' scores: their weights follow from Bob's steps."""
     weights = [np.zeros(len(table.columns)) for table in tables]
     for event in view.batches:
         values = [table.values.take(event.rows, axis=0) for table in tables]
@@ -187,7 +177,6 @@ def _of_batches(
 def _of_passes(
     view: BobView, tables: Sequence[FeatureTable]
 ) -> Iterator[tuple[int, IndexArray, list[FloatArray]]]:
-    """Each pass with the Alices' scores: the columns of all make the sum."""
     rows = np.arange(view.features.rows)
     joined = np.hstack([table.values for table in tables])
     weights = np.linalg.lstsq(joined, table_scores(view), rcond=1e-9)[0]
@@ -201,7 +190,6 @@ def _of_passes(
 
 
 def _look(name: str, answers: Answers, looks: int) -> Look:
-    """Learns on the first half, guesses the second."""
     spaced = np.linspace(0, len(answers.numbers) - 1, min(MOST, len(answers.numbers)))
     places = spaced.astype(np.int64)
     half = len(places) // 2
@@ -216,7 +204,7 @@ def _look(name: str, answers: Answers, looks: int) -> Look:
 
 
 def needed(judged: int, looks: int) -> int:
-    """From how many right calls on it is no chance: ``FALSE_ALARM`` over all looks.
+    """The fewest right calls that are no chance: ``FALSE_ALARM`` over all looks.
 
     >>> needed(1000, 4)
     582
@@ -237,7 +225,6 @@ def _detectable(judged: int, looks: int) -> float:
 
 
 def _above(scores: FloatArray) -> BoolArray:
-    """Which are in the upper half: exactly half of an even number."""
     above = np.zeros(len(scores), dtype=bool)
     above[np.argsort(scores, kind="stable")[len(scores) // 2 :]] = True
     return above
@@ -255,7 +242,6 @@ def _features(numbers: IntArray) -> FloatArray:
 
 
 def _faults(answers: Answers, looks: int) -> Iterator[Fault]:
-    """Each of them with one Alice's own scores, as far as there are numbers for it."""
     whole = np.rint(np.clip(answers.scores, -128, 128) * 2.0**_DIGITS).astype(np.int64)
     words = KeyedEntropy.from_seed(len(whole)).fork("masks").words(len(whole)).view(np.int64)
     shifted = words >> _LEFT << _LEFT

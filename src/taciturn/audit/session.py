@@ -1,11 +1,8 @@
 """One audit: a training as asked for, its attacks, and what makes their figures mean something.
 
-Beside the run itself stand a *canary run*, whose labels are shuffled before training, so that what
-an attack recovers is the protocol's leak alone; the attacks after fewer epochs of it; the list of
-messages; and, where the ledger claims a finite epsilon, a run on coin labels whose guesses are set
-against the claim. Those runs use no encryption: what Alice sees is the same to the last bit. Where
-all that she receives is encrypted, a run *with* encryption is looked at from outside
-(``distinguisher``).
+In a *canary run* labels are shuffled before training, so that what an attack recovers is the
+protocol's leak alone. A run on coin labels tests the ledger's claim. Both use no encryption: what
+Alice sees is the same to the last bit.
 
 **Guarantee.** As the parts: ``runner``, ``judge``, ``evidence``, ``distinguisher``.
 
@@ -62,7 +59,7 @@ SHUFFLED_TRUTH = "Judged against labels shuffled after the run."
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What stands beside the findings of a run."""
+    """The canary's findings, the attacks over epochs and the evidence, beside a run's findings."""
 
     canary: Findings | None
     over_epochs: tuple[AfterEpochs, ...]
@@ -71,16 +68,11 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Audits runs of one table.
+    """Audits of runs of one table, or of two parties' tables.
 
-    Args:
-        raw: The rows, or two parties' tables.
-        callbacks: Who is told.
-        canary: Whether to run a canary beside each run.
-        shuffle_truth: Judge against labels shuffled after the run.
-        attacks: Which to run; loaded before anything is trained, in case one is broken.
-        seat: Whose seat is audited (``taciturn.audit.seats``).
-        known_rows: How many rows of Alice's Bob knows; None for a few, and as many as her columns.
+    ``shuffle_truth`` judges against labels shuffled after the run. ``attacks`` are loaded before
+    anything is trained, in case one is broken. ``seat`` is as in ``taciturn.audit.seats``;
+    ``known_rows`` as in ``BobAudit``.
     """
 
     raw: Source
@@ -92,11 +84,10 @@ class Session:
     known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
-        """Trains, attacks, and gathers what belongs beside it.
+        """Train and attack, with everything that belongs beside the findings.
 
-        Raises:
-            ConfigError: There is no such seat.
-            DivergenceError: The model is worse than none: nobody would use such a training.
+        Raises ``DivergenceError`` where the model is worse than none: nobody would use such a
+        training.
         """
         coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate(
@@ -119,7 +110,6 @@ class Session:
         return outcome_view(outcome, members(self.seat, names))
 
     def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
-        """A run of which Alice's seat is not audited: controls and messages alone."""
         findings = examine(view, labels, attacks=()).findings
         return AuditRun(
             training=training,
@@ -137,14 +127,7 @@ class Session:
     def examine(
         self, settings: Settings, view: AliceView, labels: LabelTable, training: TrainingRun
     ) -> AuditRun:
-        """Runs the attacks on a view of a training; who is in a hidden batch is not asked.
-
-        Args:
-            settings: Those of the training.
-            view: What Alice knows of it.
-            labels: The labels it was trained with.
-            training: What it gave.
-        """
+        """Run the attacks on a view of a training, but for membership of hidden batches."""
         truth = labels
         if self.shuffle_truth:
             truth = shuffled(labels, settings.seed)
@@ -171,13 +154,7 @@ class Session:
         )
 
     def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
-        """What makes the findings mean something: further trainings on the same rows.
-
-        Args:
-            settings: Those of the training that was audited.
-            findings: What the attacks found in it.
-            claim: The epsilon of a label that its ledger claims.
-        """
+        """Further trainings on the same rows; ``claim`` is the label epsilon of the ledger."""
         canary, over_epochs = self._canary(settings, findings)
         return Surroundings(canary, over_epochs, self._evidence(settings, claim))
 
@@ -219,7 +196,6 @@ class Session:
             yield AfterEpochs(epochs, _accuracies(findings, quick))
 
     def _evidence(self, settings: Settings, claim: float) -> Evidence | None:
-        """Coin labels against the ledger, where it claims anything."""
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
         self.callbacks.announce("coin labels")
@@ -248,7 +224,7 @@ class Session:
 def look_at_ciphertexts(
     view: AliceView, seed: int | None = None, callbacks: Callbacks = SILENT
 ) -> Distinguisher | None:
-    """Ciphertexts from outside, where they are all that Alice receives; else nothing."""
+    """The test of ciphertexts, where they are all that Alice receives; else None."""
     if not applies(view):
         return None
     callbacks.announce("telling messages apart")
@@ -270,7 +246,6 @@ def _pooled(view: AliceView) -> tuple[str, ...] | None:
 
 
 def _shuffled(settings: Settings) -> Settings:
-    """The same training on shuffled labels, without encryption."""
     changes = {"permute_labels": True, "scheme": "clear", "key_bits": None}
     return settings.model_copy(update=changes)
 

@@ -22,13 +22,10 @@ _GRID = np.linspace(0.0, 8.0, 4001)
 
 
 def largest_sparsity(delta: float) -> float:
-    """``rho(delta)``: the largest k/d that is still recovered.
+    """``rho(delta)``, for delta above 0 and at most 1: the largest k/d that is still recovered.
 
     >>> round(largest_sparsity(0.5), 3)
     0.386
-
-    Raises:
-        ValueError: Delta is not above 0 and at most 1.
     """
     if not 0 < delta <= 1:
         raise ValueError("delta must be above 0 and at most 1")
@@ -40,7 +37,7 @@ def largest_sparsity(delta: float) -> float:
 
 
 def recoverable(unknowns: int, equations: int, nonzero: float) -> bool:
-    """Whether basis pursuit finds so many non-zero unknowns, by the curve.
+    """Whether basis pursuit finds ``nonzero`` unknowns, by the curve.
 
     >>> recoverable(40, 30, 16), recoverable(1000, 30, 16)
     (True, False)

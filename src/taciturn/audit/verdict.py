@@ -65,7 +65,7 @@ Measure: TypeAlias = Literal["accuracy", "AUC"]
 
 
 class Status(Enum):
-    """What an audit came to, the gravest first: a word for style sheets, a sign, a few words."""
+    """Outcome of an audit, the gravest first: a word for style sheets, a sign, a label."""
 
     REFUTED = ("refuted", "▲", "Claim refuted")
     LEAK = ("leak", "▲", "Leak shown")
@@ -86,14 +86,12 @@ GRAVEST_FIRST = tuple(Status)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the attacks on one run come to.
+    """Outcome of the attacks on one run.
 
-    ``attack`` is the strongest of those that told more than the controls, by the figure that shows
-    it, or else the best by ``ranked_by``; None where none applies. ``control`` is the best control
-    by the same figure, of ``controls``, which are those that count. ``above`` says which attacks
-    told more, and by which figure first. ``ranked_by`` is the figure by which attacks are set side
-    by side in a picture or a table: the AUC where one label is rare, or where the AUC alone shows a
-    leak.
+    ``attack`` is the strongest of those above the controls, by the figure that shows it, or else
+    the best by ``ranked_by``; None where none applies. ``control`` is the best of ``controls`` by
+    the same figure. ``above`` names the attacks above the controls, and the first figure that shows
+    it. ``ranked_by`` is the AUC where one label is rare, or where the AUC alone shows a leak.
     """
 
     status: Status
@@ -151,16 +149,12 @@ def ranking_figure(controls: Sequence[Control]) -> Measure:
 def weigh(
     controls: Sequence[Control], attacks: Sequence[AttackScore], *, shuffled: bool = False
 ) -> Verdict:
-    """Compares the attacks with the controls.
+    """The verdict of the attacks, if any, against the controls, at least one.
 
     The accuracy is looked at first, then the AUC: where one label is rare, an attack may rank the
     rows perfectly and still guess fewer of them right than always guessing the common label does.
     An attack that solved some rows for certain is named even where that shows in neither.
-
-    Args:
-        controls: What is known without the messages; at least one.
-        attacks: What each attack told; there may be none.
-        shuffled: Whether labels were shuffled before training: only the prior is a control then.
+    ``shuffled``: labels were shuffled before training, and only the prior is a control.
 
     >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
@@ -223,7 +217,6 @@ def _beyond_chance(attack: AttackScore, figure: Measure, prior: Control, looked_
 def _nothing_shown(
     attacks: Sequence[AttackScore], accuracy: float, auc: float
 ) -> tuple[Status, str]:
-    """Where no interval lies above the controls: rows called certain, or nothing at all."""
     if not attacks:
         return Status.NOT_TESTED, (
             f"No attack of ours applies to what Alice has; the controls tell {_percent(accuracy)} "
@@ -248,13 +241,11 @@ def _nothing_shown(
 
 
 def _unfinished(attacks: Sequence[AttackScore]) -> str:
-    """Which attacks might tell more than they did, as a sentence; empty where none might."""
     names = " and ".join(attack.name for attack in attacks if attack.limited)
     return f"A limit on work ended {names}: more may be possible. " if names else ""
 
 
 def _or_none(figure: float) -> float:
-    """A figure to be compared; what is not a number is below all that are."""
     return -math.inf if math.isnan(figure) else figure
 
 
@@ -263,7 +254,6 @@ def _percent(share: float) -> str:
 
 
 def _count(rows: float) -> str:
-    """How many rows; with a decimal where it is a mean over runs that is not whole."""
     return f"{rows:.0f}" if abs(rows - round(rows)) < 0.05 else f"{rows:.1f}"
 
 
@@ -281,14 +271,11 @@ def foresee(
     *,
     promised: bool = True,
 ) -> tuple[Level, str]:
-    """What a guess at coin labels shows, of the rows that it speaks about; and in words.
+    """The level and the words for a guess in a rehearsal, of the rows that it speaks about.
 
-    Args:
-        guess: An attack's guess in a rehearsal.
-        labels: The coins, or other labels at even odds.
-        kind: What to call them.
-        promised: Whether the ledger bounds what is told. Where it does, a little more than chance
-            is what it allows, and a risk; where nothing is promised, it is a leak, as in an audit.
+    ``labels`` are coins, or others at even odds. ``promised``: the ledger bounds what is told. A
+    little more than chance is then what it allows, and a risk; where nothing is promised, it is a
+    leak, as in an audit.
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
@@ -327,11 +314,11 @@ def worst(levels: Sequence[Level]) -> Level:
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """The findings of one run or the mean of several, and what they come to.
+    """The findings of one run or the mean of several, and their verdict.
 
-    Of several runs ``leaking`` counts those that show a leak by themselves: the interval of a mean
-    over few runs is wide. ``status`` is a leak where the mean or half of the runs show it, and a
-    possible one where fewer do: of many runs, one may by chance.
+    ``leaking`` counts the runs that show a leak by themselves: the interval of a mean over few runs
+    is wide. ``status`` is a leak where the mean or half of the runs show it, and a possible one
+    where fewer do: of many runs, one may by chance.
     """
 
     findings: Findings
@@ -350,7 +337,7 @@ class Weighed:
 
     @property
     def headline(self) -> str:
-        """What they come to, in a few words."""
+        """The status in a few words."""
         if self.status is Status.LEAK:
             whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
             best = self.verdict.attack
@@ -367,11 +354,11 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What an audit comes to: the gravest of what was found.
+    """Outcome of an audit: the gravest of its findings.
 
-    ``evidence`` is what refutes the ledger's claim, or else the strongest there is; ``refuted_by``
-    is the number of the run that does. ``apart`` is what the ciphertexts were told apart by, in the
-    first run where they were, or else in the first run.
+    ``evidence`` refutes the ledger's claim, by run number ``refuted_by``, or else is the strongest
+    there is. ``apart`` is the test of ciphertexts in the first run that told them apart, or else in
+    the first run.
     """
 
     status: Status
@@ -400,10 +387,7 @@ _CHECK = (
 
 
 def conclude(audit: AuditResult) -> Conclusion:
-    """Weighs the claim, the canary run, the run itself and the look at ciphertexts.
-
-    The gravest gives the headline.
-    """
+    """The gravest of the claim, the canary run, the run itself and the test of ciphertexts."""
     looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
     shuffled = audit.first.permute_labels
     # A run whose labels were shuffled is its own canary; it is not shown twice.
@@ -419,7 +403,7 @@ def conclude(audit: AuditResult) -> Conclusion:
 
 
 def conclude_session(audit: SessionAudit) -> Conclusion | None:
-    """Weighs the audit of a real session; None where nobody has judged it."""
+    """The conclusion of a real session's audit; None where nobody has judged it."""
     if audit.findings is None:
         return None
     proof = audit.evidence
@@ -436,7 +420,7 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What an audit comes to where there are no findings about labels."""
+    """Outcome of an audit without findings about labels."""
 
     status: Status
     headline: str
@@ -444,7 +428,7 @@ class Summary:
 
 
 def before_judgement(audit: SessionAudit) -> Summary:
-    """What the recorder can say alone: which rows are called certain, what ciphertexts show."""
+    """Outcome for the recorder alone: rows called certain, and the test of ciphertexts."""
     look, rows = audit.distinguisher, audit.recording.rows
     if look is not None and look.noticed:
         return Summary(Status.LEAK, _DEPENDS, apart_sentence(look))
@@ -472,7 +456,7 @@ def before_judgement(audit: SessionAudit) -> Summary:
 
 
 def conclude_columns_of(audit: SessionAudit) -> Summary:
-    """What Bob's own recording comes to: by Alice's columns, or by itself alone."""
+    """Outcome of Bob's own recording: by Alice's columns, or by itself alone."""
     seat = audit.bob_seat
     if seat is not None:
         if seat.findings.leaks:
@@ -518,7 +502,7 @@ def _would_notice(look: Distinguisher) -> bool:
 
 
 def apart_sentence(look: Distinguisher) -> str:
-    """What a look at ciphertexts came to, in words."""
+    """The outcome of a test of ciphertexts, in words."""
     if look.noticed:
         return f"What Alice receives depends on the labels: {'; '.join(_noticed(look))}."
     counts = ", ".join(f"{one.name} {one.right} of {one.judged}" for one in look.looks)
@@ -554,14 +538,10 @@ def _conclude_attacks(
     permuted: bool,
     check: bool,
 ) -> Conclusion:
-    """The gravest of claim, canary and run.
+    """``claim`` is the evidence against the ledger, and the run that refutes it.
 
-    Args:
-        run: What the attacks found.
-        canary: The same on shuffled labels, where such a run stands beside it.
-        claim: The evidence against the ledger, and which run refutes it.
-        permuted: Whether the labels of the run itself were shuffled before it.
-        check: Whether it was judged against labels shuffled afterwards.
+    ``permuted``: the run's own labels were shuffled before it. ``check``: it was judged against
+    labels shuffled afterwards.
     """
     evidence, refuted_by = claim
     rest = (canary, run, evidence, refuted_by)
@@ -583,12 +563,7 @@ def _conclude_attacks(
 
 
 def weigh_runs(parts: Sequence[Findings], *, shuffled: bool = False) -> Weighed:
-    """Weighs the findings of one run, or the mean of several.
-
-    Args:
-        parts: Those of each run.
-        shuffled: Whether their labels were shuffled before training.
-    """
+    """The findings of one run, or the mean of several, with their verdict."""
     mean = mean_findings(parts)
     verdict = weigh(mean.controls, mean.attacks, shuffled=shuffled)
     alone = [weigh(part.controls, part.attacks, shuffled=shuffled).status for part in parts]
@@ -600,7 +575,6 @@ def weigh_runs(parts: Sequence[Findings], *, shuffled: bool = False) -> Weighed:
 
 
 def _strongest(audit: AuditResult) -> tuple[Evidence | None, int | None]:
-    """The evidence that stands for all runs, and which run refutes the claim."""
     evidence = audit.evidence
     for number, run in enumerate(audit.runs):
         # One run that refutes the claim refutes it; but one of many may do so by chance, so that

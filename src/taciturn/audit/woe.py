@@ -51,8 +51,6 @@ _FINER = (10, 20, 100, 0)
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Alice's bins with the labels that are counted in them."""
-
     columns: tuple[Bins, ...]
     labels: LabelTable
 
@@ -69,7 +67,6 @@ class _Table:
         ]
 
     def handed(self, digits: int | None, smoothing: float, *, rates: bool) -> list[HandedOver]:
-        """What the usual way tells Alice."""
         handed = []
         for column, ones in zip(self.columns, self.ones, strict=True):
             rows = column.rows
@@ -86,17 +83,9 @@ def audit_woe(
     callbacks: Callbacks = SILENT,
     digits: int = DIGITS,
 ) -> WoeAudit:
-    """Attacks the usual way, and says what ``taciturn woe`` tells either side.
+    """Attack the usual way, and report what ``taciturn woe`` tells either side.
 
-    Args:
-        settings: Resolved settings: the data, the split, the scheme, the seed.
-        raw: The rows.
-        choice: Smoothing and least rows.
-        callbacks: Who is told what happens.
-        digits: To how many decimals statistics are handed over.
-
-    Raises:
-        TaciturnError: The data or the settings are not fit for use.
+    Statistics are handed over with ``digits`` decimals.
     """
     start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
     rows = TrainingRows.of(settings, raw, coins)
@@ -195,7 +184,6 @@ def _fineness(
 
 
 def _verdict(truth: LabelTable, attacks: Sequence[AttackScore]) -> str:
-    """The one rule's sentence, with the AUC where it speaks of the accuracy alone."""
     known = prior(truth)
     verdict = weigh([known], attacks)
     if verdict.status is not Status.LEAK or verdict.figure == "AUC" or verdict.attack is None:
@@ -207,7 +195,6 @@ def _verdict(truth: LabelTable, attacks: Sequence[AttackScore]) -> str:
 def _attacked(
     table: _Table, smoothing: float, digits: int
 ) -> tuple[tuple[AttackScore, ...], float]:
-    """From the statistics to the labels, and the share of counts that are exact on the way."""
     recovered = recover_counts(table.handed(digits, smoothing, rates=False))
     ones = [column.ones for column in recovered.columns]
     scores = []
@@ -224,7 +211,7 @@ def _attacked(
 def _our_way(
     settings: Settings, cut: CutTable, labels: tuple[LabelTable, LabelTable], coins: Coins
 ) -> tuple[list[bytes], bool]:
-    """What reaches Alice in ``taciturn woe``, and whether it is the same for shuffled labels."""
+    """Frames that reach Alice in ``taciturn woe``, and whether shuffled labels give the same."""
     terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
     seen: list[list[bytes]] = []
     for one in labels:
@@ -240,7 +227,7 @@ def _our_way(
 
 
 def _messages(frames: list[bytes], terms: WoeTerms) -> tuple[MessageSeen, ...]:
-    """What reached Alice; the joint seed decides no batch here."""
+    """The joint seed decides no batch here, so its messages allow something else."""
     seen = frames_to_alice(frames, terms.scheme.name, terms.key_bits)
     half = "check that Bob has not chosen the uniform half of his key; no label went into it"
     seeds = (BatchCommitment.__name__, BatchShare.__name__)

@@ -20,29 +20,24 @@ from taciturn.view.bob_view import BobView
 
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """Rows of Alice's that Bob knows anyway: some of the people are his own staff, or bought.
-
-    Args:
-        rows: Their places in the training table.
-        values: Her columns of them.
-    """
+    """Alice's columns of some training rows, which Bob knows from elsewhere."""
 
     rows: IndexArray = field(repr=False)
     values: FloatArray = field(repr=False)
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of known rows."""
         return len(self.rows)
 
     @classmethod
     def none(cls, columns: int) -> KnownRows:
-        """Nothing is known."""
+        """No known row."""
         return cls(np.empty(0, dtype=np.int64), np.empty((0, columns)))
 
 
 class Ambiguity(Enum):
-    """What an estimate leaves open, which the judge settles (``taciturn.audit.columns``)."""
+    """What an estimate leaves open for the judge to settle (``taciturn.audit.columns``)."""
 
     NONE = "none"
     SIGN = "order and sign of columns"
@@ -52,13 +47,10 @@ class Ambiguity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
-    """An estimate of Alice's columns.
+    """An estimate of Alice's columns, one row for each of hers.
 
-    Args:
-        values: One row for each of hers; any number of columns, unless nothing is left open.
-        ambiguity: What is left open.
-        remark: One sentence about how it went.
-        limited: A limit on its work ended it; without one it might tell more.
+    It may have any number of columns, unless ``ambiguity`` is ``NONE``. ``limited``: a limit on
+    work ended the attack.
     """
 
     values: FloatArray = field(repr=False)
@@ -68,14 +60,10 @@ class ColumnEstimate:
 
 
 class ColumnAttack(ABC):
-    """One way to estimate.
+    """Base class of column attacks.
 
-    Attributes:
-        name: In tables and JSON.
-        reference: Where it comes from.
-        needs: What the view must hold for it to apply: one of these at least.
-        uses_known_rows: Whether it is run with rows that Bob knows.
-        works_without: Whether it is run without any.
+    A view needs at least one signal of ``needs``. ``uses_known_rows`` and ``works_without`` say
+    whether an audit runs it with rows that Bob knows, and without any.
     """
 
     name: str

@@ -17,14 +17,12 @@ from taciturn.numerics.weight_of_evidence import mutual_bits
 
 @dataclass(frozen=True, slots=True)
 class BinKnowledge:
-    """What the counts tell of the bins of rows.
+    """How well the counts determine the bins of rows.
 
-    Args:
-        prior: The share of rows whose bin a guess gets right by the sizes alone.
-        posterior: The same by the row's label too.
-        bits: The mutual information of bin and label, a row.
-        located: How many rows are in a bin that their label settles.
-        excluded: Of each row, the mean number of bins that its label rules out.
+    ``prior`` and ``posterior`` are the shares of rows whose bin a guess gets right, by the sizes
+    alone and by the row's label too. ``bits`` is the mutual information of bin and label, per row.
+    ``located`` counts the rows in a bin that their label settles. ``excluded`` is the mean number
+    of bins per row that its label rules out.
     """
 
     prior: float
@@ -35,11 +33,7 @@ class BinKnowledge:
 
 
 def bin_knowledge(ones: IntArray, rows: IntArray) -> BinKnowledge:
-    """What Bob learns of one column.
-
-    Args:
-        ones: Rows of label 1 in each bin.
-        rows: All rows in each bin.
+    """What Bob learns of one column, from the ones and all rows in each bin.
 
     >>> known = bin_knowledge(np.array([0, 10]), np.array([60, 40]))
     >>> known.prior, known.posterior, known.located

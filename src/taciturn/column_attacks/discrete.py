@@ -55,7 +55,7 @@ class DiscreteAttack(ColumnAttack):
     works_without = True
 
     def obstacle(self, view: BobView) -> str:
-        """Whether scores repeat, where only that can help."""
+        """Scores that do not repeat, where only repetition can help."""
         if view.directions or _repeated(view.batches):
             return ""
         return "the scores of a batch do not repeat: her rows are not of few kinds"
@@ -76,7 +76,6 @@ class DiscreteAttack(ColumnAttack):
 
 
 def _named(kinds: IndexArray, remark: str) -> ColumnEstimate:
-    """Rows by kinds, the commonest first; those beyond ``MOST_KINDS`` are one."""
     labels, counts = np.unique(kinds, return_counts=True)
     common = labels[np.argsort(-counts, kind="stable")][:MOST_KINDS]
     indicators = (kinds[:, None] == common).astype(np.float64)
@@ -88,7 +87,6 @@ def _named(kinds: IndexArray, remark: str) -> ColumnEstimate:
 
 
 def _repeated(batches: tuple[BatchScored, ...]) -> bool:
-    """Whether at least half of the scores of a batch occur twice in it, on average."""
     different = total = 0
     for batch in batches[1:]:
         scale = max(float(np.abs(batch.scores).max(initial=0.0)), _SAME)
@@ -98,7 +96,6 @@ def _repeated(batches: tuple[BatchScored, ...]) -> bool:
 
 
 def _kinds(scores: FloatArray) -> IndexArray | None:
-    """Rows that score alike in every pass, numbered; None where there are too many kinds."""
     scale = np.maximum(np.abs(scores).max(axis=0), 1e-300)
     # Whitened columns are rounded once per training: equal rows stay equal.
     _, kinds = np.unique(np.round(scores / scale * 1e6), axis=0, return_inverse=True)
@@ -106,7 +103,6 @@ def _kinds(scores: FloatArray) -> IndexArray | None:
 
 
 def _carried(batches: tuple[BatchScored, ...], rows: int) -> IndexArray:
-    """The kind of each row, by its last score; scores of kinds are carried along."""
     kinds = np.zeros(rows, dtype=np.int64)
     # The first kind has no column: it scores 0 whatever happens.
     values = [0.0]
@@ -131,7 +127,6 @@ def _carried(batches: tuple[BatchScored, ...], rows: int) -> IndexArray:
 
 
 def _common(kinds: IndexArray) -> IndexArray:
-    """The kinds numbered anew, the commonest first; those beyond ``MOST_KINDS`` are the last."""
     labels, inverse, counts = np.unique(kinds, return_inverse=True, return_counts=True)
     ranks = np.empty(len(labels), dtype=np.int64)
     ranks[np.argsort(-counts, kind="stable")] = np.arange(len(labels))
@@ -175,7 +170,6 @@ def _refitted(batches: Batches, kinds: IndexArray) -> IndexArray:
 
 
 def _columns(components: FloatArray) -> FloatArray:
-    """The vectors of few values in the span of the components and the constant."""
     rows = len(components)
     basis, _ = np.linalg.qr(np.column_stack([np.ones(rows), components]))
     taken: list[FloatArray] = []
@@ -192,7 +186,6 @@ def _columns(components: FloatArray) -> FloatArray:
 
 
 def _rest(components: FloatArray, taken: list[FloatArray]) -> FloatArray:
-    """What the components span beside the constant and the columns taken, of mean square 1."""
     out, _ = np.linalg.qr(np.column_stack([np.ones(len(components)), *taken]))
     left, sizes, _ = np.linalg.svd(components - out @ (out.T @ components), full_matrices=False)
     count = int(np.count_nonzero(sizes > _LEAST_FIT * sizes.max(initial=1e-300)))
@@ -201,7 +194,6 @@ def _rest(components: FloatArray, taken: list[FloatArray]) -> FloatArray:
 
 
 def _proposals(components: FloatArray) -> list[FloatArray]:
-    """Independent components of whitened ones, from several starts and two contrasts."""
     from sklearn.decomposition import FastICA
 
     stride = max(1, len(components) // _MOST_ROWS)
@@ -239,11 +231,7 @@ def _few_valued(proposal: FloatArray, basis: FloatArray) -> FloatArray | None:
 
 
 def _snapped(values: FloatArray) -> FloatArray | None:
-    """Values replaced by the mean of their level; None where there are no levels.
-
-    Levels are what lies between the widest gaps: two of them, or more where the gaps beyond are as
-    clear.
-    """
+    """Levels lie between the widest gaps: two, or more where further gaps are as clear."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     gaps = np.diff(ordered)

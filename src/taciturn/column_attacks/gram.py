@@ -47,9 +47,9 @@ class GramAttack(ColumnAttack):
 
 @lru_cache(maxsize=1)
 def _factor(view: BobView) -> tuple[FloatArray, bool]:
-    """Her rows in a basis of their own; and whether a limit on work was in the way.
+    """Her rows in a basis of their own, and whether a limit on work was in the way.
 
-    The same however many rows are known, so made once for a view.
+    It does not depend on the known rows, so it is computed once for a view.
     """
     if view.directions:
         return whitened(table_scores(view), view.columns), False

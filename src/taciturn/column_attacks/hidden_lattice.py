@@ -54,9 +54,7 @@ _SEED = 31
 class HiddenTable:
     """A table that explains all scores, up to the order and the signs of its columns.
 
-    Args:
-        values: Its integers, rows by columns; zeros in rows that are not solved.
-        solved: The rows whose scores they give.
+    Rows that are not solved are zero.
     """
 
     values: IntArray = field(repr=False)
@@ -64,11 +62,9 @@ class HiddenTable:
 
 
 def hidden_table(scores: IntArray, columns: int) -> HiddenTable | None:
-    """The integer table behind integer scores; None where none is found.
+    """The integer table behind scores, rows by passes; None where none is found.
 
-    Args:
-        scores: Rows by passes: exact products, or products rounded to integers.
-        columns: How many columns the table has.
+    Scores are exact products, or products rounded to integers.
     """
     passes = scores.shape[1]
     if columns > min(MOST_COLUMNS, _COLUMNS_PER_SCORE * passes):
@@ -87,7 +83,6 @@ def hidden_table(scores: IntArray, columns: int) -> HiddenTable | None:
 def _from_rows(
     scores: IntArray, chosen: IndexArray, columns: int, *, exact: bool
 ) -> HiddenTable | None:
-    """The table by the relations of some rows, continued to all."""
     part, passes = scores[chosen], scores.shape[1]
     if len(chosen) <= columns:
         return None
@@ -133,17 +128,10 @@ def _weights(basis: IntegerMatrix, scores: IntArray, *, exact: bool) -> FloatArr
 def integer_rows(
     scores: IntArray, weights: FloatArray, weight: int, size: int = 1, tolerance: float = 0
 ) -> tuple[IntArray, BoolArray]:
-    """The integer row x, short and with ``x W`` next to its scores, of every row.
+    """The short integer row x with ``x W`` next to its scores, for every row; and which are solved.
 
-    Args:
-        scores: Rows by passes.
-        weights: W, columns by passes, in the unit of the scores.
-        weight: How much a unit of a score counts.
-        size: How much a unit of x counts.
-        tolerance: By how much a solved row's scores may be off.
-
-    Returns:
-        The integers, rows by columns; and which rows are solved.
+    ``weights`` is W, columns by passes, in the unit of the scores. A unit of a score counts
+    ``weight``, one of x ``size``. Scores of a solved row are off by at most ``tolerance``.
     """
     columns, passes = weights.shape
     rounded = np.array([list(map(int, row)) for row in np.rint(weights * weight)], dtype=object)
@@ -158,7 +146,6 @@ def integer_rows(
 
 
 def _shortening(values: IntArray) -> IntArray:
-    """The change of basis that makes the columns of some rows short."""
     part = values[:: max(1, len(values) // _SHORTENED_ROWS)]
     short = reduce_rows(part.T)[: values.shape[1]].astype(np.float64)
     change = np.linalg.lstsq(part.astype(np.float64), short.T, rcond=None)[0]

@@ -84,7 +84,6 @@ def _order(rows: int, purpose: str) -> IndexArray:
 
 
 def _by_relations(scores: FloatArray, columns: int) -> FloatArray | None:
-    """All columns as integers; None where some are not."""
     size = _ROWS_PER_COLUMN * columns + _MORE_ROWS
     if len(scores) < 2 * size:
         return None
@@ -111,7 +110,6 @@ def _by_relations(scores: FloatArray, columns: int) -> FloatArray | None:
 def _continued(
     scores: FloatArray, chosen: IndexArray, columns: int, noise: float
 ) -> tuple[IntArray, BoolArray] | None:
-    """The integers of every row, by the relations of some; and which rows they explain."""
     unit = noise / _GRAIN
     whole = np.rint(scores / unit).astype(np.int64)
     part, count = whole[chosen], len(chosen)
@@ -132,7 +130,6 @@ def _continued(
 
 
 def _span(view: BobView, scores: FloatArray) -> FloatArray | None:
-    """A basis of her columns' span, of mean square 1; None where the scores do not hold it."""
     table = whitened_table(view)
     if table is not None:
         return whitened(table.values.astype(np.float64), view.columns)
@@ -141,7 +138,6 @@ def _span(view: BobView, scores: FloatArray) -> FloatArray | None:
 
 
 def _in_span(span: FloatArray) -> FloatArray:
-    """Vectors of integers next to the span, up to offsets."""
     rows, columns = span.shape
     size = _ROWS_PER_COLUMN * columns + _MORE_ROWS
     if rows <= size:
@@ -170,9 +166,7 @@ def _in_span(span: FloatArray) -> FloatArray:
 def _reduced(values: IntArray, solved: BoolArray) -> FloatArray:
     """Independent columns of least variance in the lattice that columns span, offsets aside.
 
-    Args:
-        values: Rows by columns.
-        solved: The rows that count; the others get the columns' means.
+    Rows that are not solved get the columns' means.
     """
     known = values[solved].astype(np.float64)
     part = known[:: max(1, len(known) // _REDUCED_ROWS)]
@@ -188,7 +182,6 @@ def _reduced(values: IntArray, solved: BoolArray) -> FloatArray:
 
 
 def _independent(columns: FloatArray) -> list[int]:
-    """The places of columns that are no combination of the ones before and the constant."""
     rows, chosen = len(columns), list[int]()
     axes = np.full((rows, 1), 1.0 / np.sqrt(rows))
     for place, column in enumerate(columns.T):

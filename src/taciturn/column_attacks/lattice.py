@@ -58,7 +58,7 @@ class LatticeAttack(ColumnAttack):
 
 
 def whitened_table(view: BobView) -> HiddenTable | None:
-    """The integers that her programs multiply with, as far as the scores give them."""
+    """The integers that Alice's programs multiply with, as far as the scores give them."""
     return hidden_table(integer_scores(view), view.columns)
 
 
@@ -70,12 +70,7 @@ def standardised(hidden: HiddenTable) -> FloatArray:
 
 
 def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
-    """Her columns from the whitened table, up to order and signs.
-
-    Args:
-        hidden: The table.
-        l2: The agreed penalty.
-    """
+    """Her columns from the whitened table, up to order and signs; ``l2`` is the agreed penalty."""
     if hidden.solved.mean() < _LEAST_SOLVED:
         return standardised(hidden)
     table = _in_units(hidden.values)
@@ -90,19 +85,16 @@ def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
 
 
 def _in_units(values: IntArray) -> FloatArray:
-    """The table as real numbers: in the power of two that makes its columns of length 2."""
+    """The table in the power of two that makes its columns of length 2."""
     table = values.astype(np.float64)
     size = float(np.median(np.sqrt(np.mean(table**2, axis=0)))) / 2.0
     return table * float(2.0 ** -np.rint(np.log2(max(size, 1.0))))
 
 
 def _by_columns(table: FloatArray, square: FloatArray, size: float) -> FloatArray:
-    """Columns one by one, the last of the table's first.
+    """Columns one by one, the last of the table's first; ``square`` is ``L^T L``.
 
-    Args:
-        table: The whitened table.
-        square: ``L^T L``.
-        size: What the squares of a row of L add up to, where its column is standardised.
+    ``size`` is the sum of squares of a row of L whose column is standardised.
     """
     left = list(range(table.shape[1]))
     columns: list[FloatArray] = []

@@ -16,19 +16,14 @@ _LEAST_SPREAD = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What Bob takes a row of hers to be before he looks: a Gaussian.
-
-    Args:
-        mean: Of each column.
-        covariance: Of each pair.
-    """
+    """Gaussian prior of a row of Alice's columns."""
 
     mean: FloatArray = field(repr=False)
     covariance: FloatArray = field(repr=False)
 
     @classmethod
     def of(cls, known: KnownRows, columns: int) -> Prior:
-        """That of the known rows, drawn to uncorrelated columns of deviation 1.
+        """The prior of the known rows, drawn to uncorrelated columns of deviation 1.
 
         Preparation standardises columns, which both parties know. With no row known it is that.
         """
@@ -44,13 +39,10 @@ class Prior:
 
 
 def whitened(scores: FloatArray, columns: int) -> FloatArray:
-    """The principal components of scores, each of mean square 1; as many as are no rounding.
+    """The principal components of scores, each of mean square 1, without those that are rounding.
 
-    Not centred: scores of a row of zeros are zero.
-
-    Args:
-        scores: Rows by passes.
-        columns: No more than this many: so many columns made the scores.
+    At most ``columns`` components: so many columns made the scores. Not centred: scores of a row of
+    zeros are zero.
     """
     sizes = np.sqrt(np.mean(scores**2, axis=0))
     left, spread, _ = np.linalg.svd(scores / np.where(sizes > 0, sizes, 1.0), full_matrices=False)
@@ -64,8 +56,8 @@ def ridge(features: FloatArray, known: KnownRows, columns: int) -> FloatArray:
     """Her columns by regression on the features of known rows, with the ridge that predicts best.
 
     Best by leaving out one known row after the other, over all columns together; the smallest where
-    there are as many features and known rows as columns, which is all that can be asked for. There
-    is no constant: where a row's features are zero, so are its columns.
+    there are as many features and known rows as columns. There is no constant: where a row's
+    features are zero, so are its columns.
 
     >>> features = np.arange(12.0).reshape(6, 2) % 5
     >>> truth = features @ np.array([[1.0], [2.0]])

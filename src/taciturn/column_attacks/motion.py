@@ -42,12 +42,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What is known of the rows after all rounds.
-
-    Args:
-        values: The estimate of each row.
-        limited: Whether iterations were joined, or rows left out, to save work.
-    """
+    """The estimate of each row; ``limited`` where iterations were joined or rows left out."""
 
     values: FloatArray = field(repr=False)
     limited: bool
@@ -58,12 +53,7 @@ def follow(
 ) -> Followed:
     """The columns of all rows.
 
-    Args:
-        batches: What was seen.
-        rows: How many rows there are.
-        columns: How many columns Alice has.
-        known: The rows that are known; there may be none where a start is given.
-        start: A first estimate of each row, in any basis; None for the prior's mean.
+    There may be no known row where ``start`` is given: a first estimate of each row, in any basis.
     """
     search = _Search(batches, rows, known, Prior.of(known, columns))
     if start is not None:
@@ -78,12 +68,7 @@ def follow(
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """The weights at the beginning of each stretch.
-
-    Args:
-        mean: The weights.
-        covariance: How sure that is.
-    """
+    """The weights at the beginning of each stretch."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -109,12 +94,10 @@ class _Search:
 
     @property
     def limited(self) -> bool:
-        """Whether iterations were joined, or rows left out."""
         joined = len(self._stretches) < self._batches.iterations
         return bool(joined or not self.learning.all())
 
     def _spaced(self, rows: int, columns: int) -> BoolArray:
-        """The rows that the rounds look at: all, or evenly spaced ones and those known."""
         visits = self._visits.times.shape[1]
         most = max(1, int(MOST_VALUES / (visits * max(visits, columns))))
         looked = np.ones(rows, dtype=bool)
@@ -124,7 +107,6 @@ class _Search:
         return looked | self.known
 
     def _joined(self, columns: int) -> IndexArray:
-        """Where the stretches begin."""
         iterations = self._batches.iterations
         most = max(1, int(MOST_WORK / (columns**2 * (columns + 40) + _EACH_STRETCH)))
         count = min(iterations, most)
@@ -135,7 +117,6 @@ class _Search:
         return np.concatenate([[0.0], np.cumsum(np.sum(steps**2, axis=1))[:-1]])
 
     def improve(self, observing: BoolArray) -> None:
-        """One round: the weights, then the rows, then their mean and covariance."""
         rows, drift = np.flatnonzero(self.learning), self._drift()
         path = self._smooth(observing, drift)
         total = np.zeros_like(self._spread)
@@ -150,7 +131,6 @@ class _Search:
         self.values[~self.learning] = mean
 
     def complete(self) -> None:
-        """Estimates the rows that the rounds did not look at."""
         rows = np.flatnonzero(~self.learning)
         if not len(rows):
             return
@@ -165,7 +145,7 @@ class _Search:
         return [rows[first : first + size] for first in range(0, len(rows), size)]
 
     def _drift(self) -> FloatArray:
-        """How far the weights are expected to have moved before each iteration."""
+        """The expected movement of the weights before each iteration."""
         batches, columns = self._batches, self.values.shape[1]
         moved = np.empty((batches.iterations, columns))
         size = max(1, _BLOCK // (batches.rows.shape[1] * columns))
@@ -208,7 +188,6 @@ class _Search:
         mean: FloatArray,
         covariance: FloatArray,
     ) -> tuple[FloatArray, FloatArray]:
-        """The weights at a stretch's beginning, once its scores are known."""
         batches, start = self._batches, stretch.start
         seen = batches.scored[stretch] & observing[batches.rows[stretch]]
         if not seen.any():
@@ -232,7 +211,7 @@ class _Search:
         return mean + reduced @ surprise, reduced
 
     def _swing(self, times: IndexArray) -> FloatArray:
-        """The variance of a score that weights bring which moved at random up to then."""
+        """The variance of a score due to the random movement of the weights up to then."""
         prior = self._prior.covariance
         moved = self._moved[times] * float(np.sum(self._spread * prior))
         swing: FloatArray = moved + self._swayed[times] * float(np.sum(prior * prior))
@@ -259,7 +238,7 @@ class _Search:
         return weights, np.maximum(variance, 0.0)
 
     def _estimate_rows(self, rows: IndexArray, path: _Path, drift: FloatArray) -> FloatArray:
-        """Writes the estimates of some rows, and gives the sum of their covariances."""
+        """Write the estimates of some rows, and return the sum of their covariances."""
         visits, prior = self._visits.take(rows), self._prior
         weights, variance = self._weights_at(visits.times, path, drift)
         weights[~visits.there] = 0.0

@@ -23,7 +23,7 @@ def table_scores(view: BobView) -> FloatArray:
 
 
 def integer_scores(view: BobView) -> IntArray:
-    """The same as integers, in their own unit, or in the least that float64 has for all of them.
+    """The scores as integers, in their own unit, or in the least that float64 has for all of them.
 
     Scores are products of fixed-point numbers: whole multiples of a power of two.
     """
@@ -42,15 +42,9 @@ class Batches:
     """A training by batches, one line for each iteration, in coordinates without a penalty.
 
     With the penalty's factor c taken out of weights, scores and steps, weights only move by steps:
-    ``w_(i+1) = w_i + sum of step x``.
-
-    Args:
-        rows: The rows of each batch, padded with 0.
-        there: Where a batch has a row.
-        scored: Where it has a score that says something: not in the first, whose weights are 0.
-        scores: Alice's part of them.
-        steps: What each row's columns are multiplied with and added to her weights.
-        noise: The variance of an iteration's scores.
+    ``w_(i+1) = w_i + sum of step x``. ``rows`` is padded with 0, and ``there`` says where a batch
+    has a row. The first batch is not ``scored``: its weights are 0. ``noise`` is the variance of an
+    iteration's scores.
     """
 
     rows: IndexArray = field(repr=False)
@@ -62,7 +56,7 @@ class Batches:
 
     @classmethod
     def of(cls, view: BobView) -> Batches:
-        """Those of a view."""
+        """The batches of a view."""
         events = view.batches
         shape = len(events), max(len(event.rows) for event in events)
         rows, there = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=bool)
@@ -82,19 +76,13 @@ class Batches:
 
     @property
     def iterations(self) -> int:
-        """How many batches there are."""
+        """The number of batches."""
         return len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Visits:
-    """The same scores, row by row.
-
-    Args:
-        times: The iterations in which a row was scored, padded with 0.
-        there: Where there is one.
-        scores: What it scored.
-    """
+    """The same scores, row by row; ``times``, the iterations of a row, is padded with 0."""
 
     times: IndexArray = field(repr=False)
     there: BoolArray = field(repr=False)
@@ -102,7 +90,7 @@ class Visits:
 
     @classmethod
     def of(cls, batches: Batches, rows: int) -> Visits:
-        """Those of a table of so many rows.
+        """The visits of a table of ``rows`` rows.
 
         >>> batches = Batches(
         ...     np.array([[0, 1], [1, 0]]), np.ones((2, 2), bool), np.ones((2, 2), bool),
@@ -127,5 +115,5 @@ class Visits:
         return cls(times, there, scores)
 
     def take(self, rows: IndexArray) -> Visits:
-        """Those of some rows."""
+        """The visits of some rows."""
         return Visits(self.times[rows], self.there[rows], self.scores[rows])
