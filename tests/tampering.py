@@ -103,6 +103,10 @@ class Scene:
         side = text.sides[0 if name == "bob" else 1]
         return signed(text, self.credentials(name, place), side, self.now + at)
 
+    def moved(self) -> Signature:
+        """Bob's signature of another agreement, with the text of this one."""
+        return replace(self.signature("bob", agreement=self.other), text=self.proposal.canonical())
+
     def by_another(self, name: str, by: str) -> Signature:
         """A signature in one's name by another one's key, with that one's certificate."""
         one, own = self.signature(name), self.credentials(by)
@@ -271,7 +275,24 @@ TAMPERINGS = (
         lambda scene: scene.file(scene.signature("bob", agreement=scene.other), scene.alice),
         ("bob", "{other_id}", "{id}"),
     ),
-    Tampering("the time of a signature", second("time", "2026-01-01T00:00:00Z"), ("bob",)),
+    Tampering(
+        "the same, with the text of this one",
+        lambda scene: scene.file(scene.moved(), scene.alice),
+        ("bob",),
+    ),
+    Tampering(
+        "the same, with the text and the digest of this one",
+        lambda scene: scene.file(replace(scene.moved(), digest=scene.bob.digest), scene.alice),
+        ("bob",),
+    ),
+    # A time at which Bob could have signed: only his signature tells that he did not.
+    Tampering(
+        "the time of a signature",
+        lambda scene: scene.file(
+            replace(scene.bob, time=scene.now + timedelta(minutes=1)), scene.alice
+        ),
+        ("bob",),
+    ),
     Tampering("the role of a signature", second("role", '"alice"'), ("bob",)),
     Tampering("the digest in a signature", second("digest", f'"{"0" * 64}"'), ("bob",)),
     Tampering("the text in a signature", second("text", '"{{}}"'), ("bob",)),
@@ -284,6 +305,14 @@ TAMPERINGS = (
         "a signature by somebody else of the same authority",
         lambda scene: scene.file(scene.bob, scene.alice, scene.signature("carol")),
         ("carol", "alice"),
+    ),
+    Tampering(
+        "a signature by Bob in the role of Alice",
+        lambda scene: scene.file(
+            signed(scene.proposal, scene.credentials("bob"), scene.proposal.sides[1], scene.now),
+            scene.alice,
+        ),
+        ("bob", "alice"),
     ),
     Tampering(
         "a signature in Bob's name by somebody else",
@@ -299,6 +328,14 @@ TAMPERINGS = (
         "a signature with another key of that name",
         lambda scene: scene.file(scene.signature("bob", "others"), scene.alice),
         ("bob", "{other_bob}", "{bob}"),
+    ),
+    Tampering(
+        "the same, with the fingerprint of the agreed key",
+        lambda scene: scene.file(
+            replace(scene.signature("bob", "others"), fingerprint=scene.bob.fingerprint),
+            scene.alice,
+        ),
+        ("bob", "{bob}", "{other_bob}"),
     ),
     Tampering(
         "a signature of tomorrow",

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from taciturn.deploy import DRY_RUN, UNKNOWN, Checkpoint, Journal, Link, Meta, Pace, Past, Patience
+from taciturn.deploy import (
+    DRY_RUN,
+    UNKNOWN,
+    Checkpoint,
+    Journal,
+    Link,
+    Meta,
+    Pace,
+    Past,
+    Patience,
+    Vault,
+)
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
@@ -19,7 +32,7 @@ from taciturn.errors import (
     StateError,
 )
 from tests.deploy.sides import in_threads
-from tests.deploy.wires import Wire
+from tests.deploy.wires import HookedEndpoint, Hooks, Wire
 from tests.expected import refused
 from tests.modules import module_of
 from tests.waiting import HANG
@@ -101,6 +114,34 @@ def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
     assert isinstance(ends[0], StateError)
 
 
+def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypatch):
+    """A frame's own record, and those of the frames that it confirms; an opening confirms too."""
+    order: list[str] = []
+    append = Vault.append
+
+    def noted(self: Vault, record: bytes) -> None:
+        order.append("noted")
+        append(self, record)
+
+    def leaves(frame: bytes) -> bytes:
+        order.append("leaves")
+        return frame
+
+    monkeypatch.setattr(Vault, "append", noted)
+    monkeypatch.setattr(os, "fsync", lambda _: order.append("on disk"))
+    journal = Journal(tmp_path / "journal", KEY)
+    past = journal.begin(Meta({}, b"", A))
+    wire = Wire(lambda number: number % 5 == 0)
+    endpoint = HookedEndpoint(wire.endpoint(serves=False), Hooks(sending=leaves))
+    alice = Link(endpoint, journal, past, patience=PATIENT)
+    bob = link(wire, serves=True, nonce=B)
+    both(lambda: talk(alice, True, ROUNDS), lambda: talk(bob, False, ROUNDS))
+    journal.close()
+    assert order.count("noted") > 2 * ROUNDS
+    assert wire.links > 2
+    assert all(pair != ("noted", "leaves") for pair in pairwise(order))
+
+
 def test_where_there_is_no_journal_there_is_no_past(tmp_path):
     assert Journal(tmp_path / "journal", KEY).resume() is None
 
@@ -166,6 +207,7 @@ def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received
         ([b""], MalformedFrame, ""),
         ([b"\x01"], MalformedFrame, ""),
         ([b"garbage" * 20], MalformedFrame, ""),
+        ([b"\x02" + opening()[1:]], MalformedFrame, ""),
         ([opening(version=2)], AgreementError, "2"),
         ([opening(purpose=9)], AgreementError, ""),
         ([opening(received=1)], StateError, ""),

@@ -30,6 +30,7 @@ from taciturn.deploy import (
     require_begun_in_time,
     require_in_time,
     require_signed,
+    statement,
     verified,
 )
 from taciturn.deploy import predict_rows as predict
@@ -74,6 +75,13 @@ def test_a_tampered_agreement_is_refused_by_name(scene, one):
         begin(scene, text, at)
     assert "agreement.toml" in raised.value.where
     assert raised.value.hint
+
+
+def test_a_signature_is_of_the_digest_the_role_the_name_and_the_time(scene):
+    parts = ("0" * 64, "bob", "bob", scene.now)
+    others = ("1" * 64, "alice", "carol", scene.now + timedelta(seconds=1))
+    for place, other in enumerate(others):
+        assert statement(*parts[:place], other, *parts[place + 1 :]) != statement(*parts)
 
 
 def test_the_page_has_the_table():

@@ -118,11 +118,12 @@ def swapped(data: bytes) -> bytes:
         altered,
         swapped,
         lambda data: b"",
-        lambda data: b"another file" * 10,
+        lambda data: MAGIC.lower() + data[len(MAGIC) :],
         lambda data: MAGIC + b"\x09" + data[len(MAGIC) + 1 :],
+        lambda data: data[: HEAD + 25] + b"\xff" * 4 + data[HEAD + 29 :],
         lambda data: None,
     ],
-    ids=["altered", "swapped", "empty", "another file", "another version", "absent"],
+    ids=["altered", "swapped", "empty", "another file", "another version", "length", "absent"],
 )
 def test_what_is_not_as_it_was_written_is_refused(tmp_path, damage):
     path = tmp_path / "journal"
