@@ -309,6 +309,13 @@ def test_tables_need_a_key_that_wraps(name):
         secret.encrypt_rows(np.ones(2, dtype=np.int64), TableSize(2, 2), COINS)
 
 
+def test_a_table_that_a_single_pass_would_not_hide_is_refused():
+    _, public = key_pair("bfv", Wrapping.of(modulus_bits=59, matrix_bits=47, terms=4000))
+    public.table(np.ones((10, 2), dtype=np.int64)).close()
+    with refused(CryptoError, names=4000):
+        public.table(np.ones((4000, 2), dtype=np.int64))
+
+
 def test_a_closed_table_refuses():
     secret, public = key_pair("bfv", RING)
     size, table = TableSize(2, 1), public.table(np.ones((2, 1), dtype=np.int64))

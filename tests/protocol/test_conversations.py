@@ -20,7 +20,7 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto import ClearScheme, EncryptedVector, PaillierScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.data import LabelTable
-from taciturn.engine import replay_program, run_star
+from taciturn.engine import Driver, replay_program, run_star
 from taciturn.errors import (
     AgreementError,
     CryptoError,
@@ -79,11 +79,11 @@ from taciturn.protocol import (
     kind_of,
     whitened_bits,
 )
-from taciturn.protocol.alice import TRAININGS, AliceInputs, alice_program
+from taciturn.protocol.alice import TRAININGS, AliceInputs, WhitenedTable, alice_program
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
 from tests.expected import refused
-from tests.protocol.hostile import faults
+from tests.protocol.hostile import altered, faults, only
 from tests.protocol.parties import (
     ByHand,
     Tables,
@@ -794,10 +794,15 @@ def test_a_side_is_replayed_from_a_recording_with_no_peer_present(name, role):
 # --- a peer that does not keep to it --------------------------------------------------------------
 
 SMALL = Tables.make(rows=12, alice=2, bob=1)
+SMALL_FOR_SEVERAL = Tables.make(rows=12, alice=3, bob=1)
 SMALL_HELD_OUT = Tables.make(rows=5, alice=2, bob=1, seed=8)
 TALKS: dict[str, tuple[str, dict[str, Any]]] = {
     "revealed": ("revealed", {"epochs": 1, "batch_size": 8}),
     "revealed, held out": ("revealed", {"epochs": 1, "batch_size": 8, "evaluate": "epoch"}),
+    "revealed, patience": (
+        "revealed",
+        {"epochs": 2, "batch_size": 8, "evaluate": "epoch", "patience": 1},
+    ),
     "residues": ("residues", {"epochs": 1, "batch_size": 8}),
     "continuous residues": ("residues", {"epochs": 1, "batch_size": 8, "noise": "continuous"}),
     "hidden-batch": ("hidden-batch", {"epochs": 1, "batch_size": 2, "subset_size": 7}),
@@ -891,6 +896,33 @@ def test_a_message_that_is_not_due_is_refused_wherever_it_comes(case, role):
         if place and readable(before) != readable(due):
             assert recorded.refuses(place, before)
     assert recorded.side(len(recorded.heard)).driver.finished
+
+
+@pytest.mark.parametrize("name", ["revealed", "revealed-table"])
+def test_masked_scores_of_another_turn_or_length_are_refused_by_the_name_of_their_sender(name):
+    star = star_of(name, 3, SMALL_FOR_SEVERAL, epochs=1, batch_size=12)
+    (honest, *_) = (
+        message
+        for message in converse(star).said("alice-2", "alice")
+        if isinstance(message, MaskedScores)
+    )
+    for _, wrong in faults(honest):
+        programs = star.alice_programs()
+        programs["alice-2"] = altered(programs["alice-2"], only(MaskedScores, lambda _: wrong))
+        with refused(RemoteProtocolError) as raised:
+            run_star(programs, star.bob_program())
+        assert raised.value.peer == "alice-2"
+
+
+def test_a_table_that_so_many_passes_would_not_hide_is_refused_before_a_word_is_said():
+    one, several = (star_of("sealed-table", alices, USUAL, BFV, epochs=2**50) for alices in (1, 3))
+    said: list[bytes] = []
+    with refused(CryptoError, names=2**50 + 1):
+        Driver("alice", one.alice_program(), said.append).start()
+    assert said == []
+    known = converse(star_of("sealed-table", 3, epochs=1)).boundaries[0]["alice-1"]
+    with refused(CryptoError, names=2**50 + 1):
+        WhitenedTable.among(several.alice_inputs("alice-1"), known)
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)

@@ -9,7 +9,15 @@ import pytest
 
 from taciturn.errors import StateError
 from taciturn.numerics import FixedPoint, evaluate
-from taciturn.protocol import HeldOutSeen, StopReason, TrainingState, at_scale
+from taciturn.privacy import NonPrivate
+from taciturn.protocol import (
+    EpochVerdict,
+    HeldOutSeen,
+    StopReason,
+    TrainingState,
+    at_scale,
+    kind_of,
+)
 from taciturn.protocol.alice import ScoreNoise, noise_key
 from tests.expected import refused
 from tests.protocol.parties import ALICE, agreement
@@ -57,6 +65,19 @@ def test_patience_ends_the_training_on_both_sides_and_the_ledger_says_what_it_co
     assert talk.bob.iterations % 5 == 0
     assert len(talk.weights) == 6
     assert talk.ledger.statement().label_epsilon_total == float("inf")
+
+
+def test_each_verdict_is_charged_before_it_is_sent():
+    star, charged = star_of("revealed", evaluate="epoch", patience=2, epochs=3), list[int]()
+    ledger = star.bob_inputs().ledger
+
+    def listen(link: str, sender: str, frame: bytes) -> None:
+        if kind_of(frame) is EpochVerdict:
+            charged.append(ledger.history(0)[NonPrivate()])
+
+    converse(star, held_out=HELD_OUT, tap=listen, ledger=ledger)
+    # Beside the gradients, of which a row has one in an epoch.
+    assert charged == [2, 4, 6]
 
 
 def test_stopping_by_true_labels_voids_what_flipping_them_gave():

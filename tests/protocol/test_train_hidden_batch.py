@@ -365,6 +365,20 @@ def test_alice_refuses_an_offer_that_does_not_fit(offer):
     assert not any(isinstance(message, PartialScores) for message in side.said)
 
 
+def test_alice_refuses_to_score_fewer_rows_than_the_agreed_minimum():
+    agreed = hidden(subset_size=7, batch_size=2, minimum_batch=2)
+    for bits, accepted in (([0, 1, 0, 0, 0, 0, 0], False), ([0, 1, 0, 0, 0, 0, 1], True)):
+        side = ByHand("alice", alice_program(TABLES, agreed))
+        side.feed(hello("bob", terms=agreed))
+        side.feed(KeyOffer(PublicBytes(b"")))
+        if accepted:
+            side.feed(offer_of(ALL, bits))
+        else:
+            with refused(RemoteProtocolError):
+                side.feed(offer_of(ALL, bits))
+        assert isinstance(side.said[-1], PartialScores) == accepted
+
+
 def test_bob_takes_scores_of_the_asked_rows_only():
     side = ByHand("bob", bob_program(TABLES, AGREED))
     side.feed(hello("alice"))
