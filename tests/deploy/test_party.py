@@ -254,13 +254,14 @@ def test_what_changed_since_the_session_began_is_named(folder, change, named):
 def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
     folder, change, named, monkeypatch
 ):
-    """The same noise on other labels would tell them; without sync a stop may lose what was sent."""
+    """The same noise on other labels would tell them; without sync a stop loses what was sent."""
     stopped_midway(folder)
     if change == "labels":
         table = pl.read_csv(folder / "bob.csv")
         table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
     else:
         monkeypatch.setattr(module_of(Party), "boot", lambda: "another start")
+    write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()
 

@@ -212,7 +212,8 @@ def test_a_partys_certificate_vouches_for_nobody(scene):
     certs = scene.folder / "certs"
     (carol,) = x509.load_pem_x509_certificates((certs / "carol.pem").read_bytes())
     own, hers = (
-        load_pem_private_key((certs / f"{name}.key").read_bytes(), None) for name in ("bob", "carol")
+        load_pem_private_key((certs / f"{name}.key").read_bytes(), None)
+        for name in ("bob", "carol")
     )
     forged = issued("bob", own, carol.subject, hers, scene.now + timedelta(days=5))
     chain = tuple(one.public_bytes(Encoding.DER) for one in (forged, carol))
