@@ -59,6 +59,7 @@ from taciturn.protocol import (
     receive,
     send,
 )
+from taciturn.watch import Board
 from tests.deploy.sides import Ends, run_both, write_config
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
@@ -365,6 +366,19 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     assert aligned["rows"] == 40
     # Rows are counted, not named.
     assert "p39" not in log + "".join(said)
+
+
+def test_a_live_page_shows_an_alignment_and_no_id(tmp_path):
+    ids = [f"p{number}" for number in range(40)]
+    people(tmp_path, ids, ids)
+    board = Board("align", "alice", "bob")
+    watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
+    result = both(tmp_path, watch=watch).records[0]
+    shown = board.snapshot()
+    assert shown["work"]["bars"] == [{"name": "id", "done": 80, "total": 80}]
+    assert 0 < shown["crossed"]["bytes_sent"] <= result["bytes_sent"]
+    assert [(link["peer"], link["state"]) for link in shown["links"]] == [("bob", "closed")]
+    assert "p39" not in str(shown)
 
 
 # --- real processes ------------------------------------------------------------------------------

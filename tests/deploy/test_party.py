@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from taciturn.deploy import (
@@ -75,6 +76,7 @@ from tests.deploy.sides import (
 )
 from tests.deploy.wires import Wire
 from tests.expected import refused
+from tests.modules import module_of
 from tests.report.test_terminal import shown
 from tests.waiting import HANG
 
@@ -244,6 +246,22 @@ def test_what_may_change_between_two_starts_may(folder, role):
 def test_what_changed_since_the_session_began_is_named(folder, change, named):
     stopped_midway(folder)
     write_config(folder, "bob", **{"agreement": MECHANISMS["add"], **change})
+    with refused(StateError, names=named):
+        alone(folder, "bob").run()
+
+
+@pytest.mark.parametrize(("change", "named"), [("labels", "labels"), ("boot", "machine")])
+def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
+    folder, change, named, monkeypatch
+):
+    """The same noise on other labels would tell them; without sync a stop loses what was sent."""
+    stopped_midway(folder)
+    if change == "labels":
+        table = pl.read_csv(folder / "bob.csv")
+        table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
+    else:
+        monkeypatch.setattr(module_of(Party), "boot", lambda: "another start")
+    write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()
 

@@ -523,17 +523,6 @@ def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
         Question.read(config, plain / "alice.model.json", plain / "new-bob.csv")
 
 
-def test_a_probability_is_corrected_for_class_weights(plain):
-    """Of twenty to one it is one half where the score is log(20)."""
-    for role in ROLES:
-        path = plain / f"{role}.model.json"
-        share = ModelShare.load(path)
-        replace(share, agreement={**share.agreement, "class_weight": [0.05, 1.0]}).save(path)
-    _, his = answers(in_threads(plain, {role: question(plain, role) for role in ROLES}))
-    for row in his.rows():
-        assert row.probability == pytest.approx(1 / (1 + 20 * np.exp(-row.score)))
-
-
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------
 
 

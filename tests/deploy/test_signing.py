@@ -148,6 +148,16 @@ def test_a_side_that_has_another_key_now_must_sign_anew(scene):
         require_signed(PartyConfig.read(scene.folder / "rekeyed.toml"))
 
 
+def test_a_side_with_another_key_than_the_agreement_names_is_refused(scene):
+    """Before it signs: there is no signature that could tell."""
+    scene.config(scene.file())
+    text = (scene.folder / "bob.toml").read_text().replace("certs/", "others/")
+    (scene.folder / "other-bob.toml").write_text(text)
+    keys = scene.words["bob"], scene.words["other_bob"]
+    with refused(SignatureError, names=keys):
+        require_signed(PartyConfig.read(scene.folder / "other-bob.toml"))
+
+
 def test_a_key_of_rsa_signs_too(scene):
     key = rsa.generate_private_key(65537, 2048)
     issue_again(scene.folder / "certs", scene.folder / "rsa", "alice", key)
@@ -195,6 +205,20 @@ def test_an_intermediate_certificate_vouches_while_it_is_valid(scene):
         }
     with pytest.raises(SignatureError):
         verified(signed_under(over), verifier, scene.now)
+
+
+def test_a_partys_certificate_vouches_for_nobody(scene):
+    """Carol's is of the authority, and is no authority's: else she could sign as anybody."""
+    certs = scene.folder / "certs"
+    (carol,) = x509.load_pem_x509_certificates((certs / "carol.pem").read_bytes())
+    own, hers = (
+        load_pem_private_key((certs / f"{name}.key").read_bytes(), None)
+        for name in ("bob", "carol")
+    )
+    forged = issued("bob", own, carol.subject, hers, scene.now + timedelta(days=5))
+    chain = tuple(one.public_bytes(Encoding.DER) for one in (forged, carol))
+    with refused(SignatureError, names=("bob", certs / "ca.pem")):
+        require_signed(scene.config(scene.file(replace(scene.bob, chain=chain), scene.alice)))
 
 
 def test_the_doctor_says_whether_it_is_signed(scene):
