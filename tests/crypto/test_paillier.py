@@ -222,6 +222,11 @@ def test_any_group_element_decrypts(small_key):
         assert all(0 <= residue < small_key.public.modulus for residue in residues)
 
 
+# Two products of primes: one has the agreed size, and one is a bit short of it.
+GOOD = int(gmpy2.next_prime(3 << 254) * gmpy2.next_prime((3 << 254) + (1 << 200)))
+SHORT = int(gmpy2.next_prime(3 << 254) * gmpy2.next_prime(1 << 255))
+
+
 def small_modulus(make: Callable[[], int]) -> bytes:
     """A number of exactly 512 bits, as bytes."""
     number = int(make())
@@ -234,7 +239,8 @@ def small_modulus(make: Callable[[], int]) -> bytes:
     [
         pytest.param(bytes(SMALL // 8), id="zero"),
         pytest.param(b"\xff" * (SMALL // 8 - 1) + b"\xfe", id="even"),
-        pytest.param(b"\x7f" + b"\xff" * (SMALL // 8 - 1), id="a-bit-short"),
+        pytest.param(SHORT.to_bytes(SMALL // 8, "big"), id="a-bit-short"),
+        pytest.param(b"\x00" + GOOD.to_bytes(SMALL // 8, "big"), id="a-zero-in-front"),
         pytest.param(b"\xff" * (SMALL // 8), id="small-factors"),
         pytest.param(small_modulus(lambda: gmpy2.next_prime(1 << 511)), id="prime"),
         pytest.param(small_modulus(lambda: gmpy2.next_prime(3 << 254) ** 2), id="square"),
@@ -247,6 +253,20 @@ def small_modulus(make: Callable[[], int]) -> bytes:
 def test_nonsense_public_keys_are_refused(data):
     with refused(CryptoError):
         PaillierScheme(key_bits=(SMALL,)).read_public(data, SMALL, CAPACITY)
+
+
+def test_a_sound_key_is_read_where_its_size_is_offered_only():
+    data = GOOD.to_bytes(SMALL // 8, "big")
+    key = PaillierScheme(key_bits=(SMALL,)).read_public(data, SMALL, CAPACITY)
+    assert key.to_bytes() == data
+    with refused(CryptoError, names=SMALL):
+        PaillierScheme(key_bits=(2 * SMALL,)).read_public(data, SMALL, CAPACITY)
+
+
+def test_a_secret_key_of_another_size_is_refused(small_key):
+    larger = PaillierScheme(key_bits=(2 * SMALL,))
+    with refused(CryptoError, names=2 * SMALL):
+        larger.read_secret(small_key.to_bytes(), 2 * SMALL, CAPACITY)
 
 
 # Secrets

@@ -29,6 +29,7 @@ from taciturn.protocol import (
     ZeroSum,
     decode,
     encode,
+    kind_of,
 )
 from taciturn.protocol.alice import join_circle
 from taciturn.protocol.bob import gather_circle
@@ -61,9 +62,16 @@ def alice(name: str, **changes: Any) -> Program[Circle]:
     return join_circle(**(usual | changes))
 
 
-def circles(alices: dict[str, Program[Circle]] | None = None) -> dict[str, Circle]:
+def circles(
+    alices: dict[str, Program[Circle]] | None = None, said: list[type[Message]] | None = None
+) -> dict[str, Circle]:
     bob = gather_circle(pins(names(3)), TERMS, HELLOS, BOB)
-    met, (members, seed) = run_star(alices or {name: alice(name) for name in HELLOS}, bob)
+    kinds = list[type[Message]]() if said is None else said
+    met, (members, seed) = run_star(
+        alices or {name: alice(name) for name in HELLOS},
+        bob,
+        tap=lambda _, __, frame: kinds.append(kind_of(frame)),
+    )
     assert members.widths == (3, 5, 1)
     assert all(circle.seed == seed for circle in met.values())
     return met
@@ -264,18 +272,22 @@ def test_who_is_no_party_does_not_begin(identity):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "changes"),
+    ("name", "kind", "changes", "by_bob"),
     [
-        ("alice-3", Introduction, {"exchange_key": PublicBytes(bytes(32))}),
-        ("alice-3", Introduction, {"exchange_key": PublicBytes(b"1")}),
-        ("alice-3", Introduction, {"spread_bits": 1000}),
-        ("alice-2", Endorsement, {"nonce": PublicBytes(bytes(32))}),
-        ("alice-2", Introduction, {"public_key": PublicBytes(b"")}),
+        # The others notice: no key comes of it.
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(bytes(32))}, False),
+        ("alice-3", Introduction, {"exchange_key": PublicBytes(b"1")}, True),
+        ("alice-3", Introduction, {"spread_bits": 1000}, True),
+        ("alice-2", Endorsement, {"nonce": PublicBytes(bytes(32))}, False),
+        ("alice-2", Introduction, {"public_key": PublicBytes(b"")}, True),
     ],
 )
-def test_an_alice_who_says_something_else_is_named(name, kind, changes):
+def test_an_alice_who_says_something_else_is_named(name, kind, changes, by_bob):
     alices = {known: alice(known) for known in HELLOS}
     alices[name] = altered(alices[name], only(kind, lambda message: replace(message, **changes)))
+    said: list[type[Message]] = []
     with pytest.raises(RemoteProtocolError) as raised:
-        circles(alices)
+        circles(alices, said)
     assert name in str(raised.value)
+    # What Bob refuses himself he does not hand out.
+    assert (Roster not in said) == by_bob

@@ -464,11 +464,16 @@ MALFORMED: dict[str, bytes] = {
         f"text {data!r}": head(1) + bytes(8) + struct.pack("<I", len(data)) + data + bytes(100)
         for data in (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"ok\xe2\x82")
     },
-    "text too long": head(1)
-    + bytes(8)
-    + struct.pack("<I", MAX_TEXT + 1)
-    + b"a" * (MAX_TEXT + 1)
-    + bytes(100),
+    # Of these only the limit is wrong.
+    "text too long": encode(Hello(1, "alice", "a" * MAX_TEXT, 1, "", 0, 4)).replace(
+        struct.pack("<I", MAX_TEXT), struct.pack("<I", MAX_TEXT + 1) + b"a"
+    ),
+    "one released number too many": release(
+        b"non-private", 1, MAX_RELEASED + 1, bytes(MAX_RELEASED + 1)
+    ),
+    "one masked score too many": head(MaskedScores.code)
+    + struct.pack("<qI", 0, MAX_RELEASED + 1)
+    + bytes(8 * (MAX_RELEASED + 1)),
     **{
         f"score {value}": head(3) + bytes(8) + struct.pack("<Idd", 2, 1.0, value)
         for value in (np.nan, np.inf, -np.inf)
@@ -556,7 +561,7 @@ def test_the_longest_frame_passes_and_one_more_byte_does_not():
     assert len(frame) == MAX_FRAME
     assert isinstance(decode(frame), KeyOffer)
     with refused(MalformedFrame):
-        decode(frame + b"\x00")
+        decode(head(KeyOffer.code) + struct.pack("<I", ROOM + 1) + bytes(ROOM + 1))
     with refused(LocalProtocolError):
         encode(KeyOffer(PublicBytes(bytes(ROOM + 1))))
 
@@ -629,6 +634,12 @@ NOT_ENCODED: dict[str, Message] = {
     "a negative length": EncryptedResidues(0, EncryptedVector(b"", -1)),
     "a length too large": MaskedGradient(0, EncryptedAnswer(b"", 2**32)),
     "a lone surrogate": Hello(1, "\ud800", "", 0, "", 0, 4),
+    "one released number too many": RevealedGradient(
+        0, Released.unprotected((0,) * (MAX_RELEASED + 1))
+    ),
+    "one masked score too many": MaskedScores(
+        0, ShareNumbers(np.zeros(MAX_RELEASED + 1, np.int64))
+    ),
     "a text too long": Hello(1, "alice", "é" * (MAX_TEXT // 2) + "a", 1, "", 0, 4),
     "too many whole numbers": NoisyResidues(0, noise_of(np.zeros(MAX_RELEASED + 1, np.int64))),
     **{

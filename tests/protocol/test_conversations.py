@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
@@ -547,6 +548,26 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
         kinds = {type(message) for message in talk.said(link, "alice")}
         assert MaskedScores in kinds
         assert not kinds & {PartialScores, EpochScores}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, monkeypatch):
+    """Masks, obfuscators or errors that are drawn again tell Bob or Alice a difference."""
+    begun: Counter[tuple[bytes, str]] = Counter()
+    fork = KeyedEntropy.fork
+
+    def noting(self: KeyedEntropy, purpose: str) -> KeyedEntropy:
+        begun[self.key, purpose] += 1
+        return fork(self, purpose)
+
+    monkeypatch.setattr(KeyedEntropy, "fork", noting)
+    evaluate = "end" if name == "mutual-table" else "epoch"
+    star = star_of(name, epochs=2, held_out=0.2, evaluate=evaluate)
+    whole_session(star, HELD_OUT)
+    # The key of the noise on scores is one for the whole training.
+    again = {purpose for (_, purpose), times in begun.items() if times > 1}
+    assert again <= {"score noise"}
+    assert len(begun) > 5
 
 
 @pytest.mark.parametrize(("name", "alices"), DRIVEN)

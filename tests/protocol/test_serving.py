@@ -10,30 +10,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.errors import RemoteProtocolError
+from taciturn.engine import run_pair
+from taciturn.errors import CryptoError, RemoteProtocolError
 from taciturn.numerics import FixedPoint, row_transforms
 from taciturn.numerics import products_by_row as row_products
 from taciturn.protocol import (
     MOST_ASKED,
     ONLY,
+    Hello,
     Message,
     PartialScores,
+    Program,
     PublicBytes,
     RowNumbers,
     RowsAsked,
     RowsDue,
     RowsHeld,
+    SealedScores,
+    SealedWeights,
     Send,
     Verdict,
     ZeroSum,
+    decode,
     read_ids,
     write_ids,
 )
-from taciturn.protocol.alice import Asked, Responder, RevealedAnswers, ScoreNoise
-from taciturn.protocol.bob import Requester, RevealedQuestions
+from taciturn.protocol.alice import (
+    Asked,
+    Responder,
+    RevealedAnswers,
+    ScoreNoise,
+    SealedAnswers,
+)
+from taciturn.protocol.bob import Partners, Requester, RevealedQuestions, SealedQuestions
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
-from tests.protocol.parties import NOISE_KEY
+from tests.protocol.hostile import Change, altered, faults, only
+from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY
+from tests.protocol.stars import StarTalk, converse, shared
+from tests.protocol.test_conversations import USUAL, star_of
 
 GRID = FixedPoint(20)
 
@@ -144,6 +159,56 @@ def test_a_round_of_bob():
 def test_bob_refuses_verdicts_that_are_none(answer):
     with refused(RemoteProtocolError):
         finish(requester().ask(["a", "b"], np.zeros((2, 1))), answer)
+
+
+# --- weights of which each side has a share -------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sealed() -> StarTalk:
+    return converse(star_of("sealed-table", epochs=3))
+
+
+def sealed_round(
+    talk: StarTalk, change: Change = lambda message: message, columns: int = 3
+) -> tuple[list[Message], Any]:
+    """What is said about three rows, changed on its way, and Bob's scores."""
+    hers, terms, said = shared(talk.alice), star_of("sealed-table").terms, list[Message]()
+    hello, entropy = Hello(4, "alice", "", 3, "", hers.magnitude_bits, columns), (ALICE, BOB)
+    assert hers.whitening is not None
+    values = hers.whitening.of_rows()(USUAL.alice.values[:3])
+
+    def alice() -> Program[None]:
+        answers = SealedAnswers(hers, NOISE_KEY, terms, hers.magnitude_bits, entropy[0])
+        yield from answers.open(hello)
+        yield from answers.give(0, ["a", "b", "c"], values, 3, ZeroSum())
+
+    def bob() -> Program[Any]:
+        partners = Partners.of((ONLY,), (3,))
+        asking = SealedQuestions(talk.bob.weights, shared(talk.bob), terms, entropy[1], partners)
+        yield from asking.open({ONLY: hello})
+        return (yield from asking.ask(0, USUAL.bob.values[:3], 3))
+
+    _, scored = run_pair(
+        altered(alice(), change),
+        altered(bob(), change),
+        tap=lambda _, frame: said.append(decode(frame)),
+    )
+    return said, scored
+
+
+def test_a_sealed_round_gives_the_scores_and_refuses_what_is_not_due(sealed):
+    said, scored = sealed_round(sealed)
+    assert scored.scores == pytest.approx(USUAL.joined[:3] @ sealed.weights, abs=NOISE + 2.0**-8)
+    for kind in (SealedWeights, SealedScores):
+        (due,) = (message for message in said if isinstance(message, kind))
+        for name, wrong in faults(due):
+            # Bytes that do not have the stated length are the scheme's to refuse.
+            expected = CryptoError if name.endswith("cut") else RemoteProtocolError
+            with refused(expected):
+                sealed_round(sealed, only(kind, lambda _, wrong=wrong: wrong))
+    with refused(RemoteProtocolError, names=(2, 3)):
+        sealed_round(sealed, columns=2)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12))

@@ -26,6 +26,7 @@ from taciturn.protocol import (
     BinSums,
     Counts,
     KeyOffer,
+    Hello,
     Message,
     Role,
     SealedLabels,
@@ -278,11 +279,11 @@ def test_keys_of_another_size_are_refused():
 
 
 def conversation(
-    columns: Sequence[Bins], labels: list[int]
+    columns: Sequence[Bins], labels: list[int], terms: WoeTerms = CLEAR
 ) -> tuple[WoeInputs, bob_WoeInputs, list[tuple[str, Message]]]:
     """Every message of one conversation, by sender, to be told again."""
     said: list[tuple[str, Message]] = []
-    hers, his = sides(columns, labels)
+    hers, his = sides(columns, labels, terms)
     run_pair(
         alice_answer(hers),
         ask(his),
@@ -310,28 +311,33 @@ def test_a_description_of_a_column_that_is_none_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("role", "kind", "changes"),
+    ("role", "kind", "place", "changes"),
     [
-        ("bob", BinnedColumn, {"number": 1}),
-        ("bob", BinnedColumn, {"columns": 1}),
-        ("bob", BinnedColumn, {"columns": 1 << 20}),
-        ("bob", BinSums, {"part": 1}),
-        ("bob", BinSums, {"answer": EncryptedAnswer(b"", 3)}),
-        ("alice", SealedLabels, {"part": 1}),
-        ("alice", SealedLabels, {"labels": EncryptedVector(b"", 3)}),
+        # All his bins are asked for at once: too few or too many are no table.
+        ("bob", Hello, 0, {"columns": 1}),
+        ("bob", Hello, 0, {"columns": 1 << 20}),
+        ("bob", BinnedColumn, 0, {"number": 1}),
+        ("bob", BinnedColumn, 0, {"columns": 1}),
+        ("bob", BinnedColumn, 0, {"columns": 1 << 20}),
+        ("bob", BinnedColumn, 1, {"columns": 5}),
+        ("bob", BinSums, 0, {"part": 1}),
+        ("bob", BinSums, 0, {"answer": EncryptedAnswer(b"", 3)}),
+        ("alice", SealedLabels, 0, {"part": 1}),
+        ("alice", SealedLabels, 0, {"labels": EncryptedVector(b"", 3)}),
     ],
 )
-def test_a_message_of_another_turn_or_length_is_refused(role, kind, changes):
-    hers, his, said = conversation(*many(rows=60))
+@pytest.mark.parametrize("terms", [CLEAR, PAILLIER], ids=["whole tables", "parts"])
+def test_a_message_of_another_turn_or_length_is_refused(terms, role, kind, place, changes):
+    hers, his, said = conversation(*many(rows=60), terms)
     side: ByHand[Any] = ByHand(role, ask(his) if role == "bob" else alice_answer(hers))
     heard = [message for sender, message in said if sender != role]
-    while not isinstance(heard[0], kind):
-        side.feed(heard.pop(0))
+    at = [number for number, message in enumerate(heard) if isinstance(message, kind)][place]
+    for message in heard[:at]:
+        side.feed(message)
+    before = len(side.frames)
     with refused(RemoteProtocolError):
-        side.feed(replace(heard[0], **changes))
-        # Columns that would be too few are noticed at the next one.
-        if "columns" in changes:
-            side.feed(heard[1])
+        side.feed(replace(heard[at], **changes))
+    assert len(side.frames) == before
 
 
 def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():

@@ -20,6 +20,7 @@ from taciturn.protocol.alice.sealed import own_scores as own_scores
 from taciturn.protocol.alice.serve import Asked as Asked
 from taciturn.protocol.alice.serve import Responder as Responder
 from taciturn.protocol.alice.serve import RevealedAnswers as RevealedAnswers
+from taciturn.protocol.alice.serve import SealedAnswers as SealedAnswers
 from taciturn.protocol.alice.train_revealed import train as train
 from taciturn.protocol.alice.whitened import WhitenedTable as WhitenedTable
 from taciturn.protocol.alice.whitened import largest_bits as largest_bits
