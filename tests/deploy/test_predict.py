@@ -39,6 +39,7 @@ from taciturn.errors import (
     FileError,
     MissingValueError,
     PeerStopped,
+    RemoteProtocolError,
     RowIdError,
     RowOrderError,
 )
@@ -438,6 +439,28 @@ def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
     assert isinstance(stopped, Pulled)
     # Alice's last word may have reached Bob before; and she may be done before he is stopped.
     assert isinstance(other, Answer | PeerStopped)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "named"),
+    [
+        ({"version": 99}, AgreementError, 99),
+        ({"role": "alice"}, AgreementError, "alice"),
+        ({"role": "carol"}, AgreementError, "alice"),
+        ({"terms": "{"}, AgreementError, ()),
+        ({"columns": -1}, RemoteProtocolError, -1),
+    ],
+    ids=str,
+)
+def test_a_greeting_that_does_not_fit_is_refused(plain, changes, kind, named):
+    asked = listed(plain, "alice")
+    program = asked.program(KeyedEntropy.from_seed(1))
+    first = program.send(None)
+    assert isinstance(first, Send)
+    assert isinstance(first.message, Hello)
+    program.send(None)
+    with refused(kind, names=named):
+        program.send(answered(first.message, asked, **changes))
 
 
 def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:

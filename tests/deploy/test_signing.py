@@ -78,10 +78,12 @@ def test_a_tampered_agreement_is_refused_by_name(scene, one):
 
 
 def test_a_signature_is_of_the_digest_the_role_the_name_and_the_time(scene):
-    parts = ("0" * 64, "bob", "bob", scene.now)
+    parts: list[Any] = ["0" * 64, "bob", "bob", scene.now]
     others = ("1" * 64, "alice", "carol", scene.now + timedelta(seconds=1))
     for place, other in enumerate(others):
-        assert statement(*parts[:place], other, *parts[place + 1 :]) != statement(*parts)
+        changed = [*parts]
+        changed[place] = other
+        assert statement(*changed) != statement(*parts)
 
 
 def test_the_page_has_the_table():
