@@ -84,7 +84,7 @@ from taciturn.protocol.alice import TRAININGS, AliceInputs, WhitenedTable, alice
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
 from tests.expected import refused
-from tests.protocol.hostile import altered, faults, only
+from tests.protocol.hostile import altered, faults, instead, only
 from tests.protocol.parties import (
     BOB,
     ByHand,
@@ -942,9 +942,7 @@ def test_masked_scores_of_another_turn_or_length_are_refused_by_the_name_of_thei
     )
     for _, wrong in faults(honest):
         programs = star.alice_programs()
-        programs["alice-2"] = altered(
-            programs["alice-2"], only(MaskedScores, lambda _, wrong=wrong: wrong)
-        )
+        programs["alice-2"] = altered(programs["alice-2"], only(MaskedScores, instead(wrong)))
         with refused(RemoteProtocolError) as raised:
             run_star(programs, star.bob_program())
         assert raised.value.peer == "alice-2"
