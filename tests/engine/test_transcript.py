@@ -203,6 +203,9 @@ ALTERED: dict[str, Callable[[bytes], bytes]] = {
             (b"\xff", b"{}"),
         ]
     },
+    # All else is right, the hash chain included.
+    "another magic": lambda data: data.replace(MAGIC, MAGIC.swapcase(), 1),
+    "a header that is too long": instead(chained(b'{"a":"' + b"a" * MAX_HEADER + b'"}', [], b"{}")),
     "a deeply nested header": instead(chained(b"[" * 200_000, [], b"{}")),
     # Refused before they are read.
     **{

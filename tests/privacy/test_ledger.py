@@ -317,6 +317,10 @@ def test_a_tainted_ledger_states_infinity_and_why_and_pays_for_nothing():
     assert not ledger.affords(AdditiveNoise(1.0), rows(0))
     with pytest.raises(BudgetExceeded):
         ledger.charge(AdditiveNoise(1.0), rows(0))
+    again = Ledger(2, "test", budget=5.0)
+    again.restore(json.loads(json.dumps(ledger.to_json())))
+    assert again.tainted
+    assert again.statement() == statement
     # Nothing released is nothing told even so.
     unused = Ledger(2, "test")
     unused.taint("tainted")

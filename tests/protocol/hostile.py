@@ -45,6 +45,11 @@ def only(kind: type[Message], change: Callable[[Any], Message]) -> Change:
     return lambda message: change(message) if isinstance(message, kind) else message
 
 
+def instead(message: Message) -> Change:
+    """The change of any message into this one."""
+    return lambda _: message
+
+
 def faults(message: Message) -> Iterator[tuple[str, Message]]:
     """The message of another turn, and with one entry more, one less or none in each list."""
     if isinstance(message, Hello):

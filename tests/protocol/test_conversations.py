@@ -84,8 +84,9 @@ from taciturn.protocol.alice import TRAININGS, AliceInputs, WhitenedTable, alice
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
 from tests.expected import refused
-from tests.protocol.hostile import altered, faults, only
+from tests.protocol.hostile import altered, faults, instead, only
 from tests.protocol.parties import (
+    BOB,
     ByHand,
     Tables,
     agreement,
@@ -94,7 +95,15 @@ from tests.protocol.parties import (
     rounding_tolerance,
     same,
 )
-from tests.protocol.stars import Star, StarTalk, converse, shared, whole_session
+from tests.protocol.stars import (
+    Star,
+    StarTalk,
+    coins_of,
+    converse,
+    names,
+    shared,
+    whole_session,
+)
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
 # A key of 512 bits protects nothing; the arithmetic is that of the real sizes.
@@ -550,24 +559,28 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
         assert not kinds & {PartialScores, EpochScores}
 
 
-@pytest.mark.parametrize("name", CONVERSATIONS)
-def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, monkeypatch):
+@pytest.mark.parametrize(("name", "alices"), DRIVEN)
+def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, alices, monkeypatch):
     """Masks, obfuscators or errors that are drawn again tell Bob or Alice a difference."""
     begun: Counter[tuple[bytes, str]] = Counter()
+    private = {BOB.key, *(coins_of(party).key for party in names(3))}
     fork = KeyedEntropy.fork
 
     def noting(self: KeyedEntropy, purpose: str) -> KeyedEntropy:
-        begun[self.key, purpose] += 1
-        return fork(self, purpose)
+        stream = fork(self, purpose)
+        if self.key in private:
+            begun[self.key, purpose] += 1
+            private.add(stream.key)
+        return stream
 
     monkeypatch.setattr(KeyedEntropy, "fork", noting)
     evaluate = "end" if name == "mutual-table" else "epoch"
-    star = star_of(name, epochs=2, held_out=0.2, evaluate=evaluate)
+    star = star_of(name, alices, epochs=2, held_out=0.2, evaluate=evaluate)
     whole_session(star, HELD_OUT)
-    # The key of the noise on scores is one for the whole training.
+    # Keys that are one for the whole training.
     again = {purpose for (_, purpose), times in begun.items() if times > 1}
-    assert again <= {"score noise"}
-    assert len(begun) > 5
+    assert again <= {"score noise", "identity"}
+    assert len(begun) > 3
 
 
 @pytest.mark.parametrize(("name", "alices"), DRIVEN)
@@ -929,7 +942,7 @@ def test_masked_scores_of_another_turn_or_length_are_refused_by_the_name_of_thei
     )
     for _, wrong in faults(honest):
         programs = star.alice_programs()
-        programs["alice-2"] = altered(programs["alice-2"], only(MaskedScores, lambda _: wrong))
+        programs["alice-2"] = altered(programs["alice-2"], only(MaskedScores, instead(wrong)))
         with refused(RemoteProtocolError) as raised:
             run_star(programs, star.bob_program())
         assert raised.value.peer == "alice-2"

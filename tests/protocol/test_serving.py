@@ -45,7 +45,7 @@ from taciturn.protocol.alice import (
 from taciturn.protocol.bob import Partners, Requester, RevealedQuestions, SealedQuestions
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
-from tests.protocol.hostile import Change, altered, faults, only
+from tests.protocol.hostile import Change, altered, faults, instead, only
 from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY
 from tests.protocol.stars import StarTalk, converse, shared
 from tests.protocol.test_conversations import USUAL, star_of
@@ -206,7 +206,7 @@ def test_a_sealed_round_gives_the_scores_and_refuses_what_is_not_due(sealed):
             # Bytes that do not have the stated length are the scheme's to refuse.
             expected = CryptoError if name.endswith("cut") else RemoteProtocolError
             with refused(expected):
-                sealed_round(sealed, only(kind, lambda _, wrong=wrong: wrong))
+                sealed_round(sealed, only(kind, instead(wrong)))
     with refused(RemoteProtocolError, names=(2, 3)):
         sealed_round(sealed, columns=2)
 
