@@ -434,11 +434,6 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
         assert (max(accuracies) == 1.0) == (result["mechanism"] in ("none", "hybrid"))
 
 
-def test_train_says_beforehand_what_it_will_take(capsys):
-    assert run(shlex.split(f"train {QUICK}")) == 0
-    assert "29 iterations" in capsys.readouterr().err
-
-
 @pytest.mark.slow  # a second, and others show the same on less
 def test_bench_prints_its_rows_as_json(monkeypatch, capsys):
     monkeypatch.setattr(encryption, "QUICK_SHAPES", (encryption.Shape("tiny", 4, 3),))
