@@ -148,11 +148,8 @@ def test_where_alices_table_is_here_it_judges(folder):
 
 
 @pytest.mark.slow  # some seconds
-@pytest.mark.parametrize(
-    "options", [{"epochs": 1}, {**NEWTON, "solver": "newton", "passes": 2}], ids=["sgd", "newton"]
-)
-def test_mutual_leaves_nothing_to_estimate_from(tmp_path, options):
-    prepared(tmp_path, **MECHANISMS["mutual"], **options)
+def test_mutual_leaves_nothing_to_estimate_from(tmp_path):
+    prepared(tmp_path, **MECHANISMS["mutual"])
     assert record(tmp_path).records
     alone = audited(tmp_path)
     assert alone.estimates == ()

@@ -47,7 +47,7 @@ from taciturn.model import ModelShare, whole_model
 from taciturn.numerics import chosen
 from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
-from tests.deploy.sides import MECHANISMS, Ends, run_both, write_config, write_tables
+from tests.deploy.sides import MECHANISMS, NEWTON, Ends, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
 from tests.model.models import share_of
@@ -60,9 +60,9 @@ ROLES = ("alice", "bob")
 # label-rr is tried over shared weights too.
 TRAININGS: dict[str, dict[str, Any]] = {
     **MECHANISMS,
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed"},
-    "sealed, revealed": {"mechanism": "sealed", "reveal": True},
-    "sealed, fresh keys, L2": {"mechanism": "sealed", "fresh-keys": True, "l2": 0.01},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed", **NEWTON},
+    "sealed, revealed": {"mechanism": "sealed", "reveal": True, **NEWTON},
+    "sealed, fresh keys, L2": {"mechanism": "sealed", "fresh-keys": True, "l2": 0.01, **NEWTON},
 }
 
 

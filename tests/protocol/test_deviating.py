@@ -24,6 +24,7 @@ from taciturn.protocol import (
 from taciturn.protocol.alice import AliceInputs, alice_program
 from taciturn.protocol.bob import BobInputs, bob_program
 from taciturn.results import ColumnExposure
+from tests.conftest import find_dataset_dir
 from tests.deviating import (
     Scored,
     Setup,
@@ -181,7 +182,10 @@ def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
 
 @pytest.mark.slow
 def test_he_has_the_census_81_columns_within_seven_epochs():
-    setup = Setup.of(mechanism="none", dataset="census-income", alice_columns="all", epochs=7)
+    place = find_dataset_dir("census-income")
+    setup = Setup.of(
+        mechanism="none", dataset="census-income", data_dir=place, alice_columns="all", epochs=7
+    )
     exposed = exposure(setup)
     notes = read_by(stacking_bob, setup)
     assert notes.recovered(setup.columns, 6) > 0.99998

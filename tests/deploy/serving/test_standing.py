@@ -61,7 +61,6 @@ SERVED: dict[str, dict[str, Any]] = {
     **TRAININGS,
     "sealed, newton": {"mechanism": "sealed", **NEWTON},
     "mutual, newton": {"mechanism": "mutual", **NEWTON},
-    "sealed, paillier": {"mechanism": "sealed", "scheme": "paillier"},
 }
 
 
