@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = tuple(Path(__file__).parent / folder for folder in ("src", "paper/src"))
+SOURCES = tuple(Path(__file__).parent / folder for folder in ("src", "audit/src", "paper/src"))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

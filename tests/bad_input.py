@@ -23,8 +23,9 @@ import numpy as np
 import polars as pl
 from typer.exceptions import TyperException
 
+from taciturn import audit_session
 from taciturn.__main__ import execute, report
-from taciturn.api import audit_session, train
+from taciturn.api import train
 from taciturn.data import NumericRule, Preparation
 from taciturn.deploy import Trial, template
 from taciturn.deploy.transport import make_certificates

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.attacks import ATTACKS
 from taciturn.engine import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, DivergenceError, TranscriptError
+from taciturn_audit.attacks import ATTACKS
 from tests.expected import refused
 from tests.seldom import seldom
 

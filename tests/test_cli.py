@@ -413,7 +413,7 @@ def test_demo_with_one_epoch(scheme, tmp_path, monkeypatch, capsys):
         for seat, chosen in module_of(train).DEMO
     )
     monkeypatch.setattr(module_of(train), "DEMO", short)
-    monkeypatch.setattr("taciturn.api.audit", partial(taciturn.audit, scheme=scheme))
+    monkeypatch.setattr("taciturn_audit.api.audit", partial(taciturn.audit, scheme=scheme))
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--json"]) == 0
     runs = json.loads(capsys.readouterr().out)["runs"]
@@ -468,7 +468,7 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(monkeypatch,
         raise AssertionError("work began")
 
     for name in (
-        "taciturn.api.audit",
+        "taciturn_audit.api.audit",
         "taciturn_paper.encryption.run",
         "taciturn_paper.matrix.run",
     ):

@@ -159,13 +159,17 @@ def test_links_between_documents_lead_somewhere(document):
 
 def test_every_citation_is_in_the_bibliography():
     known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text()))
-    for path in [*ROOT.glob("src/**/*.py"), *DOCUMENTS]:
+    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("audit/src/**/*.py"), *DOCUMENTS]:
         for key in re.findall(r"\[([A-Z][A-Za-z]+\d{2,4})\b[^\]]*\]", path.read_text("utf-8")):
             assert key in known, f"{path.name} cites {key}"
 
 
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-PACKAGES = {"taciturn": ROOT / "src/taciturn", "taciturn_paper": ROOT / "paper/src/taciturn_paper"}
+PACKAGES = {
+    "taciturn": ROOT / "src/taciturn",
+    "taciturn_audit": ROOT / "audit/src/taciturn_audit",
+    "taciturn_paper": ROOT / "paper/src/taciturn_paper",
+}
 
 
 def test_architecture_draws_every_room_and_no_other():
@@ -211,7 +215,7 @@ def resolves(symbol: str) -> bool:
         return run([*symbol.split()[1:], "--help"]) == 0
     if symbol.startswith("make "):
         return f"\n{symbol.removeprefix('make ')}:" in (ROOT / "Makefile").read_text()
-    return imports(f"taciturn.{symbol}")
+    return imports(f"taciturn.{symbol}") or imports(symbol)
 
 
 def imports(dotted: str) -> bool:

@@ -17,12 +17,12 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.attacks import ATTACKS, attacks
 from taciturn.deploy.transport import make_certificates
 from taciturn.doctor import look_at_extensions
 from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyError
 from taciturn.model import ModelShare
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
+from taciturn_audit.attacks import ATTACKS, attacks
 from tests.deploy.sides import write_config, write_tables
 from tests.expected import refused
 from tests.modules import module_of
@@ -248,7 +248,7 @@ class Thing(ResidueMechanism):
 """
 ATTACK = """
 import numpy as np
-from taciturn.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn.protocol.observations import Signal
 
 class Thing(Attack):
@@ -351,7 +351,7 @@ def test_an_attack_of_another_package_stands_beside_ours(install):
     ("text", "names"),
     [
         ("import no_such_module", "ModuleNotFoundError"),
-        ("class Thing: pass", "taciturn.attacks.base.Attack"),
+        ("class Thing: pass", "taciturn_audit.attacks.base.Attack"),
         (ATTACK.replace("def _guess", "def guess"), "_guess"),
         (ATTACK.replace('reference = "a test"', ""), "reference"),
         (ATTACK.replace('name = "thing"', 'name = "sign"'), "sign"),

@@ -15,10 +15,17 @@ import taciturn
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "taciturn"
+AUDIT = ROOT / "audit" / "src" / "taciturn_audit"
 PAPER = ROOT / "paper" / "src" / "taciturn_paper"
-FILES = sorted([*SOURCE.rglob("*.py"), *PAPER.rglob("*.py")])
+FILES = sorted(path for home in (SOURCE, AUDIT, PAPER) for path in home.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
-FOLDERS_OF_CORE = [folder for folder in FOLDERS if folder.is_relative_to(SOURCE)]
+HOMES = (ROOT / "src", ROOT / "audit" / "src")
+PACKAGES = {
+    ".".join(folder.relative_to(home).parts)
+    for home in HOMES
+    for folder in FOLDERS
+    if folder.is_relative_to(home)
+}
 
 
 def name(path: Path) -> str:
@@ -97,7 +104,6 @@ def deep_imports(path: Path) -> list[str]:
     """Imports of modules inside a package, but for those that say why above their line."""
     text = path.read_text(encoding="utf-8")
     lines, wrong = text.splitlines(), []
-    packages = {".".join(folder.relative_to(ROOT / "src").parts) for folder in FOLDERS_OF_CORE}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and node.module:
             modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -108,18 +114,18 @@ def deep_imports(path: Path) -> list[str]:
             continue
         if lines[node.lineno - 2].lstrip().startswith("# private:"):
             continue
-        inside = [module for module in modules if is_inside(module, packages)]
+        inside = [module for module in modules if is_inside(module)]
         private = [name for name in names if name.startswith("_") and name != "__version__"]
         if inside or (private and modules[0].startswith("taciturn")):
             wrong.append(f"{name(path)}:{node.lineno}: {', '.join(inside or private)}")
     return wrong
 
 
-def is_inside(module: str, packages: set[str]) -> bool:
+def is_inside(module: str) -> bool:
     """Whether this is a module of a package; those right beneath ``taciturn`` are import points."""
     above = module.rpartition(".")[0]
-    is_file = (ROOT / "src").joinpath(*module.split(".")).with_suffix(".py").is_file()
-    return above in packages and above != "taciturn" and is_file
+    files = [home.joinpath(*module.split(".")).with_suffix(".py") for home in HOMES]
+    return above in PACKAGES and above != "taciturn" and any(path.is_file() for path in files)
 
 
 def test_tests_import_from_packages():

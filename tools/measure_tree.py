@@ -4,8 +4,8 @@ Run it with the Python of an environment in which the tree is installed::
 
     .venv/bin/python tools/measure_tree.py [ROOT]
 
-Lines are all lines of ``src`` and ``paper/src``; code is a line that is neither blank, nor a
-comment of its own, nor part of a docstring. Times are processor seconds of a new process, the best
+Lines are all lines of ``src``, ``audit/src`` and ``paper/src``; code is a line that is neither
+blank, nor a comment of its own, nor part of a docstring. Times are processor seconds of a new process, the best
 of five.
 """
 
@@ -43,9 +43,12 @@ main()
 """
 
 
+HOMES = {"product": "src", "audit": "audit/src", "paper": "paper/src"}
+
+
 def sources(root: Path) -> dict[str, list[Path]]:
     """The files of each distribution in a checkout."""
-    homes = {"product": root / "src", "paper": root / "paper" / "src"}
+    homes = {name: root / home for name, home in HOMES.items()}
     return {name: sorted(home.rglob("*.py")) for name, home in homes.items() if home.exists()}
 
 
@@ -131,11 +134,11 @@ def installed_size() -> str:
 def module_lines(files: dict[str, list[Path]], root: Path) -> dict[str, int]:
     """Lines of each module by its dotted name."""
     lines = {}
-    for home, listed in (("src", files["product"]), ("paper/src", files.get("paper", []))):
+    for name, listed in files.items():
         for path in listed:
-            parts = path.relative_to(root / home).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            lines[name] = len(path.read_text(encoding="utf-8").splitlines())
+            parts = path.relative_to(root / HOMES[name]).with_suffix("").parts
+            dotted = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            lines[dotted] = len(path.read_text(encoding="utf-8").splitlines())
     return lines
 
 

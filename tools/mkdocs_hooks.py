@@ -98,11 +98,11 @@ def commands() -> str:
     """The help of every command, as the program prints it at a width of 100."""
     # The help is as wide as the terminal, of which a build has none.
     os.environ["COLUMNS"] = "100"
-    from taciturn.cli.app import app
+    from taciturn.cli.app import whole_app
 
     return "\n".join(
         f"## {name}\n\n```text\n{_help(name)}\n```\n"
-        for name in command_names(typer.main.get_command(app), "taciturn")
+        for name in command_names(typer.main.get_command(whole_app()), "taciturn")
     )
 
 

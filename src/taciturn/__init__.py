@@ -14,26 +14,29 @@ from taciturn.lazy import lazy_names, origins_in
 # Loaded on first use: a party's process must not load attacks, and scikit-learn alone takes a
 # second.
 _load, __dir__ = lazy_names(__name__, __file__)
-_NAMES = frozenset(origins_in(Path(__file__).with_suffix(".pyi")))
-__all__ = sorted(_NAMES)
+_ORIGINS = origins_in(Path(__file__).with_suffix(".pyi"))
+__all__ = sorted(_ORIGINS)
 
 
 def __getattr__(name: str) -> object:
-    if name not in _NAMES:
+    if name not in _ORIGINS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from taciturn.extensions import function
     from taciturn.extras import explained
 
+    module, _ = _ORIGINS[name]
     with explained():
-        value = _load(name)
+        # What another distribution adds is registered by it; the stub only has its type.
+        value = _load(name) if module.startswith("taciturn.") else function(name)
     globals()[name] = value
     return value
 
 
 class _FrontDoor(ModuleType):
-    """Keeps ``taciturn.audit`` the function, whoever imports the package of that name."""
+    """Keeps ``taciturn.runs`` the function, whoever imports the package of that name."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _NAMES and isinstance(value, ModuleType)):
+        if not (name in _ORIGINS and isinstance(value, ModuleType)):
             super().__setattr__(name, value)
 
 

@@ -1,30 +1,18 @@
-from taciturn.api import (
-    AuditResult,
-    CheckResult,
-    RunList,
-    TrainResult,
-    align,
-    audit,
-    audit_session,
-    audit_woe,
-    check,
-    compare,
-    estimate,
-    runs,
-    study,
-    train,
-    woe,
-)
-from taciturn.audit.epsilon_bound import epsilon_lower_bound
+from taciturn.api import TrainResult, align, estimate, runs, study, train, woe
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.results.compare import Comparison
-from taciturn.results.session import SessionAudit
+from taciturn.results.check import CheckResult
+from taciturn.results.run_list import RunList
 from taciturn.results.study import SimulatedStudy
 from taciturn.results.woe import WoeResult
-from taciturn.results.woe_audit import WoeAudit
 from taciturn.version import __version__
+from taciturn_audit.api import audit, audit_session, audit_woe, check, compare
+from taciturn_audit.epsilon_bound import epsilon_lower_bound
+from taciturn_audit.results.compare import Comparison
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.results.session import SessionAudit
+from taciturn_audit.results.woe_audit import WoeAudit
 
 __all__ = [
     "AuditResult",

@@ -27,7 +27,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from taciturn.cli.app import app
+from taciturn.cli.app import OURS, app, whole_app
 from taciturn.cli.console import console
 from taciturn.errors import TaciturnError
 from taciturn.extras import missing_package
@@ -72,7 +72,7 @@ def run(arguments: list[str]) -> int:
 def execute(arguments: list[str]) -> int:
     """Run the command line and return its exit code; what goes wrong is raised."""
     try:
-        result = _parser()(arguments, prog_name="taciturn", standalone_mode=False)
+        result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:
         # Only the parser's error for an unknown option has its name.
         refuse_removed(getattr(problem, "option_name", ""))
@@ -83,10 +83,14 @@ def execute(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
+def _parser(command: list[str]) -> Callable[..., object]:
+    return _parser_of(ours=not OURS.isdisjoint(command))
+
+
 @cache
-def _parser() -> Callable[..., object]:
+def _parser_of(*, ours: bool) -> Callable[..., object]:
     # Built once: that takes longer than most commands that are refused.
-    return get_command(app)
+    return get_command(app if ours else whole_app())
 
 
 def report(problem: BaseException) -> int:

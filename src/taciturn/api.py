@@ -6,55 +6,39 @@ option of the commands and a key of their TOML file.
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.split import alice_names
 from taciturn.engine.callbacks import (
-    Announce,
     Callbacks,
     Observer,
     ReportProgress,
     ignore,
     quietly,
-    silent,
 )
-from taciturn.engine.transcript import Transcript
-from taciturn.errors import ConfigError, counted
+from taciturn.errors import ConfigError
 from taciturn.extras import explained
-from taciturn.faces import Hint, hyphenated
-from taciturn.privacy.registry import mechanism_class
-from taciturn.report import notebook
-from taciturn.report.progress import in_cell
-from taciturn.results.audit import AuditRun
-from taciturn.results.check import CheckResult as PlainCheck
-from taciturn.results.compare import Comparison
 from taciturn.results.estimate import Estimate
 from taciturn.results.model_report import ModelReport
-from taciturn.results.run_list import RunList as PlainRunList
-from taciturn.results.runs import AuditResult as PlainAudit
+from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
-from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
 from taciturn.results.woe import WoeResult
-from taciturn.results.woe_audit import WoeAudit
-from taciturn.settings.checked import named
+from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
-from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
 from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
 from taciturn.simulation.outcome import Outcome, require_arrived
-from taciturn.simulation.record import RecordedRun
+from taciturn.simulation.progress import in_cell
 from taciturn.simulation.run import simulate
-from taciturn.simulation.source import arrange, load_features, load_raw
+from taciturn.simulation.source import load_raw
 from taciturn.simulation.woe import WoeChoice, simulate_woe
 
 if TYPE_CHECKING:
@@ -62,57 +46,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Displayed:
-    """A result that a notebook shows as tables."""
-
-    __slots__ = ()
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The figures as a pandas frame.
-
-        Raises:
-            ConfigError: pandas is not installed; says which extra brings it.
-        """
-        return notebook.to_frame(notebook.rows_of(self._shown()))
-
-    def plot(self) -> Figure:
-        """The picture: how attacks compare with the controls, or predictions with what happened.
-
-        Raises:
-            ConfigError: matplotlib is not installed; says which extra brings it.
-            TypeError: There is none, as of a check and of a list of runs.
-        """
-        return notebook.draw(self._shown())
-
-    def _repr_html_(self) -> str | None:
-        return notebook.to_html(self._shown())
-
-    def _shown(self) -> notebook.Shown:
-        result: Any = self
-        return cast(notebook.Shown, result)
-
-
 @dataclass(frozen=True, slots=True)
-class AuditResult(Displayed, PlainAudit):
-    """What the attacks found in one run, or in several seeds of it."""
-
-    def __repr__(self) -> str:
-        findings = self.findings
-        return f"AuditResult({self.first.dataset}, {self.first.mechanism}: {findings.verdict})"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckResult(Displayed, PlainCheck):
-    """What Alice will be able to do, attack by attack, and what to change."""
-
-    @classmethod
-    def of(cls, result: PlainCheck) -> CheckResult:
-        """The same result, which a notebook shows."""
-        return cls(**{entry.name: getattr(result, entry.name) for entry in fields(result)})
-
-
-@dataclass(frozen=True, slots=True)
-class TrainResult(Displayed):
+class TrainResult:
     """One training, or several seeds of it.
 
     >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=2)
@@ -170,16 +105,16 @@ class TrainResult(Displayed):
         figures = f"held-out AUC {test.get('auc', math.nan):.4f}, log loss {test['loss']:.4f}"
         return f"TrainResult({first.dataset}, {first.mechanism}: {figures})"
 
-    def _shown(self) -> notebook.Shown:
-        return self.runs
+    def to_pandas(self) -> pd.DataFrame:
+        """The figures as a pandas frame; ConfigError where pandas is not installed."""
+        return self.runs.to_pandas()
 
+    def plot(self) -> Figure:
+        """Predictions against what happened; ConfigError where matplotlib is not installed."""
+        return self.runs.plot()
 
-@dataclass(frozen=True, slots=True)
-class RunList(Displayed, PlainRunList):
-    """The runs of a folder, and those of them that cannot be shown."""
-
-    def __repr__(self) -> str:
-        return f"RunList({self.folder}: {counted(len(self.listed), 'run')})"
+    def _repr_html_(self) -> str | None:
+        return self.runs._repr_html_()
 
 
 @overload
@@ -270,12 +205,12 @@ def train(
       where: dataset=
       try:   did you mean breast-cancer? ...
     """
-    settings, table = _settings(data, _given(options, train))
-    target = _target(record, settings)
+    settings, table = settings_of(data, given_options(options, train))
+    target = record_target(record, settings)
     raw = load_raw(settings, table, labels)
     outcomes = []
     with in_cell(Callbacks(observe=observe)) as watching:
-        for run in _per_seed(settings):
+        for run in per_seed(settings):
             outcomes.append(simulate(run, raw, record=target, observe=watching.observe))
             require_arrived(outcomes[-1].result)
     return TrainResult(tuple(outcomes))
@@ -317,7 +252,7 @@ def study(
     from taciturn.settings.study import Study
     from taciturn.simulation.study import simulate_study
 
-    settings, table = _settings(data, _given(options, study))
+    settings, table = settings_of(data, given_options(options, study))
     listed = {name: list(values) for name, values in vary.items()}
     wanted = Study.of({"folds": folds, "rank_by": rank_by, **listed})
     raw = load_raw(settings, table, labels)
@@ -347,187 +282,8 @@ def estimate(
     >>> estimate(dataset="breast-cancer", mechanism="none", scheme="clear", epochs=2).iterations
     58
     """
-    settings, table = _settings(data, _given(options, estimate))
+    settings, table = settings_of(data, given_options(options, estimate))
     return calibrate(settings, load_raw(settings, table, labels))
-
-
-def audit(
-    data: object = None,
-    labels: object = None,
-    *,
-    transcript: str | Path | None = None,
-    record: str | Path | None = None,
-    shuffle_truth: bool = False,
-    canary: bool = True,
-    seat: str | None = None,
-    known_rows: int | None = None,
-    observe: Observer = ignore,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
-    **options: Unpack[SettingsOptions],
-) -> AuditResult:
-    """Trains, or reads a recorded training, and runs the attacks on each side's view of it.
-
-    Args:
-        data: As for ``train``.
-        labels: As for ``train``.
-        transcript: A file that ``train`` recorded, instead of a new run; its own settings hold, and
-            only ``data`` and ``data_dir`` may say where its rows lie now.
-        record: Write the transcript of the new run to this file (one seed only).
-        shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
-            chance.
-        canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
-            is the protocol's leak alone. And on coin labels, where the ledger claims a finite
-            epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
-            against Bob's, for his seat.
-        seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
-            ``both``; None for both, and for the recorder's with a transcript. Of several Alices
-            ``alice`` is all, who pool what they have; ``alice-1`` is one of them, and
-            ``alice-1+alice-3`` are two.
-        known_rows: How many rows of Alice's columns Bob knows; None for 10, and for as many as she
-            has columns.
-        observe: Called with each event of the training.
-        announce: Called with the name of each attack before it runs.
-        progress: Called with how much of an attack is done, and of how much.
-        options: Settings, as for ``train``.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-
-    >>> result = audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1)
-    >>> result.attack("exact-solve")["accuracy"]
-    1.0
-    """
-    # Loaded here: a training needs no attack, nor what attacks need.
-    with explained():
-        from taciturn.audit.session import Session
-
-    callbacks = Callbacks(announce, observe, progress)
-    given = _given(options, audit)
-    _check_known_rows(seat, known_rows)
-    if transcript is not None:
-        if seat in ("bob", "both"):
-            raise ConfigError(
-                "this transcript was recorded at Alice's seat: Bob's coins are not in it",
-                setting="seat",
-                hint=Hint("use {seat}, or audit a new run", seat="alice"),
-            )
-        if record is not None:
-            raise ConfigError("a transcript is read or recorded, not both", setting="record")
-        loaded = Transcript.load(Path(transcript))
-        return AuditResult(
-            (_audit_recorded(loaded, (data, labels), given, callbacks, shuffle_truth, seat),)
-        )
-    settings, table = _settings(data, given)
-    _check_seat(seat, known_rows, settings.parties)
-    target = _target(record, settings)
-    raw = load_raw(settings, table, labels)
-    with in_cell(callbacks) as watching:
-        session = Session(
-            raw,
-            watching,
-            canary,
-            shuffle_truth,
-            # Shuffled truth is a check of the audit of labels.
-            seat=seat or ("alice" if shuffle_truth else "both"),
-            known_rows=known_rows,
-        )
-        return AuditResult(tuple(session.audit(run, target) for run in _per_seed(settings)))
-
-
-def audit_session(
-    transcript: str | Path | None = None,
-    party: str | Path | None = None,
-    *,
-    truth: str | Path | None = None,
-    guesses: str | Path | None = None,
-    write_guesses: str | Path | None = None,
-    shuffle_truth: bool = False,
-    canary: bool = True,
-    seat: str | None = None,
-    known_rows: int | None = None,
-    announce: Announce = silent,
-    observe: Observer = ignore,
-    progress: ReportProgress = quietly,
-) -> SessionAudit:
-    """Audits a real session from one side's own recording; the other side's table judges.
-
-    The recording is attacked from its recorder's seat: Alice's for labels, Bob's for her columns.
-
-    Args:
-        transcript: What ``taciturn party --record`` wrote.
-        party: The settings file of the side that recorded, beside its table.
-        truth: The other side's settings file, beside its table: Bob's labels judge guesses, Alice's
-            columns estimates.
-        guesses: Judge what Alice's side wrote down, instead of a recording.
-        write_guesses: Write down what the attacks say of each row, for Bob to judge.
-        shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
-            chance.
-        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand; at
-            Bob's seat, with Alice's rows permuted against his.
-        seat: The recorder's, which is the only one there is; None for that.
-        known_rows: How many rows of Alice's columns Bob knows, at his seat; they are drawn from her
-            table, where it is given. None for 10, and for as many as she has columns.
-        announce: Called with the name of each attack before it runs.
-        observe: Called with each event of such a training.
-        progress: Called with how much of an attack is done, and of how much.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-    """
-    with explained():
-        from taciturn.audit import recorded
-        from taciturn.audit.guesses import GuessesFile
-        from taciturn.audit.recording import OtherSide, RecordedSession
-
-    _check_seat(seat, known_rows)
-    if shuffle_truth and truth is None:
-        raise ConfigError(
-            "there are no labels to shuffle",
-            setting="shuffle_truth",
-            hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
-        )
-    if guesses is not None:
-        if transcript is not None or party is not None or write_guesses is not None:
-            raise ConfigError(
-                "guesses are judged without a recording and without Alice's file",
-                setting="guesses",
-                hint=Hint(
-                    "give {truth} and nothing else, or leave {guesses} out", truth="bob.toml"
-                ),
-            )
-        if truth is None:
-            raise ConfigError(
-                "guesses are judged by labels, and none are given",
-                setting="guesses",
-                hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
-            )
-        file = GuessesFile.load(Path(guesses))
-        judge = OtherSide.read(Path(truth), file.recording)
-        return recorded.audit_guesses(file, judge, shuffle_truth=shuffle_truth)
-    if transcript is None or party is None:
-        missing = "party" if party is None else "transcript"
-        raise ConfigError(
-            "a real session is audited by a recording and the file of the side that made it",
-            setting=missing,
-            hint=Hint("give {transcript} and {party}", transcript="FILE", party="alice.toml"),
-        )
-    session = RecordedSession.read(Path(transcript), Path(party))
-    if seat not in (None, recorder := session.recording.recorder):
-        raise ConfigError(
-            f"this recording was made at {recorder.capitalize()}'s seat, and shows no other",
-            setting="seat",
-            hint=Hint("use {seat}", seat=recorder),
-        )
-    return recorded.audit_recording(
-        session,
-        None if truth is None else Path(truth),
-        write_guesses=None if write_guesses is None else Path(write_guesses),
-        callbacks=Callbacks(announce, observe, progress),
-        canary=canary,
-        shuffle_truth=shuffle_truth,
-        known_rows=known_rows,
-    )
 
 
 def woe(
@@ -561,141 +317,10 @@ def woe(
     ('worst perimeter', 6.19)
     """
     choice = WoeChoice(smoothing, min_rows, names)
-    settings, table = _settings(data, _given(options, woe))
+    settings, table = settings_of(data, given_options(options, woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:
         return simulate_woe(settings, raw, choice, watching.observe)
-
-
-def audit_woe(
-    data: object = None,
-    labels: object = None,
-    *,
-    smoothing: float = 0.5,
-    min_rows: int | None = None,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
-    **options: Unpack[SettingsOptions],
-) -> WoeAudit:
-    """What handing weights of evidence to the feature party tells, and what ``woe`` tells.
-
-    Args:
-        data: As for ``train``.
-        labels: As for ``train``.
-        smoothing: As for ``woe``.
-        min_rows: As for ``woe``.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-        options: Settings, as for ``train``.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-
-    >>> result = audit_woe(dataset="breast-cancer", scheme="clear", seed=1)
-    >>> result.roundings[3].digits, result.roundings[3].exact
-    (4, 1.0)
-    """
-    with explained():
-        from taciturn.audit.woe import audit_woe as attack
-
-    choice = WoeChoice(smoothing, min_rows)
-    settings, table = _settings(data, _given(options, audit_woe))
-    raw = load_raw(settings, table, labels)
-    with in_cell(Callbacks(announce, progress=progress)) as watching:
-        return attack(settings, raw, choice, watching)
-
-
-DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")
-_DEFAULT_EPSILON = 1.0
-
-
-def compare(
-    data: object = None,
-    labels: object = None,
-    *,
-    mechanisms: Sequence[str] = DEFAULT_MECHANISMS,
-    announce: Announce = silent,
-    observe: Observer = ignore,
-    progress: ReportProgress = quietly,
-    **options: Unpack[SettingsOptions],
-) -> Comparison:
-    """Sets mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
-
-    Args:
-        data: As for ``train``.
-        labels: As for ``train``.
-        mechanisms: Names, each with an epsilon of its own if one stands behind a colon
-            (``add:10``); others take ``epsilon``, or 1 where they need one.
-        announce: Called with what runs now.
-        observe: Called with each event of a training.
-        progress: Called with how much of an attack is done, and of how much.
-        options: Settings, as for ``train``; their mechanism is compared too. Without a seed it is
-            0, so that all are trained on the same rows.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-
-    >>> result = compare(dataset="breast-cancer", mechanisms=("none",), epochs=1, scheme="clear")
-    >>> result.compared[0].shuffled.leak
-    True
-    """
-    with explained():
-        from taciturn.audit.compare import compare as side_by_side
-
-    given = _given(options, compare)
-    own = str(given.pop("mechanism", ""))
-    if own and own not in {name.partition(":")[0] for name in mechanisms}:
-        # That of the settings, in a file say, is one to compare.
-        mechanisms = (own, *mechanisms)
-    _require_comparable(mechanisms)
-    given.setdefault("seed", 0)
-
-    def settings_of(name: str) -> tuple[Settings, object]:
-        mechanism, _, epsilon = name.partition(":")
-        chosen = {**given, "mechanism": mechanism, **_epsilon_of(mechanism, epsilon, given)}
-        if mechanism in WHOLE_TABLE_ONLY:
-            # Batches and steps are those of the others.
-            chosen |= dict.fromkeys(SGD_ONLY)
-        return _settings(data, chosen)
-
-    usual, table = _settings(data, {**given, "mechanism": "none"} | {"epsilon": None})
-    raw = load_raw(usual, table, labels)
-    wanted = [(name, lambda name=name: _per_seed(settings_of(name)[0])) for name in mechanisms]
-    with in_cell(Callbacks(announce, observe, progress)) as watching:
-        return side_by_side(wanted, raw, watching)
-
-
-def _require_comparable(mechanisms: Sequence[str]) -> None:
-    """Refuses names that are none.
-
-    Raises:
-        ConfigError: Says which.
-    """
-    if not mechanisms or len(set(mechanisms)) < len(mechanisms):
-        raise ConfigError(
-            "name each mechanism once, and at least one",
-            setting="mechanisms",
-            hint=Hint("use {mechanisms}, say", mechanisms=",".join(DEFAULT_MECHANISMS)),
-        )
-    for name in mechanisms:
-        mechanism, colon, epsilon = name.partition(":")
-        mechanism_class(mechanism)
-        if colon:
-            try:
-                float(epsilon)
-            except ValueError:
-                raise ConfigError(
-                    f"{epsilon!r} is not an epsilon",
-                    setting="mechanisms",
-                    hint=Hint("use {mechanisms}, say", mechanisms="add:10,label-rr:1"),
-                ) from None
-
-
-def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[str, object]:
-    """The epsilon of one mechanism of several: its own, the common one, or 1; none where unused."""
-    if "epsilon" not in mechanism_class(mechanism).takes:
-        return {"epsilon": None}
-    return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
 
 
 def runs(
@@ -735,179 +360,3 @@ def runs(
 
         plain = collect(Path(folder), Wanted(mechanism, dataset, kind, sort)).list
     return RunList(plain.folder, plain.listed, plain.unreadable)
-
-
-def check(
-    data: object = None,
-    *,
-    party: str | Path | None = None,
-    columns: int | None = None,
-    rows: int | None = None,
-    seat: str | None = None,
-    known_rows: int | None = None,
-    announce: Announce = silent,
-    **options: Unpack[SettingsOptions],
-) -> CheckResult:
-    """Shows before any training what Alice will be able to learn with these settings.
-
-    Args:
-        data: A path or a frame with her columns; a label column is not needed and not looked at.
-        party: A party's own file, in place of all settings: its table and agreement are rehearsed,
-            and something stands in for the other side's, as the notes say.
-        columns: Only their number, where there is no table: random ones stand in.
-        rows: How many rows there will be, with ``columns`` (2,000).
-        seat: ``bob`` or ``both``: also what Bob will be able to tell of Alice's columns, and what
-            she can do about it. None for ``both`` where her own file is checked, else ``alice``.
-        known_rows: How many of her rows Bob knows; None for 10, and for as many as her columns.
-        announce: Called with what runs now.
-        options: Settings, as for ``train``.
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-
-    >>> check(columns=30, mechanism="none", batch_size=16, epochs=1).worst
-    'leaks'
-    """
-    with explained():
-        from taciturn.audit.preflight import preflight
-        from taciturn.audit.rehearsal import random_table
-
-    given = _given(options, check)
-    _check_seat(seat, known_rows)
-    if party is not None:
-        besides = {"data": data, **given, "rows": rows}
-        return _check_party(Path(party), besides, columns, (seat, known_rows), announce)
-    seat = seat or ("alice" if known_rows is None else "both")
-    if columns is not None:
-        if data is not None or given.get("dataset"):
-            raise ConfigError("columns replaces a table: give one of the two", setting="columns")
-        if columns < 1 or (rows is not None and rows < 2):
-            raise ConfigError("a table needs at least one column and two rows", setting="columns")
-        settings, _ = _settings(None, given)
-        features = random_table(rows or 2000, columns)
-        return CheckResult.of(
-            preflight(settings, features, seat=seat, known_rows=known_rows, announce=announce)
-        )
-    if rows is not None:
-        raise ConfigError(
-            "rows is used only with columns", setting="rows", hint=Hint("give {columns} too")
-        )
-    # Alice's table has no labels: a name that no column has keeps the settings content.
-    label = {"label": given.get("label") or _NO_LABEL} if data is not None else {}
-    settings, table = _settings(data, {**given, **label})
-    features = load_features(settings, table)
-    return CheckResult.of(
-        preflight(settings, features, seat=seat, known_rows=known_rows, announce=announce)
-    )
-
-
-_NO_LABEL = "(no label)"
-
-
-def _check_seat(seat: str | None, known_rows: int | None, parties: int = 1) -> None:
-    from taciturn.audit.seats import members
-
-    members(seat or "both", alice_names(parties) if parties > 1 else ())
-    _check_known_rows(seat, known_rows)
-
-
-def _check_known_rows(seat: str | None, known_rows: int | None) -> None:
-    if known_rows is not None and known_rows < 0:
-        raise ConfigError(
-            f"Bob cannot know {known_rows} rows", setting="known_rows", hint="use 0 or more"
-        )
-    if known_rows is not None and seat not in (None, "bob", "both"):
-        raise ConfigError(
-            "known rows are Bob's: he knows them of Alice's columns",
-            setting="known_rows",
-            hint=Hint("use {seat}, or leave {known_rows} out", seat="bob"),
-        )
-
-
-def _check_party(
-    path: Path,
-    besides: Mapping[str, object],
-    columns: int | None,
-    bob: tuple[str | None, int | None],
-    announce: Announce,
-) -> CheckResult:
-    """Checks a party's file, which says everything but how many columns the other side has."""
-    from taciturn.audit.own_side import check_party
-    from taciturn.deploy.config import PartyConfig
-
-    if given := [name for name, value in besides.items() if value is not None]:
-        raise ConfigError(
-            f"{hyphenated(given[0])} is said by the party's file",
-            setting=given[0],
-            hint="with a party's file only the number of Alice's columns may be given",
-        )
-    seat, known_rows = bob
-    config = PartyConfig.read(path)
-    return CheckResult.of(check_party(config, columns, announce, seat=seat, known_rows=known_rows))
-
-
-def _audit_recorded(
-    transcript: Transcript,
-    given: tuple[object, object],
-    options: Mapping[str, object],
-    callbacks: Callbacks,
-    shuffle_truth: bool,
-    seat: str | None,
-) -> AuditRun:
-    """Audits a recorded run: its own settings load the rows, its own coins split them."""
-    from taciturn.audit.seats import alice_view, members
-    from taciturn.audit.session import Session
-
-    run = RecordedRun.of(transcript)
-    for name in options:
-        # Where the rows lie now is no part of the run; all else is the recording's.
-        if name != "data_dir":
-            raise ConfigError(
-                f"{hyphenated(name)} is fixed by the transcript",
-                setting=name,
-                hint=Hint("with {transcript} only {data} and {data_dir} may be given"),
-            )
-    settings, table = _settings(given[0], {**run.settings.model_dump(), **options})
-    raw = load_raw(settings, table, given[1])
-    vertical = arrange(settings, raw, run.coins)
-    names = members(seat or "alice", [name for name, _ in vertical.alices])
-    view = alice_view(transcript, vertical, names)
-    run.require_labels(vertical.labels_train)
-    session = Session(raw, callbacks, shuffle_truth=shuffle_truth, seat=seat or "alice")
-    return session.examine(settings, view, vertical.labels_train, run.result)
-
-
-def _given(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
-    """The options by their settings' names, without those that are None, which means not given.
-
-    Raises:
-        ConfigError: One is neither a setting nor a parameter of the function.
-    """
-    parameters = [name for name in inspect.signature(function).parameters if name != "options"]
-    given = named(options, [*Settings.model_fields, *parameters])
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _settings(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
-    """The checked settings, and the table where one was given in Python."""
-    if isinstance(data, str | Path):
-        return Settings.of({**options, "data": str(data)}).resolved(), None
-    return Settings.of(options).resolved(), data
-
-
-def _target(record: str | Path | None, settings: Settings) -> Path | None:
-    if record is not None and settings.seeds > 1:
-        raise ConfigError(
-            "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")
-        )
-    return None if record is None else Path(record)
-
-
-def _per_seed(settings: Settings) -> list[Settings]:
-    """One run's settings for each seed; without a first seed they count from 0."""
-    if settings.seeds == 1:
-        return [settings]
-    first = settings.seed or 0
-    return [
-        settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
-    ]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 from typing import Any, Self
 
@@ -29,8 +30,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from taciturn import extensions
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.audit.session import Session
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
@@ -39,13 +40,12 @@ from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
-from taciturn.report.progress import in_cell
-from taciturn.results.runs import AuditResult
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import Outcome, require_arrived
+from taciturn.simulation.progress import in_cell
 from taciturn.simulation.run import simulate
 from taciturn.version import __version__
 
@@ -297,16 +297,17 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
-        session = Session(self._raw(X, labels), canary=canary, seat="both")
-        run = session.audit(self._settings(labels))
-        first, again = float(self.record_["train"]["loss"]), run.training.train.loss
+        audit_rows = extensions.function("audit_rows")
+        audited = audit_rows(self._raw(X, labels), self._settings(labels), canary=canary)
+        first, again = float(self.record_["train"]["loss"]), audited.first.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
                 "the rows and labels are not those of the fit: the training gives another model",
                 hint="give audit what fit was given; in a pipeline, after its earlier steps",
             )
         command = f"{' '.join(repr(self).split())}.audit(X, y)"
-        return AuditResult((run,), __version__, command).to_dict()
+        record: dict[str, Any] = replace(audited, version=__version__, command=command).to_dict()
+        return record
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own type
         tags = super().__sklearn_tags__()

@@ -1,23 +1,31 @@
-"""What other packages add: mechanisms and attacks, found by their entry points.
+"""What other packages add: commands, functions, results, mechanisms and attacks.
 
-Names are read from the metadata of the installed packages; nothing of a package is imported before
-its name is used. What is imported then runs as part of this program and can do all that it can:
-whoever installs an extension trusts its code.
+They are found by their entry points. Names are read from the metadata of the installed packages;
+nothing of a package is imported before its name is used. What is imported then runs as part of this
+program and can do all that it can: whoever installs an extension trusts its code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Never
+from typing import Any, Never
 
-from taciturn.errors import ExtensionError, TaciturnError
+from taciturn.errors import ConfigError, ExtensionError, TaciturnError
+from taciturn.extras import install_hint
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
-_KINDS = {MECHANISMS: "mechanism", ATTACKS: "attack"}
+COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
+_KINDS = {
+    MECHANISMS: "mechanism",
+    ATTACKS: "attack",
+    COMMANDS: "command",
+    FUNCTIONS: "function",
+    RESULTS: "result",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +106,20 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
         rivals = ", ".join(other.distribution for other in others)
         first.refuse(f"has the name of another one, of {rivals}")
     return first
+
+
+def function(name: str) -> Callable[..., Any]:
+    """A function that another distribution adds; a ConfigError says how to install ours."""
+    for added in installed(FUNCTIONS):
+        if added.name == name:
+            loaded: Any = added.load()
+            return loaded  # type: ignore[no-any-return]  # whatever the package calls a function
+    raise not_installed(name)
+
+
+def not_installed(name: str) -> ConfigError:
+    """The error for what ``taciturn_audit`` adds, where that is not installed."""
+    return ConfigError(
+        f"{name} is in the distribution taciturn-audit, which is not installed",
+        hint=install_hint("audit"),
+    )

@@ -46,8 +46,11 @@ def install_hint(extra: str) -> str:
 
     >>> install_hint("onnx")
     "in a checkout of taciturn: pip install '.[onnx]'"
+    >>> install_hint("audit")
+    "in a checkout of taciturn: pip install '.[audit]' ./audit"
     """
-    return f"in a checkout of taciturn: pip install '.[{extra}]'"
+    distribution = " ./audit" if extra == "audit" else ""
+    return f"in a checkout of taciturn: pip install '.[{extra}]'{distribution}"
 
 
 def is_installed(package: str) -> bool:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess, MembershipGuess
-from taciturn.audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
-from taciturn.audit import judge_guess as judge
 from taciturn.data import LabelTable
 from taciturn.engine import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics import auc_interval, clopper_pearson
 from taciturn.privacy import Unprotected
 from taciturn.protocol import Signal
-from taciturn.results import AttackScore, Control
-from taciturn.view import AliceView
-from tests.attacks.evidence import known_run
+from taciturn_audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
+from taciturn_audit import judge_guess as judge
+from taciturn_audit.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess, MembershipGuess
+from taciturn_audit.results import AttackScore, Control
+from taciturn_audit.views import AliceView
+from tests.audit.attacks.evidence import known_run
 from tests.expected import refused
 
 

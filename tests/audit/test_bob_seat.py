@@ -10,21 +10,21 @@ import pytest
 from numpy.typing import ArrayLike
 
 import taciturn
-from taciturn.audit import Truth, bob_view, controls, examine_columns, judge_columns
-from taciturn.column_attacks import (
-    COLUMN_ATTACKS,
-    Ambiguity,
-    ColumnEstimate,
-    KnownRows,
-    PredictionAttack,
-)
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.numerics import t_interval
 from taciturn.results import CLEAR, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import Coins
-from tests.column_attacks.runs import newton, run, sgd
+from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
+from taciturn_audit.column_attacks import (
+    COLUMN_ATTACKS,
+    Ambiguity,
+    ColumnEstimate,
+    KnownRows,
+    PredictionAttack,
+)
+from tests.audit.column_attacks.runs import newton, run, sgd
 from tests.expected import refused
 
 SMALL: dict[str, Any] = {

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.attacks import LabelGuess
-from taciturn.audit import Rehearsal, Status, conclude, foresee, random_table
 from taciturn.data import LabelTable
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.results import AT_RISK, CLEAR, LEAKS, AuditResult
+from taciturn.results import AT_RISK, CLEAR, LEAKS
 from taciturn.settings import Settings
+from taciturn_audit import Rehearsal, Status, conclude, foresee, random_table
+from taciturn_audit.attacks import LabelGuess
+from taciturn_audit.results import AuditResult
 from tests.expected import refused
 
 # Of the rows that an attack speaks about: more, for sure, is called a leak.

@@ -13,8 +13,10 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.report import compare_blocks, compare_page, render_html, render_markdown
-from taciturn.results import Comparison, of_record
+from taciturn.report import render_html, render_markdown
+from taciturn.results import of_record
+from taciturn_audit.report import compare_blocks, compare_page
+from taciturn_audit.results import Comparison
 from tests.report.test_terminal import shown
 
 OPTIONS: dict[str, Any] = {"dataset": "breast-cancer", "epochs": 2, "scheme": "clear", "seed": 3}

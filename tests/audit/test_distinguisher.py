@@ -13,7 +13,14 @@ from scipy.stats import binom
 
 import taciturn
 from taciturn.arrays import IntArray
-from taciturn.audit import (
+from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
+from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
+from taciturn.report import render_html, render_markdown
+from taciturn.results import Look, of_record
+from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings import Settings
+from taciturn.simulation import load_raw, simulate
+from taciturn_audit import (
     FALSE_ALARM,
     LEAST_ENTROPY,
     Challenge,
@@ -26,18 +33,13 @@ from taciturn.audit import (
     repeated_blocks,
     ridge,
 )
-from taciturn.audit import train_on_random_labels as challenge
+from taciturn_audit import train_on_random_labels as challenge
 
 # private: one look and its features, without a training
-from taciturn.audit.distinguisher import _look, _shape_features
-from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
-from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
-from taciturn.report import audit_page, render_html, render_markdown
-from taciturn.results import AuditResult, Distinguisher, Look, of_record
-from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
-from taciturn.view import AliceView
+from taciturn_audit.distinguisher import _look, _shape_features
+from taciturn_audit.report import audit_page
+from taciturn_audit.results import AuditResult, Distinguisher
+from taciturn_audit.views import AliceView
 
 COINS = KeyedEntropy.from_seed(5)
 # Half of the usual: noticed is what tells nine of ten trainings.

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit import (
+from taciturn.errors import ConfigError, DataError, ShapeError
+from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
+from taciturn_audit import (
     FIRST_OVER_SECOND,
     SECOND_OVER_FIRST,
     EpsilonBound,
@@ -17,8 +19,6 @@ from taciturn.audit import (
     epsilon_lower_bound,
     epsilon_lower_bound_over,
 )
-from taciturn.errors import ConfigError, DataError, ShapeError
-from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.expected import refused
 
 Mechanism = Callable[[float, float], Sampler]

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy import special
 
-from taciturn.audit import one_run_epsilon
-
-# private: the p-value for itself, against exact binomials
-from taciturn.audit.one_run import _fair_p_value
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
+from taciturn_audit import one_run_epsilon
+
+# private: the p-value for itself, against exact binomials
+from taciturn_audit.one_run import _fair_p_value
 from tests.audit.test_epsilon_bound import most_alarms
 from tests.expected import refused
 

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.audit import Rehearsal, random_table
 from taciturn.data import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
+from taciturn_audit import Rehearsal, random_table
 from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.expected import refused
 

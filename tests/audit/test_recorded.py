@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.audit import (
+from taciturn.deploy import Party, PartyConfig
+from taciturn.engine import Callbacks, Recorder, Transcript, run_pair
+from taciturn.errors import FileError, RowOrderError, TranscriptError
+from taciturn.model import ModelShare
+from taciturn.report import render_html, render_markdown
+from taciturn.results import of_record
+from taciturn.rng import KeyedEntropy
+from taciturn_audit import (
     GuessesFile,
     OtherSide,
     RecordedSession,
@@ -22,14 +29,9 @@ from taciturn.audit import (
     conclude_session,
     examine,
 )
-from taciturn.deploy import Party, PartyConfig
-from taciturn.engine import Callbacks, Recorder, Transcript, run_pair
-from taciturn.errors import FileError, RowOrderError, TranscriptError
-from taciturn.model import ModelShare
-from taciturn.report import render_html, render_markdown, session_blocks, session_page
-from taciturn.results import Findings, SessionAudit, of_record
-from taciturn.rng import KeyedEntropy
-from taciturn.view import AliceView
+from taciturn_audit.report import session_blocks, session_page
+from taciturn_audit.results import Findings, SessionAudit
+from taciturn_audit.views import AliceView
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.deploy.wires import Wire
 from tests.expected import refused

@@ -13,15 +13,17 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.audit import RecordedSession, Status, conclude_columns_of, explained
-from taciturn.column_attacks import COLUMN_ATTACKS
 from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import ConfigError, FileError, TranscriptError
 from taciturn.protocol import KeyOffer, PublicBytes, encode
 from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
-from taciturn.report import render_html, session_blocks, session_page
-from taciturn.results import SessionAudit, of_record
-from taciturn.view import BobView
+from taciturn.report import render_html
+from taciturn.results import of_record
+from taciturn_audit import RecordedSession, Status, conclude_columns_of, explained
+from taciturn_audit.column_attacks import COLUMN_ATTACKS
+from taciturn_audit.report import session_blocks, session_page
+from taciturn_audit.results import SessionAudit
+from taciturn_audit.views import BobView
 from tests.deploy.hosts import OneHost, Side, both_finish, furnish
 from tests.deploy.sides import (
     MECHANISMS,

@@ -6,8 +6,6 @@ from dataclasses import fields
 
 import pytest
 
-# private: the two tables together name every message
-from taciturn.audit.messages import _ENCRYPTED, _PLAIN
 from taciturn.protocol import (
     MESSAGES,
     AlignmentEnd,
@@ -17,6 +15,9 @@ from taciturn.protocol import (
     RowsAsked,
     RowsDue,
 )
+
+# private: the two tables together name every message
+from taciturn_audit.messages import _ENCRYPTED, _PLAIN
 
 # Every field of every message that Bob may send in a training, or for weights of evidence. A new
 # one has to be judged: if it holds a metric of labels, an attack on it belongs into the audit

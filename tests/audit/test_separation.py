@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit import FALSE_ALARM, answers_of, separate
 from taciturn.protocol import ZeroSum
 from taciturn.results import Separation
-from tests.view.several import NEWTON, Several, several
+from taciturn_audit import FALSE_ALARM, answers_of, separate
+from tests.audit.views.several import NEWTON, Several, several
 
 PASSES = {**NEWTON, "batch_size": 200, "epochs": 6}
 BATCHES = {"batch_size": 20, "epochs": 6}

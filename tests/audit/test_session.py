@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.attacks import LabelGuess
-from taciturn.audit import FAILURE
-from taciturn.audit import epsilon_evidence as evidence
 from taciturn.data import LabelTable
 from taciturn.privacy import Statement
 from taciturn.rng import KeyedEntropy
+from taciturn_audit import FAILURE
+from taciturn_audit import epsilon_evidence as evidence
+from taciturn_audit.attacks import LabelGuess
 
 
 def audited(**options: Any) -> dict[str, Any]:

@@ -11,7 +11,12 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run as run_command
-from taciturn.audit import (
+from taciturn.data import FeatureTable, LabelTable
+from taciturn.errors import ConfigError
+from taciturn.report import render_markdown
+from taciturn.results import LEAKS, of_record
+from taciturn.rng import KeyedEntropy
+from taciturn_audit import (
     Status,
     Truth,
     conclude,
@@ -20,18 +25,15 @@ from taciturn.audit import (
     judge_columns,
     members,
 )
-from taciturn.column_attacks import DiscreteAttack, KnownRows
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.errors import ConfigError
-from taciturn.report import audit_page, render_markdown
-from taciturn.results import LEAKS, AuditResult, of_record
-from taciturn.rng import KeyedEntropy
+from taciturn_audit.column_attacks import DiscreteAttack, KnownRows
+from taciturn_audit.report import audit_page
+from taciturn_audit.results import AuditResult
 from taciturn_paper.exposure import Exposed, numeric_table
-from tests.column_attacks.runs import newton, sgd
+from tests.audit.column_attacks.runs import newton, sgd
+from tests.audit.views.several import NEWTON, Several, several
 from tests.expected import refused
 from tests.protocol.parties import Tables, agreement
 from tests.protocol.stars import Star, converse
-from tests.view.several import NEWTON, Several, several
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.attacks import LabelGuess
-from taciturn.audit import Guesses, Status, conclude, prior, weigh
-from taciturn.audit import judge_guess as judge
 from taciturn.data import LabelTable
 from taciturn.numerics import auc_interval
-from taciturn.report import in_plain_words
-from taciturn.results import LEAKS, AttackScore, AuditResult, Control, audit_of_record
+from taciturn.results import LEAKS
+from taciturn_audit import Guesses, Status, conclude, prior, weigh
+from taciturn_audit import judge_guess as judge
+from taciturn_audit.attacks import LabelGuess
+from taciturn_audit.report import in_plain_words
+from taciturn_audit.results import AttackScore, AuditResult, Control
 from tests.seldom import seldom
 
 ROWS, COLUMNS, POSITIVES = 1200, 66, 26
@@ -74,10 +75,10 @@ def test_the_record_keeps_its_controls_and_gains_an_attack(audited):
     assert attacks["model-only"]["auc"] == record["canary"]["controls"][1]["auc"]
     assert attacks["model-only"]["auc_low"] > 0.5
     assert "model-only" not in {one["name"] for one in record["attacks"]}
-    assert conclude(audit_of_record(record)).status is Status.LEAK
+    assert conclude(AuditResult.of_record(record)).status is Status.LEAK
     # A record of an earlier version lacks that attack.
     record["canary"]["attacks"] = [one for name, one in attacks.items() if name != "model-only"]
-    assert conclude(audit_of_record(record)).status is Status.LEAK
+    assert conclude(AuditResult.of_record(record)).status is Status.LEAK
 
 
 def test_a_run_on_shuffled_labels_is_its_own_canary():

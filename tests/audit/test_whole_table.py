@@ -10,8 +10,9 @@ import pytest
 
 import taciturn
 from taciturn.protocol import Signal
-from taciturn.results import AT_RISK, CLEAR, AuditResult
-from tests.attacks.evidence import numbers
+from taciturn.results import AT_RISK, CLEAR
+from taciturn_audit.results import AuditResult
+from tests.audit.attacks.evidence import numbers
 
 ALICE = "age,income,place"
 

@@ -13,16 +13,18 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.audit import audit_woe, judge_guess
 from taciturn.errors import ConfigError
 from taciturn.numerics import information_value, weights_of_evidence
-from taciturn.report import render_html, woe_audit_page, woe_page
+from taciturn.report import render_html, woe_page
 from taciturn.report import render_markdown as to_markdown
-from taciturn.results import ResultFolder, WoeAudit, WoeResult, kind_of, of_record, run_folders
+from taciturn.results import ResultFolder, WoeResult, of_record, run_folders
 from taciturn.rng import KeyedEntropy
 from taciturn.runs import parts_of
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, TrainingRows, converse, load_raw
+from taciturn_audit import audit_woe, judge_guess
+from taciturn_audit.report import woe_audit_page
+from taciturn_audit.results import WoeAudit
 from tests.expected import refused
 from tests.modules import module_of
 
@@ -174,7 +176,7 @@ def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
     assert run(["woe", *COMMON.split(), "--out", "runs/"]) == 0
     assert run(["audit", "--woe", *COMMON.split(), "--out", "runs/"]) == 0
     folders = [ResultFolder.read(folder) for folder in run_folders(Path("runs"))]
-    kinds = {kind_of(folder.result) for folder in folders}
+    kinds = {folder.result.kind for folder in folders}
     assert kinds == {"woe", "audit-woe"}
     entries = {part.entry.kind: part.entry for folder in folders for part in parts_of(folder)}
     assert entries["woe"].verdict

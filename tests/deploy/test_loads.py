@@ -32,11 +32,10 @@ main()
 # Rooms and libraries of which no party needs anything.
 NEVER = (
     "taciturn.api",
-    "taciturn.attacks",
-    "taciturn.audit",
+    "taciturn_audit",
+    "taciturn_paper",
     "taciturn.estimator",
     "taciturn.simulation",
-    "taciturn.view",
     # Without --watch.
     "taciturn.watch",
     # Where the engine is local.

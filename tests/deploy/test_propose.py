@@ -396,7 +396,7 @@ def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
-    from taciturn.audit import review_agreement as review
+    from taciturn.deploy import review_agreement as review
     from taciturn.deploy import sign_agreement_file as sign_file
 
     folder = tmp_path_factory.mktemp("reviews")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.audit import RecordedSession
 from taciturn.deploy import PartyConfig
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.engine import Callbacks
@@ -21,7 +20,8 @@ from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
 from taciturn.protocol.alice import AliceInputs, hear
 from taciturn.report import card_blocks, party_blocks
 from taciturn.rng import KeyedEntropy
-from taciturn.view import AliceView
+from taciturn_audit import RecordedSession
+from taciturn_audit.views import AliceView
 from tests.deploy.sides import (
     MECHANISMS,
     NEWTON,

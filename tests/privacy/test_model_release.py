@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.audit import epsilon_lower_bound
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.numerics import BoundedTable, DescentSolver, of_labels, weighted_likelihood
 from taciturn.privacy import Ledger, ModelRelease, NoisyModel, label_epsilon, rounding_error
 from taciturn.protocol import Scales
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn_audit import epsilon_lower_bound
 
 EVENT = NoisyModel(1.0, 1e-6)
 RELEASE = ModelRelease(EVENT, 1000, 10, 5, 1, passes=4, row_bits=24, weight_bits=36)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.api import check
+from taciturn import check
 from taciturn.engine import OpenedScores, column_exposure, run_pair
 from taciturn.errors import CryptoError
 from taciturn.protocol import (

@@ -59,7 +59,7 @@ from taciturn.protocol import (
 from taciturn.protocol.alice import predict_sealed_rows
 from taciturn.protocol.bob import predict_sealed_rows as bob_predict_rows
 from taciturn.settings import Agreement
-from taciturn.view import RecallScheme
+from taciturn_audit.views import RecallScheme
 from tests.expected import refused
 from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, shared

@@ -1,4 +1,4 @@
-"""Audits as ``taciturn.audit.session`` gives them, with figures of real runs of breast-cancer."""
+"""Audits as ``taciturn_audit.session`` gives them, with figures of real runs of breast-cancer."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from taciturn.audit import weigh
 from taciturn.numerics import AddedAuc, CalibrationBin, Metrics
 from taciturn.privacy import Statement
-from taciturn.report import Page, audit_page
-from taciturn.results import (
+from taciturn.report import Page
+from taciturn.results import HiddenBatches, Skipped, TrainingRun
+from taciturn_audit import weigh
+from taciturn_audit.report import audit_page
+from taciturn_audit.results import (
     Accuracy,
     AfterEpochs,
     AttackScore,
@@ -20,11 +22,8 @@ from taciturn.results import (
     Control,
     Evidence,
     Findings,
-    HiddenBatches,
     Membership,
     MessageSeen,
-    Skipped,
-    TrainingRun,
 )
 
 

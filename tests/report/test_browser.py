@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from taciturn.audit import conclude
-from taciturn.report import Section, audit_page, render_html
+from taciturn.report import Section, render_html
+from taciturn_audit import conclude
+from taciturn_audit.report import audit_page
 from tests.report.samples import AUDITS
 from tests.report.samples import page as drawn
 from tests.waiting import HANG

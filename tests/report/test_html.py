@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.report import Page, Paragraph, audit_page, coded, render_html
-from taciturn.results import AuditResult
+from taciturn.report import Page, Paragraph, coded, render_html
+from taciturn_audit.report import audit_page
+from taciturn_audit.results import AuditResult
 from tests.report.samples import AUDITS, hostile, leaking, leaking_run, one, quiet
 from tests.report.samples import page as sample_page
 

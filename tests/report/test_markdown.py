@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from taciturn.audit import Status, conclude
 from taciturn.report import (
     Figure,
     Figures,
@@ -14,13 +13,14 @@ from taciturn.report import (
     Paragraph,
     Section,
     Span,
-    audit_page,
     coded,
     escape,
     render_markdown,
     table,
 )
-from taciturn.results import AuditResult
+from taciturn_audit import Status, conclude
+from taciturn_audit.report import audit_page
+from taciturn_audit.results import AuditResult
 from tests.report.samples import AUDITS, COMMAND, hostile, leaking, page
 
 

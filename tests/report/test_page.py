@@ -10,11 +10,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from taciturn import api
-from taciturn.audit import Conclusion, Status, conclude
+import taciturn
 from taciturn.files import to_json
 from taciturn.report import (
-    MOST_LINES,
     Bullets,
     Card,
     Cards,
@@ -25,11 +23,12 @@ from taciturn.report import (
     Section,
     Span,
     Table,
-    audit_page,
     render_html,
     render_markdown,
 )
-from taciturn.results import AttackScore, AuditResult, AuditRun, audit_of_record
+from taciturn_audit import Conclusion, Status, conclude
+from taciturn_audit.report import MOST_LINES, audit_page
+from taciturn_audit.results import AttackScore, AuditResult, AuditRun
 from tests.report.samples import (
     AUDITS,
     REFUTING,
@@ -275,7 +274,7 @@ def test_a_very_wide_table_is_cut_and_says_so():
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_result_reads_the_same_before_and_after_json(name):
     audit = AUDITS[name]()
-    again = audit_of_record(json.loads(to_json(audit.to_dict())))
+    again = AuditResult.of_record(json.loads(to_json(audit.to_dict())))
     page = audit_page(again)
     assert render_html(page) == render_html(sample_page(name))
     assert render_markdown(page) == render_markdown(sample_page(name))
@@ -291,7 +290,9 @@ def test_figures_that_are_no_numbers_are_dashes():
 @pytest.fixture(scope="module")
 def real():
     """A real audit, short."""
-    return api.audit(dataset="breast-cancer", mechanism="none", scheme="clear", seed=7, epochs=2)
+    return taciturn.audit(
+        dataset="breast-cancer", mechanism="none", scheme="clear", seed=7, epochs=2
+    )
 
 
 @pytest.mark.slow  # a second or two, and others show the same on less

@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from taciturn.attacks import ATTACKS
-from taciturn.audit import weigh
-from taciturn.report import attacks_svg, epochs_svg
-from taciturn.results import Accuracy, AfterEpochs, Findings
+from taciturn_audit import weigh
+from taciturn_audit.attacks import ATTACKS
+from taciturn_audit.report import attacks_svg, epochs_svg
+from taciturn_audit.results import Accuracy, AfterEpochs, Findings
 from tests.report.samples import (
     AUDITS,
     controls,

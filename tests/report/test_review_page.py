@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 from rich.console import Console
 
-from taciturn.audit import review_agreement as review
 from taciturn.deploy import AgreementFile
+from taciturn.deploy import review_agreement as review
 from taciturn.report import (
     WIDTH,
     Section,

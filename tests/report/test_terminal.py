@@ -30,11 +30,8 @@ from taciturn.report import (
     Span,
     Table,
     alignment_blocks,
-    audit_blocks,
-    audit_page,
     check_blocks,
     coded,
-    demo_blocks,
     doctor_blocks,
     party_blocks,
     prediction_blocks,
@@ -49,7 +46,6 @@ from taciturn.results import (
     AttackVerdict,
     CheckFacts,
     CheckResult,
-    DemoResult,
     Disclosure,
     DoctorResult,
     DryRun,
@@ -65,6 +61,8 @@ from taciturn.results import (
     SharedIds,
     Sizes,
 )
+from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
+from taciturn_audit.results import DemoResult
 from tests.report.samples import AUDITS, TRAINING, hybrid, leaking, metrics
 from tests.results.test_serialise import FIGURES, IDENTITY
 

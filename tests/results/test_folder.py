@@ -31,6 +31,7 @@ from taciturn.results import (
     ResultFolder,
     Runs,
     digest_of,
+    record_of,
     run_folders,
     write_folder,
 )
@@ -169,7 +170,7 @@ folder.write_folder(folder.Destination.of(sys.argv[1]), "x", plan, {"result.json
 @pytest.mark.slow  # a second, and others show the same on less
 def test_a_process_that_dies_leaves_nothing_that_looks_whole(tmp_path):
     place = tmp_path / "runs"
-    line = [sys.executable, "-c", STOPPED, f"{place}/", json.dumps(PLAN.to_dict())]
+    line = [sys.executable, "-c", STOPPED, f"{place}/", json.dumps(record_of(PLAN))]
     assert subprocess.run(line, check=False).returncode == 9
     (rest,) = place.iterdir()
     assert rest.name.startswith(".x.")

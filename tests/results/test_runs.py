@@ -8,12 +8,14 @@ from statistics import fmean
 
 import pytest
 
-from taciturn.audit import conclude
 from taciturn.cli import make_console as console
 from taciturn.numerics import t_interval
-from taciturn.report import audit_blocks, evidence_words, training_blocks
 from taciturn.report import render_terminal as render
-from taciturn.results import AuditResult, AuditRun, Evidence, Membership, Runs, mean_findings
+from taciturn.report import training_blocks
+from taciturn.results import Runs
+from taciturn_audit import conclude
+from taciturn_audit.report import audit_blocks, evidence_words
+from taciturn_audit.results import AuditResult, AuditRun, Evidence, Membership, mean_findings
 from tests.report.samples import (
     TRAINING,
     controls,

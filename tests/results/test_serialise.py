@@ -20,13 +20,9 @@ from taciturn.results import (
     EMPTY,
     INLINE,
     OMITTED,
-    AttackScore,
-    AuditResult,
-    Control,
     Disclosure,
     DoctorResult,
     DryRun,
-    Evidence,
     Finding,
     Identity,
     Outlook,
@@ -45,6 +41,7 @@ from taciturn.results import (
     read,
     record_of,
 )
+from taciturn_audit.results import AttackScore, AuditResult, Control, Evidence
 from tests.report.samples import AUDITS, TRAINING, leaking_run, metrics, several
 
 

@@ -9,12 +9,7 @@ from typing import Any
 from taciturn.files import to_json
 from taciturn.results import (
     RESULT,
-    AuditResult,
-    BestAttack,
-    ComparedMechanism,
-    Comparison,
     CurvePoint,
-    DemoResult,
     Destination,
     Disclosure,
     DryRun,
@@ -26,9 +21,14 @@ from taciturn.results import (
     Result,
     Runs,
     Sizes,
-    kind_of,
-    subject_of,
     write_folder,
+)
+from taciturn_audit.results import (
+    AuditResult,
+    BestAttack,
+    ComparedMechanism,
+    Comparison,
+    DemoResult,
 )
 from tests.report.samples import TRAINING, leaking, metrics, quiet
 from tests.results.test_folder import PLAN
@@ -123,7 +123,7 @@ def settings_of(result: Result) -> dict[str, object]:
         first = result.first
         names = ("mechanism", "epsilon", "solver", "scheme", "seed", "epochs", "permute_labels")
         return {name: getattr(first, name) for name in names} | {"test_fraction": 0.2}
-    return {"mechanism": subject_of(result).mechanism}
+    return {"mechanism": result.subject().mechanism}
 
 
 def place(folder: Path, name: str, result: Result | None = None, **changes: Any) -> Path:
@@ -131,7 +131,7 @@ def place(folder: Path, name: str, result: Result | None = None, **changes: Any)
     given = RESULTS[name] if result is None else result
     party = isinstance(given, PartyRun | DryRun)
     manifest: Manifest = replace(
-        PLAN, kind=kind_of(given), settings=settings_of(given), private=party, **changes
+        PLAN, kind=given.kind, settings=settings_of(given), private=party, **changes
     )
     files = {RESULT: to_json(given.to_dict()).encode()}
     return write_folder(Destination.of(str(folder / name)), "x", manifest, files)

@@ -14,7 +14,7 @@ import taciturn
 from taciturn.errors import ConfigError, FileError
 from taciturn.files import to_json
 from taciturn.results import RESULT, RunList, Runs, of_record
-from taciturn.runs import ATTACK, HELD_OUT_AUC, ORDERS, Wanted, collect, curves_of, named
+from taciturn.runs import ATTACK, HELD_OUT_AUC, ORDERS, Wanted, collect, named
 from tests.expected import refused
 from tests.report.samples import TRAINING, leaking, metrics
 from tests.runs.folders import ALICE, BOB, place, place_all
@@ -85,10 +85,10 @@ def test_alices_run_has_no_figure_that_depends_on_a_label(folder):
 
 
 def test_curves_are_those_of_the_result():
-    assert curves_of(BOB)[HELD_OUT_AUC] == ((1, 0.51), (2, 0.52), (4, 0.54))
-    assert curves_of(ALICE) == {}
-    assert curves_of(leaking())[ATTACK] == ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (10, 1.0))
-    assert curves_of(Runs((TRAINING,))) == {}
+    assert BOB.curves()[HELD_OUT_AUC] == ((1, 0.51), (2, 0.52), (4, 0.54))
+    assert ALICE.curves() == {}
+    assert leaking().curves()[ATTACK] == ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (10, 1.0))
+    assert Runs((TRAINING,)).curves() == {}
 
 
 # --- which, and in which order ----------------------------------------------------------------

@@ -205,7 +205,7 @@ def test_keyword_arguments_have_the_names_and_types_of_the_settings():
         assert plain_type(kind) == plain_type(Settings.model_fields[name].annotation), name
 
 
-@pytest.mark.parametrize("function", [api.train, api.estimate, api.audit, api.check])
+@pytest.mark.parametrize("function", [api.train, api.estimate, taciturn.audit, taciturn.check])
 def test_functions_take_these_options(function):
     (options,) = [
         parameter
@@ -215,7 +215,7 @@ def test_functions_take_these_options(function):
     assert options.annotation == f"Unpack[{SettingsOptions.__name__}]"
 
 
-@pytest.mark.parametrize("function", [api.train, api.estimate, api.audit, api.check])
+@pytest.mark.parametrize("function", [api.train, api.estimate, taciturn.audit, taciturn.check])
 @pytest.mark.parametrize(
     ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
 )

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from taciturn.api import audit, check, estimate, train
+from taciturn import audit, check
+from taciturn.api import estimate, train
 from taciturn.engine import Transcript
 from taciturn.errors import ConfigError
 from taciturn.protocol import Signal
 from taciturn.results import of_record
-from taciturn.view import AliceView
+from taciturn_audit.views import AliceView
 
 
 def record(**options: Any) -> dict[str, Any]:

@@ -12,7 +12,6 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.audit import outcome_view
 from taciturn.engine import Transcript, column_exposure
 from taciturn.engine import disclosure_of as disclosure
 from taciturn.errors import ConfigError
@@ -21,6 +20,7 @@ from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.results import FeatureParty, TrainingRun, read
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw, simulate
+from taciturn_audit import outcome_view
 from tests.expected import refused
 
 ALICES = [1, 2, 4, 8]

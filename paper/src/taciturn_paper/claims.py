@@ -3,7 +3,7 @@
 Three figures stand beside the paper's claim: the closed form (``taciturn.privacy.prices``), the
 largest log-ratio of exact probabilities found by trying every output of a coarse grid on many pairs
 of residues, and a lower bound from samples of the mechanism as it runs
-(``taciturn.audit.epsilon_bound``). A lower bound above the claim refutes it, but for the stated
+(``taciturn_audit.epsilon_bound``). A lower bound above the claim refutes it, but for the stated
 failure rate.
 """
 
@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import AdditiveNoise
@@ -26,6 +25,7 @@ from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.prices import price
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Variant
+from taciturn_audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 B1, B2 = 0.1, 10.0

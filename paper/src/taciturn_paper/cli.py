@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.console import Json, Meter, progress_bar, show
+from taciturn.cli.console import Json, Meter, progress_bar, show_record
 from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
@@ -129,7 +129,7 @@ def reproduce(
         write_text(plot, _picture(target, record))
     if report is not None:
         _write_report(report, record)
-    show(record, json, _table(target))
+    show_record(record, json, lambda: _table(target)(record))
 
 
 def bench(
@@ -224,7 +224,7 @@ def bench(
     }
     if plot is not None:
         write_text(plot, ratios_svg(record))
-    show(record, json, benchmark)
+    show_record(record, json, lambda: benchmark(record))
 
 
 def _refuse_with_trainings(given: Mapping[str, object]) -> None:
@@ -271,7 +271,7 @@ def _bench_against_spu(
         from taciturn.report.markdown import render
 
         write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
-    show(record, json, comparison)
+    show_record(record, json, lambda: comparison(record))
 
 
 def _bench_trainings(
@@ -296,7 +296,7 @@ def _bench_trainings(
         from taciturn.report.markdown import render
 
         write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
-    show(record, json, solver_tables)
+    show_record(record, json, lambda: solver_tables(record))
 
 
 def _run(target: Target, wanted: Record, seeds: int | None, folder: Path, meter: Meter) -> Record:

@@ -26,7 +26,6 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from taciturn.arrays import FloatArray
-from taciturn.attacks.linear import DETERMINED
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
@@ -49,6 +48,7 @@ from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import programs
 from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange, load_raw
+from taciturn_audit.attacks.linear import DETERMINED
 
 ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)
 MULT_SCORE, MULT_EPSILON, MULT_B1, MULT_B2 = 0.9, 1.0, 0.1, 1.0

@@ -20,12 +20,6 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
-from taciturn.audit.bob_seat import bob_view
-from taciturn.audit.columns import Truth, controls, judge_columns
-from taciturn.audit.rehearsal import random_table
-from taciturn.column_attacks.base import KnownRows
-from taciturn.column_attacks.integer_columns import IntegerColumnsAttack
-from taciturn.column_attacks.lattice import LatticeAttack
 from taciturn.numerics.logistic import sigmoid
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
@@ -33,7 +27,13 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.view.bob_view import BobView
+from taciturn_audit.bob_seat import bob_view
+from taciturn_audit.column_attacks.base import KnownRows
+from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
+from taciturn_audit.column_attacks.lattice import LatticeAttack
+from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.rehearsal import random_table
+from taciturn_audit.views.bob_view import BobView
 
 ROWS, BOBS = 2500, 3
 NOISES = (0.0, 1e-4, 1e-2, 1e-1)

@@ -13,12 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from taciturn.attacks.base import LabelAttack
-from taciturn.attacks.exact_solve import ExactSolveAttack
-from taciturn.attacks.known_scores import KnownScoresAttack
-from taciturn.attacks.likelihood import LikelihoodAttack
-from taciturn.attacks.sparse import SparseAttack
-from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import TranscriptError
 from taciturn.numerics.metrics import Metrics
@@ -26,7 +20,13 @@ from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn_audit.attacks.base import LabelAttack
+from taciturn_audit.attacks.exact_solve import ExactSolveAttack
+from taciturn_audit.attacks.known_scores import KnownScoresAttack
+from taciturn_audit.attacks.likelihood import LikelihoodAttack
+from taciturn_audit.attacks.sparse import SparseAttack
+from taciturn_audit.runner import examine
+from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper import paper
 from taciturn_paper.pieces import SMALL, Piece, Progress, available, results
 from taciturn_paper.record import Record

@@ -14,19 +14,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from taciturn.audit.bob_seat import BobAudit
-from taciturn.audit.runner import examine
 from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
-from taciturn.results.audit import Findings
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
-from taciturn.results.runs import mean_findings
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn_audit.bob_seat import BobAudit
+from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.runs import mean_findings
+from taciturn_audit.runner import examine
+from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper.record import Record
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)

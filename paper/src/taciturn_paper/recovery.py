@@ -11,17 +11,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taciturn.attacks.base import LabelGuess
-from taciturn.attacks.known_scores import KnownScoresAttack
-from taciturn.attacks.sparse import SparseAttack
-from taciturn.audit.preflight import preflight
-from taciturn.audit.transition import first_hidden, recoverable
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.view.alice_view import AliceView
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.attacks.known_scores import KnownScoresAttack
+from taciturn_audit.attacks.sparse import SparseAttack
+from taciturn_audit.preflight import preflight
+from taciturn_audit.transition import first_hidden, recoverable
+from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper.record import Record
 
 LENGTHS = (70, 80, 90, 100, 120, 150, 200, 300)

@@ -134,10 +134,10 @@ def review(
     taciturn review agreement.toml bob.toml --html review.html
     """
     # Imported here: no other command needs it.
-    from taciturn.audit.review import review as made_of
-    from taciturn.cli.simulate import write_page
+    from taciturn.cli.out import write_page
     from taciturn.deploy.agreement_file import AgreementFile
-    from taciturn.report.review import review_blocks, review_page
+    from taciturn.deploy.review import review as made_of
+    from taciturn.report.review import review_page
 
     require_writable(html, markdown)
     with progress_bar() as meter:
@@ -150,7 +150,7 @@ def review(
     )
     if html is not None or markdown is not None:
         write_page(review_page(result), html, markdown)
-    show(result, json, review_blocks)
+    show(result, json)
 
 
 def sign(
@@ -179,7 +179,6 @@ def sign(
         sign_file,
         signers_so_far,
     )
-    from taciturn.report.review import signed_blocks
 
     document = AgreementFile.read(agreement)
     settings = PartyConfig.read(config, document)
@@ -189,7 +188,7 @@ def sign(
         if not yes:
             _ask(record_of_agreement(document, signers), settings.role)
         result = sign_file(agreement, settings)
-    show(result, json, signed_blocks)
+    show(result, json)
 
 
 def _ask(agreement: AgreementRecord, role: str) -> None:

@@ -72,7 +72,6 @@ def align(
     from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.way import way_to_peer
-    from taciturn.report.parties import alignment_blocks
 
     given = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -87,7 +86,7 @@ def align(
         way_to_peer(settings, callbacks.announce) as endpoint,
     ):
         result = AligningParty(settings, endpoint, callbacks, chosen, out, rows).run()
-    show(result, json, alignment_blocks)
+    show(result, json)
 
 
 @contextmanager

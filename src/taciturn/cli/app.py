@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
 
@@ -11,7 +11,6 @@ from taciturn import extensions
 from taciturn.cli.agreement import propose, review, sign
 from taciturn.cli.align import align
 from taciturn.cli.certs import certs
-from taciturn.cli.compare import compare
 from taciturn.cli.doctor import doctor
 from taciturn.cli.ledger import ledger
 from taciturn.cli.model import model
@@ -19,7 +18,7 @@ from taciturn.cli.party import init, party
 from taciturn.cli.predict import predict
 from taciturn.cli.runs import runs
 from taciturn.cli.serve import serve
-from taciturn.cli.simulate import audit, check, demo, train
+from taciturn.cli.simulate import train
 from taciturn.cli.study import study
 from taciturn.cli.woe import woe
 from taciturn.version import __version__
@@ -52,15 +51,9 @@ def main(
     """Train with a partner without telling them your labels."""
 
 
-_added = extensions.listed(extensions.ATTACKS)
-_attacks = f"Attacks of other packages: {_added}" if _added else None
 for command in (
     train,
-    check,
-    audit,
-    compare,
     study,
-    demo,
     align,
     certs,
     doctor,
@@ -74,8 +67,36 @@ for command in (
     woe,
     serve,
 ):
-    app.command(epilog=_attacks if command in (check, audit, compare) else None)(command)
+    app.command()(command)
 app.add_typer(model)
 app.add_typer(runs)
-for entry in sorted(entry_points(group="taciturn.commands"), key=lambda entry: entry.name):
-    app.command(entry.name)(entry.load())
+OURS = frozenset(
+    [command.callback.__name__ for command in app.registered_commands if command.callback]
+    + ["model", "runs"]
+)
+# What the distribution taciturn-audit adds; where it is not installed, its commands say so.
+_AUDIT = ("audit", "check", "compare", "demo")
+
+
+@cache
+def whole_app() -> typer.Typer:
+    """The app with the commands of other packages, which are loaded here: a party needs none."""
+    added = extensions.listed(extensions.ATTACKS)
+    attacks = f"Attacks of other packages: {added}" if added else None
+    others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    for name, entry in others.items():
+        command: Any = entry.load()
+        app.command(name, epilog=attacks if name in _AUDIT[:3] else None)(command)
+    for name in _AUDIT:
+        if name not in others:
+            _refuse_absent(name)
+    return app
+
+
+def _refuse_absent(name: str) -> None:
+    anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+    @app.command(name, hidden=True, context_settings=anything)
+    def refuse() -> None:
+        """Say how to install the audit."""
+        raise extensions.not_installed(f"the command {name}")

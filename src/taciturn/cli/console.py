@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -30,18 +30,24 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 BEAT_SECONDS = 60.0
-T = TypeVar("T", bound="Result | Mapping[str, Any]")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def show(result: T, as_json: bool, blocks: Callable[[T], Iterable[Block]]) -> None:
+def show(result: Result, as_json: bool) -> None:
     """Print a result as JSON, or as blocks."""
+    show_record(result.to_dict(), as_json, result.blocks)
+
+
+def show_record(
+    record: Mapping[str, Any], as_json: bool, blocks: Callable[[], Iterable[Block]]
+) -> None:
+    """Print a record as JSON, or as blocks."""
     if as_json:
-        typer.echo(to_json(result if isinstance(result, Mapping) else result.to_dict()))
+        typer.echo(to_json(record))
         return
     from taciturn.report.terminal import render
 
-    console().print(render(blocks(result)))
+    console().print(render(blocks()))
 
 
 def console(*, error: bool = False) -> Console:

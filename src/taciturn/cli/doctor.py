@@ -33,7 +33,6 @@ def doctor(
     """
     # Imported here: it loads every package there is, to see whether it does.
     from taciturn.doctor.visit import visit
-    from taciturn.report.doctor import doctor_blocks
     from taciturn.results.doctor import DoctorResult
     from taciturn.results.ledger import PastExposure
     from taciturn.results.outlook import Outlook
@@ -47,6 +46,6 @@ def doctor(
         price=next((part for part in parts if isinstance(part, Outlook)), None),
         exposed=next((part for part in parts if isinstance(part, PastExposure)), None),
     )
-    show(result, json, doctor_blocks)
+    show(result, json)
     if result.problems:
         raise typer.Exit(FOUND_A_PROBLEM)

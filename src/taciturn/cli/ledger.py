@@ -30,7 +30,6 @@ def ledger(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.ledger_book import ledger_book
     from taciturn.deploy.past_exposure import past_exposure
-    from taciturn.report.ledger import exposure_blocks, ledger_blocks
     from taciturn.results.ledger import ExposureResult, LedgerBookResult
 
     settings = PartyConfig.read(config)
@@ -43,7 +42,7 @@ def ledger(
             past=past,
             version=__version__,
         )
-        show(exposure, json, exposure_blocks)
+        show(exposure, json)
         return
     with shown_by(settings.face):
         book = ledger_book(settings)
@@ -54,4 +53,4 @@ def ledger(
         accounts=accounts,
         version=__version__,
     )
-    show(result, json, ledger_blocks)
+    show(result, json)

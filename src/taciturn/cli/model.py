@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from taciturn.cli.console import Json, console
+from taciturn.cli.console import Json, console, show_record
 from taciturn.cli.console import show as print_result
 from taciturn.cli.model_report import report
 from taciturn.errors import ConfigError
@@ -41,7 +41,8 @@ def show(
     from taciturn.model.share import ModelShare
     from taciturn.report.model import card_blocks
 
-    print_result(card(ModelShare.load(file)), json, lambda one: card_blocks(one, top))
+    shown = card(ModelShare.load(file))
+    show_record(shown.to_dict(), json, lambda: card_blocks(shown, top))
 
 
 @model.command(name="list")
@@ -58,9 +59,8 @@ def list_models(
     taciturn model list bob.model.json --json
     """
     from taciturn.model.history import listed_models
-    from taciturn.report.model import list_blocks
 
-    print_result(listed_models(file), json, list_blocks)
+    print_result(listed_models(file), json)
 
 
 model.command()(report)
@@ -91,7 +91,6 @@ def use(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.study_use import studied_model, use_model
     from taciturn.errors import shown_by
-    from taciturn.report.model import used_blocks
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):
@@ -100,7 +99,7 @@ def use(
         if settings.role == "bob" and not yes:
             _confirm(settings.peer, number, models)
         used = use_model(settings, number, lambda text: None)
-    print_result(used, json, used_blocks)
+    print_result(used, json)
 
 
 def _confirm(peer: str, number: int, models: int) -> None:

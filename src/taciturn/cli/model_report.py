@@ -109,13 +109,7 @@ def report(
     if out is not None:
         result = replace(result, html=str(out))
         write_model_page(result, out)
-    _show(result, json)
-
-
-def _show(result: ModelReport, json: bool) -> None:
-    from taciturn.report.model_report import report_blocks
-
-    show(result, json, report_blocks)
+    show(result, json)
 
 
 def write_model_page(result: ModelReport, out: Path) -> None:

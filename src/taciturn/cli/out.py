@@ -10,24 +10,24 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from taciturn.cli.console import console, show
+from taciturn.faces import hyphenated
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
-    from taciturn.report.blocks import Block, Page
+    from taciturn.report.blocks import Page
     from taciturn.results.folder import Destination
     from taciturn.results.serialise import Result
 
-T = TypeVar("T", bound="Result")
 Out: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -73,41 +73,38 @@ def planned(out: str | None) -> Plan | None:
 
 def finish(
     plan: Plan | None,
-    result: T,
+    result: Result,
     json: bool,
-    blocks: Callable[[T], Iterable[Block]],
     origin: Callable[[], Origin],
-    page: Callable[[], Page | None] = lambda: None,
 ) -> None:
     """Show a result, and write its folder where that is planned.
 
-    Neither keeps the other from happening: a full disk, or a reader that has gone. ``origin`` and
-    ``page`` are called only where there is a plan.
+    Neither keeps the other from happening: a full disk, or a reader that has gone. ``origin`` is
+    called only where there is a plan.
     """
     try:
-        show(result, json, blocks)
+        show(result, json)
     finally:
-        keep(plan, result, origin, page)
+        keep(plan, result, origin)
 
 
 def keep(
     plan: Plan | None,
     result: Result,
     origin: Callable[[], Origin],
-    page: Callable[[], Page | None] = lambda: None,
 ) -> Path | None:
     """Write a result folder where one is planned, and print its path on standard error."""
     if plan is None:
         return None
+    from taciturn.extras import explained
     from taciturn.files import to_json
     from taciturn.results.folder import write_folder
     from taciturn.results.manifest import REPORT, RESULT
-    from taciturn.results.saved import kind_of
 
-    came, kind = origin(), kind_of(result)
-    manifest, words = _manifest(plan, result, came, kind)
+    manifest, words = _manifest(plan, result, origin())
     files = {RESULT: f"{to_json(result.to_dict())}\n".encode()}
-    report = page()
+    with explained():
+        report = result.page(moment())
     if report is not None:
         from taciturn.report.html import render
 
@@ -119,18 +116,18 @@ def keep(
     return folder
 
 
-def _manifest(plan: Plan, result: Result, came: Origin, kind: str) -> tuple[Any, tuple[str, ...]]:
+def _manifest(plan: Plan, result: Result, came: Origin) -> tuple[Any, tuple[str, ...]]:
     """What made the result, and the words of the folder's name."""
     from taciturn.parallel import usable_cores
     from taciturn.results.manifest import FORMAT, DataFacts, HostFacts, Manifest
-    from taciturn.results.subject import data_name, subject_of
+    from taciturn.results.subject import data_name
 
-    subject = subject_of(result)
+    subject = result.subject()
     name = data_name(came.source or subject.data)
     mechanism = subject.mechanism or came.settings.get("mechanism")
     manifest = Manifest(
         format=FORMAT,
-        kind=kind,
+        kind=result.kind,
         private=came.private,
         command=typed(),
         version=__version__,
@@ -148,7 +145,12 @@ def _manifest(plan: Plan, result: Result, came: Origin, kind: str) -> tuple[Any,
         host=HostFacts(platform.python_version(), platform.platform(), usable_cores()),
         files=(),
     )
-    return manifest, (kind, name, str(mechanism) if mechanism else "")
+    return manifest, (result.kind, name, str(mechanism) if mechanism else "")
+
+
+def moment() -> str:
+    """Now, in UTC, for a page."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def typed() -> str:
@@ -199,3 +201,28 @@ def of_party(config: PartyConfig) -> Origin:
     settings = {"role": config.role, **common, **beside, **limits}
     file = config.path(config.data.file)
     return Origin(settings, str(file), {"file": file_digest(file)}, private=True)
+
+
+def untrained(origin: Origin) -> Origin:
+    """The same origin without what only a training has."""
+    trained = ("mechanism", "epsilon", "solver")
+    settings = {name: value for name, value in origin.settings.items() if name not in trained}
+    return replace(origin, settings=settings)
+
+
+def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
+    """Writes a page in the forms that were asked for."""
+    from taciturn.files import write_text
+    from taciturn.report.html import render as render_html
+    from taciturn.report.markdown import render as render_markdown
+
+    if html is not None:
+        write_text(html, render_html(page))
+    if markdown is not None:
+        write_text(markdown, render_markdown(page))
+
+
+def asked(settings: dict[str, Any]) -> dict[str, object]:
+    """What was asked for, in the words of the command line."""
+    named = {name: value for name, value in settings.items() if value not in (None, (), [])}
+    return {hyphenated(name): value for name, value in named.items()}

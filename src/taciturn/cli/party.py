@@ -6,14 +6,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taciturn.cli.console import Json, Meter, console, progress_bar
-from taciturn.cli.out import Out, finish, of_party, planned
+from taciturn.cli.out import Out, finish, moment, of_party, planned
 from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable, to_json
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
     from taciturn.privacy.base import Mechanism
-    from taciturn.report.blocks import Block, Page
     from taciturn.results.parties import DryRun, PartyRun
     from taciturn.results.study import StudyRun
 
@@ -213,7 +211,7 @@ def party(
     ):
         side = Party.of(settings, endpoint, callbacks, dry_run=dry_run)
         result = side.dry_run() if dry_run else side.run(record=record, fresh=fresh)
-    finish(plan, result, json, _blocks, lambda: of_party(settings), lambda: _page(result))
+    finish(plan, result, json, lambda: of_party(settings))
     if html is not None:
         _write_study(result, html)
     if settings.role == "bob" and settings.output.report != "" and not dry_run:
@@ -258,36 +256,13 @@ def leave_model_page(settings: PartyConfig, config: Path) -> None:
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
     """Loaded only where a page is asked for."""
-    from taciturn.cli.simulate import write_page
-
-    page = _page(result)
-    if page is not None:
-        write_page(page, html, None)
-
-
-def _page(result: PartyRun | StudyRun | DryRun) -> Page | None:
-    from taciturn.results.parties import DryRun, PartyRun
-
-    if isinstance(result, PartyRun | DryRun):
-        return None
+    from taciturn.cli.out import write_page
     from taciturn.extras import explained
 
     with explained():
-        from taciturn.report.study import study_page
-    return study_page(result, datetime.now(UTC).isoformat(timespec="seconds"))
-
-
-def _blocks(result: PartyRun | StudyRun | DryRun) -> list[Block]:
-    """Loaded only where a person reads: with ``--json`` a party loads no report."""
-    from taciturn.results.parties import DryRun, PartyRun
-
-    if isinstance(result, PartyRun | DryRun):
-        from taciturn.report.parties import party_blocks
-
-        return party_blocks(result)
-    from taciturn.report.study import study_blocks
-
-    return study_blocks(result)
+        page = result.page(moment())
+    if page is not None:
+        write_page(page, html, None)
 
 
 @contextmanager

@@ -80,7 +80,6 @@ def predict(
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.predict import Question
     from taciturn.deploy.predict import predict as run
-    from taciturn.report.parties import prediction_blocks
 
     normalisation = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -129,7 +128,7 @@ def predict(
     result = replace(answer.result, model=str(file), out=None if out is None else str(out))
     if settings.role == "bob" and (out is None or not json):
         result = replace(result, scores=scored)
-    show(result, json, prediction_blocks)
+    show(result, json)
 
 
 def _csv(rows: tuple[ScoredRow, ...]) -> str:

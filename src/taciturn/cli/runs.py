@@ -60,11 +60,10 @@ def list_runs(
 
     taciturn runs list results --mechanism sealed --sort auc
     """
-    from taciturn.report.runs import list_blocks
     from taciturn.runs.collection import Wanted, collect
 
     wanted = Wanted(mechanism, dataset, kind, sort)
-    print_result(collect(folder, wanted).list, json, list_blocks)
+    print_result(collect(folder, wanted).list, json)
 
 
 @runs.command()
@@ -103,7 +102,6 @@ def export(
     """
     from taciturn.errors import shown_by
     from taciturn.faces import COMMAND_LINE
-    from taciturn.report.runs import export_blocks
     from taciturn.runs.collection import named
     from taciturn.runs.mlflow_export import export as send
     from taciturn.runs.tracking_uri import TrackingUri
@@ -117,4 +115,4 @@ def export(
             confirmed=yes,
             artifacts=artifacts,
         )
-    print_result(result, json, export_blocks)
+    print_result(result, json)

@@ -11,8 +11,7 @@ import typer
 
 from taciturn.cli.console import Json
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, finish, planned, simulated
-from taciturn.cli.simulate import asked, write_page
+from taciturn.cli.out import Out, asked, finish, planned, simulated, write_page
 from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import CommandLine, hyphenated
@@ -55,7 +54,7 @@ def study(
     taciturn study --data loans.csv --id customer --label default --folds 5 --vary l2=1e-3,0.1
     """
     from taciturn import api
-    from taciturn.report.study import study_blocks, study_page
+    from taciturn.report.study import study_page
     from taciturn.results.live import LedgerPlanned
     from taciturn.results.study import study_rows
 
@@ -91,9 +90,7 @@ def study(
         plan,
         result,
         json,
-        study_blocks,
         lambda: simulated(settings, vary=axes, folds=folds, rank_by=rank_by),
-        lambda: study_page(result, made),
     )
 
 

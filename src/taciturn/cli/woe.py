@@ -10,9 +10,8 @@ import typer
 
 from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, Plan, finish, of_party, planned, simulated
+from taciturn.cli.out import Out, Plan, finish, of_party, planned, simulated, untrained, write_page
 from taciturn.cli.party import again_on_both, shown, stoppable
-from taciturn.cli.simulate import untrained, write_page
 from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_private
@@ -73,7 +72,7 @@ def woe(
         _weigh(party, (smoothing, min_rows, names), html, plan, json)
         return
     from taciturn import api
-    from taciturn.report.woe import woe_blocks, woe_page
+    from taciturn.report.woe import woe_page
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
     choice: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
@@ -89,9 +88,7 @@ def woe(
         plan,
         result,
         json,
-        woe_blocks,
         lambda: untrained(simulated(settings, **beside)),
-        lambda: woe_page(result, made),
     )
 
 
@@ -105,7 +102,7 @@ def _weigh(
     # Imported here: the transport takes a second to load.
     from taciturn.deploy.config import PartyConfig
     from taciturn.deploy.woe import OwnChoice, weigh
-    from taciturn.report.woe import woe_blocks, woe_page
+    from taciturn.report.woe import woe_page
 
     config = PartyConfig.read(party)
     again = again_on_both("woe", config.peer)
@@ -121,9 +118,7 @@ def _weigh(
         plan,
         result,
         json,
-        woe_blocks,
         lambda: untrained(of_party(config)),
-        lambda: woe_page(result, made),
     )
 
 

@@ -68,6 +68,7 @@ from taciturn.deploy.predict import predict as predict_rows
 from taciturn.deploy.prepared import PreparedFolder as PreparedFolder
 from taciturn.deploy.propose import proposal_text as proposal_text
 from taciturn.deploy.propose import propose as propose_agreement
+from taciturn.deploy.review import review as review_agreement
 from taciturn.deploy.score_book import Charge as Charge
 from taciturn.deploy.score_book import Opening as Opening
 from taciturn.deploy.score_book import ScoreBook as ScoreBook
@@ -120,6 +121,7 @@ __all__ = [
     "prometheus_text",
     "propose_agreement",
     "read_new_rows",
+    "review_agreement",
     "sign_agreement_file",
     "training_outlook",
 ]

@@ -36,9 +36,6 @@ from taciturn.numerics.intervals import auc_interval as auc_interval
 from taciturn.numerics.intervals import clopper_pearson as clopper_pearson
 from taciturn.numerics.intervals import t_interval as t_interval
 from taciturn.numerics.intervals import wilson as wilson
-from taciturn.numerics.lattice import kernel as kernel
-from taciturn.numerics.lattice import nearest_residues as nearest_residues
-from taciturn.numerics.lattice import reduce_basis as reduce_basis
 from taciturn.numerics.likelihood import Likelihood as Likelihood
 from taciturn.numerics.likelihood import RowLikelihood as RowLikelihood
 from taciturn.numerics.likelihood import bounded as bounded

@@ -3,7 +3,7 @@
 **Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
 ``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C]. With ``newton``
 all rows are one batch: she sees sums over all of them, which tell fewer labels, and still tell some
-(``taciturn.attacks.moments``).
+(``taciturn_audit.attacks.moments``).
 
 **Assumes.** Nothing helps; the ledger's epsilon is infinite.
 """

@@ -1,6 +1,3 @@
-from taciturn.report.audit import audit_blocks as audit_blocks
-from taciturn.report.audit import demo_blocks as demo_blocks
-from taciturn.report.audit import evidence_words as evidence_words
 from taciturn.report.blocks import Badge as Badge
 from taciturn.report.blocks import Block as Block
 from taciturn.report.blocks import Bullets as Bullets
@@ -20,8 +17,6 @@ from taciturn.report.blocks import Table as Table
 from taciturn.report.blocks import coded as coded
 from taciturn.report.blocks import table as table
 from taciturn.report.check import check_blocks as check_blocks
-from taciturn.report.compare import compare_blocks as compare_blocks
-from taciturn.report.compare import compare_page as compare_page
 from taciturn.report.doctor import doctor_blocks as doctor_blocks
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import escape as escape
@@ -29,25 +24,17 @@ from taciturn.report.markdown import render as render_markdown
 from taciturn.report.model import card_blocks as card_blocks
 from taciturn.report.model_page import model_page as render_model_page
 from taciturn.report.model_report import report_blocks as report_blocks
-from taciturn.report.officer import in_plain_words as in_plain_words
-from taciturn.report.page import MOST_LINES as MOST_LINES
-from taciturn.report.page import audit_page as audit_page
 from taciturn.report.parties import alignment_blocks as alignment_blocks
 from taciturn.report.parties import party_blocks as party_blocks
 from taciturn.report.parties import prediction_blocks as prediction_blocks
-from taciturn.report.plots import attacks_svg as attacks_svg
-from taciturn.report.plots import epochs_svg as epochs_svg
 from taciturn.report.review import review_blocks as review_blocks
 from taciturn.report.review import review_page as review_page
-from taciturn.report.session import session_blocks as session_blocks
-from taciturn.report.session import session_page as session_page
 from taciturn.report.study import study_blocks as study_blocks
 from taciturn.report.study import study_page as study_page
 from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
-from taciturn.report.woe import woe_audit_page as woe_audit_page
 from taciturn.report.woe import woe_page as woe_page
 
 # Exported under another name than their module gives them.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from taciturn.errors import counted
 from taciturn.extras import install_hint
+from taciturn.report.argument import SIGNED, argument
 from taciturn.report.blocks import (
     Badge,
     Blanks,
@@ -29,7 +30,6 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.columns import rehearsal_blocks
-from taciturn.report.officer import SIGNED, argument
 from taciturn.report.parties import exposure_facts, learns_facts
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import (

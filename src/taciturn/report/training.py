@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 from taciturn.errors import counted
 from taciturn.numerics.metrics import Metrics
@@ -18,7 +19,6 @@ from taciturn.report.worth import (
     partner_adds,
     symmetry_blocks,
 )
-from taciturn.results.compare import Comparison
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import FeatureParty, TrainingRun
 
@@ -186,7 +186,19 @@ def _title(runs: Runs[R]) -> str:
     )
 
 
-def at_alice(run: TrainingRun | Comparison) -> str:
+class DividedColumns(Protocol):
+    """Whatever says how many columns Alice has, or several Alices have together."""
+
+    @property
+    def alice_columns(self) -> int:
+        """Those of all Alices."""
+
+    @property
+    def parties(self) -> Sequence[FeatureParty] | None:
+        """The Alices, where there are several."""
+
+
+def at_alice(run: DividedColumns) -> str:
     """Alice's columns, or those of all Alices."""
     alices = "Alice" if run.parties is None else f"{len(run.parties)} Alices"
     return f"{counted(run.alice_columns, 'column')} at {alices}"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.check import CheckResult, ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook, Refusal
 from taciturn.results.serialise import OMITTED, Result
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,9 @@ class Proposal(Result):
     not written to ``file``.
     """
 
+    kind: ClassVar[str] = "propose"
+    known_by: ClassVar[str] = "proposed_by"
+
     proposed_by: str
     agreement: AgreementRecord
     lines: tuple[str, ...]
@@ -75,12 +82,21 @@ class SignedAgreement(Result):
     ``already``: the side had signed before, and nothing was changed.
     """
 
+    kind: ClassVar[str] = "sign"
+    known_by: ClassVar[str] = "signed_by"
+
     signed_by: str
     file: str
     already: bool
     agreement: AgreementRecord
     lines: tuple[str, ...]
     version: str
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.review import signed_blocks
+
+        return signed_blocks(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +123,9 @@ class Review(Result):
     or not sign.
     """
 
+    kind: ClassVar[str] = "review"
+    known_by: ClassVar[str] = "reviewed"
+
     reviewed: str
     role: str
     name: str
@@ -127,3 +146,9 @@ class Review(Result):
     version: str | None = field(default=None, metadata=OMITTED)
     command: str | None = field(default=None, metadata=OMITTED)
     made: str | None = field(default=None, metadata=OMITTED)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.review import review_blocks
+
+        return review_blocks(self)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from taciturn.results.columns import ColumnRehearsal
 from taciturn.results.outlook import Outlook
-from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.serialise import OMITTED, Result, record_of
+from taciturn.results.subject import Subject
 from taciturn.results.training import FeatureParty
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
+    from taciturn.results.parts import Part
 
 LEAKS: Final = "leaks"
 AT_RISK: Final = "at risk"
@@ -97,6 +102,9 @@ class CheckResult(Result):
     ``price`` is there where a party's file was checked, ``bob_seat`` where his seat was asked for.
     """
 
+    kind: ClassVar[str] = "check"
+    known_by: ClassVar[str] = "verdicts"
+
     verdict: Level
     verdicts: tuple[AttackVerdict, ...]
     facts: CheckFacts
@@ -112,3 +120,33 @@ class CheckResult(Result):
     def worst(self) -> Level:
         """The worst of the verdicts."""
         return self.verdict
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.check import check_blocks
+
+        return check_blocks(self)
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """One row for each attack."""
+        return [record_of(verdict) for verdict in self.verdicts]
+
+    def subject(self) -> Subject:
+        """The rows and Alice's columns."""
+        return Subject(rows=self.facts.rows, columns={"alice": self.facts.alice_columns})
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run, with what it will cost in privacy."""
+        facts = self.facts
+        entry = replace(
+            bare.entry,
+            label_epsilon=facts.label_epsilon_total,
+            verdict=self.verdict,
+            rows=facts.rows,
+        )
+        values = {
+            "ledger/label epsilon, total": facts.label_epsilon_total,
+            "ledger/label epsilon, one release": facts.label_epsilon_per_release,
+            "ledger/claimed epsilon, one release": facts.claimed_epsilon_per_release,
+        }
+        return (replace(bare, entry=entry, values=values),)

@@ -11,12 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.errors import TaciturnError
 from taciturn.faces import COMMAND_LINE
 from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import OMITTED, Result, key
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 
 class Level(StrEnum):
@@ -70,6 +74,9 @@ class Finding:
 class DoctorResult(Result):
     """What ``taciturn doctor`` found."""
 
+    kind: ClassVar[str] = "doctor"
+    known_by: ClassVar[str] = "checks"
+
     version: str
     config: str | None
     problems: int
@@ -88,3 +95,9 @@ class DoctorResult(Result):
         levels = [finding.level for finding in findings]
         problems, warnings = levels.count(Level.PROBLEM), levels.count(Level.WARNING)
         return cls(version, config, problems, warnings, tuple(findings))
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.doctor import doctor_blocks
+
+        return doctor_blocks(self)

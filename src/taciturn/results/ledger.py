@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.privacy.statement import Statement
 from taciturn.results.serialise import INLINE, Result
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +30,19 @@ class LedgerAccount:
 class LedgerBookResult(Result):
     """What ``taciturn ledger`` shows; ``budget_total`` is the limit over all trainings."""
 
+    kind: ClassVar[str] = "ledger"
+    known_by: ClassVar[str] = "accounts"
+
     file: str
     budget_total: float | None
     accounts: tuple[LedgerAccount, ...]
     version: str
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.ledger import ledger_blocks
+
+        return ledger_blocks(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +94,16 @@ class PastExposure:
 class ExposureResult(Result):
     """What ``taciturn ledger`` shows of Alice's file; ``scores_per_row`` is her limit."""
 
+    kind: ClassVar[str] = "ledger-alice"
+    known_by: ClassVar[str] = "exposed_sessions"
+
     file: str
     scores_per_row: int | None
     past: PastExposure = field(metadata=INLINE)
     version: str
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.ledger import exposure_blocks
+
+        return exposure_blocks(self)

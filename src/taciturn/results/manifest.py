@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taciturn.files import canonical_json
-from taciturn.results.serialise import Result, record_of
+from taciturn.results.serialise import record_of
 
 FORMAT = 1
 MANIFEST, RESULT, REPORT = "manifest.json", "result.json", "report.html"
@@ -55,7 +55,7 @@ class HostFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest(Result):
+class Manifest:
     """What made a result.
 
     ``private``: the folder is a party's, and its figures may depend on labels that only Bob has.

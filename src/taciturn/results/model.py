@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.serialise import OMITTED, Result
 from taciturn.results.training import FeatureParty
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,9 @@ class ModelCard(Result):
 
     Metrics, ledger and agreement stand as the file has them: it may come from anywhere.
     """
+
+    kind: ClassVar[str] = "model-show"
+    known_by: ClassVar[str] = "coefficients"
 
     role: str
     name: str | None = field(default=None, metadata=OMITTED)
@@ -67,7 +74,16 @@ class ListedModel:
 class ModelList(Result):
     """The model that a party's file names and those of earlier sessions, the newest first."""
 
+    kind: ClassVar[str] = "model-list"
+    known_by: ClassVar[str] = "models"
+
     models: tuple[ListedModel, ...]
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.model import list_blocks
+
+        return list_blocks(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +94,9 @@ class UsedModel(Result):
     what that was charged for: both are Bob's.
     """
 
+    kind: ClassVar[str] = "model-use"
+    known_by: ClassVar[str] = "values"
+
     role: str
     model: int
     models: int
@@ -86,3 +105,9 @@ class UsedModel(Result):
     file: str
     choice_bits: float | None = field(default=None, metadata=OMITTED)
     epsilon: float | None = field(default=None, metadata=OMITTED)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.model import used_blocks
+
+        return used_blocks(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.numerics.bands import BandRow
 from taciturn.numerics.calibration_tests import (
@@ -19,6 +19,9 @@ from taciturn.numerics.roc import KsPoint, RocPoint
 from taciturn.numerics.stability import Stability
 from taciturn.numerics.threshold import Threshold
 from taciturn.results.serialise import OMITTED, Result
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 ErrorKind = Literal["exact", "at-least", "estimated", "none"]
 """How standard errors are to be taken: a bound from below may itself be estimated on other rows."""
@@ -133,6 +136,9 @@ class ModelReport(Result):
     that this side may see, the intercept last; ``html`` is where the page was written.
     """
 
+    kind: ClassVar[str] = "model-report"
+    known_by: ClassVar[str] = "judged"
+
     role: str
     model: str
     session: str
@@ -151,3 +157,9 @@ class ModelReport(Result):
     notes: tuple[str, ...]
     version: str
     html: str | None = field(default=None, metadata=OMITTED)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.model_report import report_blocks
+
+        return report_blocks(self)

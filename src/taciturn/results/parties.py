@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import AddedAuc, Metrics
@@ -15,7 +17,13 @@ from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Outlook
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
+from taciturn.results.subject import Subject
 from taciturn.results.training import FeatureParty
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
+    from taciturn.results.figures import Curve
+    from taciturn.results.parts import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +39,11 @@ class Identity:
     rows: int
     held_out_rows: int
     version: str
+
+    def subject(self) -> Subject:
+        """This side's rows, columns and mechanism."""
+        columns = {self.role: self.columns}
+        return Subject(None, self.mechanism, self.rows, self.held_out_rows, columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,9 @@ class PartyRun(Result):
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
 
+    kind: ClassVar[str] = "party"
+    known_by: ClassVar[str] = "run"
+
     identity: Identity = field(metadata=INLINE)
     model: str
     parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
@@ -117,6 +133,49 @@ class PartyRun(Result):
     importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.parties import party_blocks
+
+        return party_blocks(self)
+
+    def subject(self) -> Subject:
+        """This side's rows, columns and mechanism."""
+        return self.identity.subject()
+
+    def curves(self) -> dict[str, Curve]:
+        """Losses by iteration, and on held-out rows the AUC."""
+        # Bob's metrics have the held-out figures; the run has what either side sees.
+        return _curves(self.metrics.curve or self.run.curve)
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run."""
+        from taciturn.results import figures as f
+
+        who, took, held_out, ledger = self.identity, self.run, self.metrics.held_out, self.ledger
+        entry = replace(
+            bare.entry,
+            mechanism=who.mechanism,
+            scheme=who.scheme,
+            auc=None if held_out is None else f.known(held_out.auc),
+            auc_low=None if held_out is None else f.known(held_out.auc_low),
+            auc_high=None if held_out is None else f.known(held_out.auc_high),
+            label_epsilon=None if ledger is None else ledger.label_epsilon_total,
+            seconds=took.seconds,
+            bytes=float(took.bytes_sent + took.bytes_received),
+        )
+        sent, received = took.bytes_sent, took.bytes_received
+        to_alice, to_bob = (received, sent) if who.role == "alice" else (sent, received)
+        alone = None if self.bob_alone is None else {"auc": self.bob_alone.auc}
+        values = {
+            **f.metric_values(held_out, f.HELD_OUT),
+            **f.metric_values(self.metrics.train, f.TRAINING),
+            **f.reference_values(alone, self.partner_adds, {}),
+            **f.ledger_values(ledger),
+            **f.cost_values(took.seconds, took.iterations, to_alice, to_bob),
+        }
+        return (replace(bare, entry=entry, values=values),)
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
@@ -130,6 +189,9 @@ class Sizes:
 class DryRun(Result):
     """The two sides met and fit; nothing was trained. Alice is told what Bob will receive."""
 
+    kind: ClassVar[str] = "party-dry-run"
+    known_by: ClassVar[str] = "dry_run"
+
     identity: Identity = field(metadata=INLINE)
     dry_run: Literal[True] = True
     outlook: Outlook = field(metadata=INLINE)
@@ -138,6 +200,36 @@ class DryRun(Result):
     agreement: Sizes
     estimate: Estimate | None
     columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.parties import party_blocks
+
+        return party_blocks(self)
+
+    def subject(self) -> Subject:
+        """This side's rows, columns and mechanism."""
+        return self.identity.subject()
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run, whose cost is forecast."""
+        from taciturn.results.figures import cost_values, ledger_values
+
+        ledger, cost = self.outlook.ledger, self.estimate
+        entry = replace(
+            bare.entry,
+            mechanism=self.identity.mechanism,
+            scheme=self.identity.scheme,
+            label_epsilon=None if ledger is None else ledger.label_epsilon_total,
+            seconds=None if cost is None else cost.seconds,
+            bytes=None if cost is None else float(cost.bytes_to_alice + cost.bytes_to_bob),
+            forecast=True,
+        )
+        values = ledger_values(ledger)
+        if cost is not None:
+            crossed = (cost.bytes_to_alice, cost.bytes_to_bob)
+            values |= cost_values(cost.seconds, cost.iterations, *crossed)
+        return (replace(bare, entry=entry, values=values),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +253,9 @@ class AlignmentResult(Result):
     ``peer_ids`` and ``match`` are of the shortest list that this side knows of.
     """
 
+    kind: ClassVar[str] = "align"
+    known_by: ClassVar[str] = "peer_ids"
+
     role: str
     peer: str
     normalise: str
@@ -182,6 +277,16 @@ class AlignmentResult(Result):
     bytes_received: int
     version: str
 
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.parties import alignment_blocks
+
+        return alignment_blocks(self)
+
+    def subject(self) -> Subject:
+        """The rows that the sides have in common."""
+        return Subject(rows=self.common)
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredRow:
@@ -200,6 +305,9 @@ class PredictionResult(Result):
     ``rows`` were scored, of ``ids`` in this side's file; what the peer has in all, and how ids were
     normalised, where the two aligned.
     """
+
+    kind: ClassVar[str] = "predict"
+    known_by: ClassVar[str] = "shared_weights"
 
     role: str
     peer: str
@@ -222,3 +330,25 @@ class PredictionResult(Result):
     model: str | None = None
     out: str | None = None
     scores: tuple[ScoredRow, ...] | None = field(default=None, metadata=OMITTED, repr=False)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.parties import prediction_blocks
+
+        return prediction_blocks(self)
+
+
+def _curves(points: Iterable[CurvePoint]) -> dict[str, Curve]:
+    from taciturn.results.figures import HELD_OUT_AUC, HELD_OUT_LOSS, LOSS
+
+    curves: dict[str, list[tuple[int, float]]] = {}
+    for point in points:
+        values = {
+            LOSS: point.train_loss,
+            HELD_OUT_LOSS: point.held_out_loss,
+            HELD_OUT_AUC: point.held_out_auc,
+        }
+        for name, value in values.items():
+            if value is not None and not math.isnan(value):
+                curves.setdefault(name, []).append((point.iteration, value))
+    return {name: tuple(steps) for name, steps in curves.items()}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from taciturn.results.serialise import Result
+from taciturn.errors import counted
+from taciturn.results.serialise import Result, record_of
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +80,32 @@ class UnreadableRun:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunList(Result):
     """The runs of a folder, and those of them that cannot be shown."""
+
+    kind: ClassVar[str] = "runs-list"
+    known_by: ClassVar[str] = "listed"
 
     folder: str
     listed: tuple[RunEntry, ...] = field(repr=False)
     unreadable: tuple[UnreadableRun, ...] = field(repr=False)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.runs import list_blocks
+
+        return list_blocks(self)
+
+    def __repr__(self) -> str:
+        return f"RunList({self.folder}: {counted(len(self.listed), 'run')})"
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """One row for each run."""
+        return [_row(entry) for entry in self.listed]
+
+
+def _row(entry: RunEntry) -> dict[str, Any]:
+    record = record_of(entry)
+    leakage = record.pop("leakage") or {}
+    return {**record, **{f"leak_{name}": value for name, value in leakage.items()}}

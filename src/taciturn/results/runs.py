@@ -14,13 +14,20 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.results.audit import AttackScore, AuditRun, Control, Evidence, Findings, Membership
-from taciturn.results.columns import BobSeat, mean_seat
-from taciturn.results.serialise import Result, record_of
+from taciturn.results.serialise import Result, object_schema, properties, read, record_of, refusal
+from taciturn.results.subject import Subject
 from taciturn.results.training import TrainingRun
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from taciturn.report.blocks import Block
+    from taciturn.results.parts import Part
+
+_MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}
 
 
 class Trained(Protocol):
@@ -35,6 +42,7 @@ class Trained(Protocol):
 
 
 R = TypeVar("R", bound=Trained)
+
 V = TypeVar("V")
 
 
@@ -65,6 +73,10 @@ class Runs(Result, Generic[R]):
 
     ``audited`` is when, in UTC.
     """
+
+    kind: ClassVar[str] = "train"
+    known_by: ClassVar[str] = "centralised"
+    run_kind: ClassVar[type[Any]] = TrainingRun
 
     runs: tuple[R, ...] = field(repr=False)
     version: str | None = None
@@ -137,137 +149,119 @@ class Runs(Result, Generic[R]):
     def _summary(self) -> dict[str, Any]:
         return record_of(self.means)
 
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read one run, or several seeds of it, with means computed anew."""
+        made = [record.get(name) for name in _MADE]
+        if not all(value is None or isinstance(value, str) for value in made):
+            raise refusal("version, command or audited", "is not a text")
+        own = {name: value for name, value in record.items() if name not in _MADE}
+        listed = own.get("runs")
+        if not isinstance(listed, list):
+            return cls((read(cls.run_kind, own),), *made)
+        if len(listed) < 2 or own.get("seeds") != len(listed):
+            raise refusal("runs", "does not hold as many as seeds says")
+        runs = [read(cls.run_kind, run, f"runs[{number}]") for number, run in enumerate(listed)]
+        return cls(tuple(runs), *made)
 
-@dataclass(frozen=True, slots=True)
-class AuditResult(Runs[AuditRun]):
-    """What the attacks found in one run, or in several seeds of it.
+    @classmethod
+    def schemas(cls, shared: dict[str, Any]) -> dict[str, Any]:
+        """The schema of one run, and that of several seeds."""
+        means, always = properties(TrainingMeans, shared)
+        known = properties(cls.run_kind, shared)[0] | means | cls._mean_schemas(shared)
+        several = {
+            "seeds": {"type": "integer", "minimum": 2},
+            "runs": {"type": "array", "items": {"$ref": f"#/$defs/{cls.kind}"}, "minItems": 2},
+        }
+        return {
+            cls.kind: object_schema(cls.run_kind, shared, **_MADE),
+            f"{cls.kind}-seeds": {
+                "description": "Several seeds: what runs share, means, and the runs themselves.",
+                "type": "object",
+                "properties": {**known, **several, **_MADE},
+                "required": [*always, "notes", "seed", *several],
+                "additionalProperties": False,
+            },
+        }
 
-    Of evidence the strongest stands for all: the best of several bounds, which fails as often as
-    any of them does.
-    """
+    @classmethod
+    def _mean_schemas(cls, shared: dict[str, Any]) -> dict[str, Any]:
+        """Schemas of what has another form in a mean than in a run."""
+        return {}
 
-    def attack(self, name: str) -> dict[str, Any]:
-        """One attack's figures; KeyError if it was not run."""
-        for score in self.findings.attacks:
-            if score.name == name:
-                return record_of(score)
-        raise KeyError(name)
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.training import training_blocks
 
-    @property
-    def findings(self) -> Findings:
-        """What was found in the run, or in the mean of several."""
-        return mean_findings([run.findings for run in self.runs])
+        return training_blocks(self)
 
-    @property
-    def canary(self) -> Findings | None:
-        """What was found on labels shuffled before training, where every run has such findings."""
-        canaries = [run.canary for run in self.runs if run.canary is not None]
-        return mean_findings(canaries) if len(canaries) == len(self.runs) else None
+    def table_rows(self) -> list[dict[str, Any]]:
+        """One row for each set of rows that was scored."""
+        return [
+            {"seed": run.seed, "scored": scored, **_plain_figures(record_of(metrics))}
+            for run in self.trainings
+            for scored, metrics in (
+                ("training rows", run.train),
+                ("held-out rows", run.test),
+                ("held-out rows, trained in one place", run.centralised),
+            )
+        ]
 
-    @property
-    def bob_seat(self) -> BobSeat | None:
-        """What Bob can tell of Alice's columns, where every run was audited from his seat."""
-        seats = [run.bob_seat for run in self.runs if run.bob_seat is not None]
-        return mean_seat(seats) if len(seats) == len(self.runs) else None
+    def figure(self) -> Figure:
+        """Predictions against what happened, on the held-out rows."""
+        from taciturn.report.plots import calibration_figure
 
-    @property
-    def evidence(self) -> Evidence | None:
-        """The strongest evidence of all runs."""
-        proofs = [run.evidence for run in self.runs if run.evidence is not None]
-        if not proofs:
-            return None
-        strongest = max(proofs, key=lambda proof: proof.lower_bound)
-        return replace(strongest, failure=min(1.0, sum(proof.failure for proof in proofs)))
+        return calibration_figure(self.first.test)
 
-    @property
-    def membership(self) -> Membership | None:
-        """Means of the figures, None where a run has none."""
-        parts = [run.membership for run in self.runs if run.membership is not None]
-        if len(parts) < len(self.runs):
-            return None
-        names = [entry.name for entry in fields(Membership)]
-        means: dict[str, Any] = {name: _mean(getattr(p, name) for p in parts) for name in names}
-        return Membership(**means)
+    def subject(self) -> Subject:
+        """The rows, both sides' columns, and the mechanism."""
+        run = self.first
+        columns = {"alice": run.alice_columns, "bob": run.bob_columns}
+        return Subject(run.dataset, run.mechanism, run.rows_train, run.rows_test, columns)
 
-    def _summary(self) -> dict[str, Any]:
-        # Not super(): a dataclass with slots is another class than the one it is written in.
-        record = record_of(self.means) | _scores([run.findings for run in self.runs])
-        canaries = [run.canary for run in self.runs if run.canary is not None]
-        if len(canaries) == len(self.runs):
-            first = record_of(canaries[0])
-            head = {"skipped": first["skipped"], "verdict": first["verdict"]}
-            record["canary"] = head | _scores(canaries)
-        if self.bob_seat is not None:
-            record["bob_seat"] = record_of(self.bob_seat)
-        if self.evidence is not None:
-            record["evidence"] = record_of(self.evidence)
-        if self.membership is not None:
-            means = record_of(self.membership).items()
-            record["membership"] = {name: value for name, value in means if value is not None}
-        return record
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run, with the means of several seeds."""
+        from taciturn.results import figures as f
 
-
-def mean_findings(parts: Sequence[Findings]) -> Findings:
-    """Means over runs of the attacks that the first run has; the rest is the first run's.
-
-    So is the verdict: ``taciturn.audit.verdict`` gives that of the means.
-    """
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    controls = []
-    for control in first.controls:
-        same = [one for part in parts for one in part.controls if one.name == control.name]
-        accuracy, auc = fmean(one.accuracy for one in same), fmean(one.auc for one in same)
-        controls.append(Control(control.name, accuracy, auc))
-    attacks = tuple(_mean_attack(_named(score.name, parts)) for score in first.attacks)
-    return replace(first, controls=tuple(controls), attacks=attacks)
-
-
-def _named(name: str, parts: Sequence[Findings]) -> list[AttackScore]:
-    return [score for part in parts for score in part.attacks if score.name == name]
-
-
-def _mean_attack(scores: Sequence[AttackScore]) -> AttackScore:
-    # An attack that applied in one run alone keeps the interval of that run's rows.
-    low, high = scores[0].accuracy_low, scores[0].accuracy_high
-    if len(scores) > 1:
-        # Loaded here: it needs scipy, which a training does without.
-        from taciturn.numerics.intervals import t_interval
-
-        low, high = t_interval([score.accuracy for score in scores])
-    names = ("rows", "accuracy", "auc", "auc_low", "auc_high", "decided", "seconds")
-    means: dict[str, Any] = {name: fmean(getattr(one, name) for one in scores) for name in names}
-    decided = sum(score.decided * score.rows for score in scores)
-    right = sum(
-        score.decided * score.rows * score.decided_correct
-        for score in scores
-        if score.decided_correct is not None
-    )
-    return replace(
-        scores[0],
-        **means,
-        accuracy_low=low,
-        accuracy_high=high,
-        decided_correct=right / decided if decided else None,
-        remark=f"mean of {len(scores)} runs",
-    )
+        first, means = self.first, self.means
+        ledger = max(
+            (run.ledger for run in self.trainings), key=lambda ledger: ledger.label_epsilon_total
+        )
+        entry = replace(
+            bare.entry,
+            mechanism=first.mechanism,
+            epsilon=first.epsilon,
+            solver=first.solver,
+            scheme=first.scheme,
+            seed=first.seed,
+            seeds=len(self.runs),
+            auc=means.test.get("auc"),
+            auc_low=means.test.get("auc_low"),
+            auc_high=means.test.get("auc_high"),
+            label_epsilon=ledger.label_epsilon_total,
+            seconds=means.seconds,
+            bytes=means.bytes_to_alice + means.bytes_to_bob,
+        )
+        iterations = fmean(run.iterations for run in self.trainings)
+        values = {
+            **f.metric_values(means.test, f.HELD_OUT),
+            **f.metric_values(means.train, f.TRAINING),
+            **f.reference_values(means.bob_alone, means.partner_adds, means.centralised),
+            **f.ledger_values(ledger),
+            **f.cost_values(means.seconds, iterations, means.bytes_to_alice, means.bytes_to_bob),
+        }
+        own = {"mechanism": first.mechanism, "epsilon": first.epsilon, "solver": first.solver}
+        settings = {**bare.settings, **own}
+        return (replace(bare, entry=entry, values=values, settings=settings, result=self),)
 
 
-def _scores(parts: Sequence[Findings]) -> dict[str, Any]:
-    mean = mean_findings(parts)
-    attacks = [record_of(score) for score in mean.attacks]
-    for record in attacks:
-        if None in [score.decided_correct for score in _named(record["name"], parts)]:
-            # The key keeps the place that scripts know: after the plain means.
-            for name in ("decided_correct", "remark"):
-                record[name] = record.pop(name)
-    return {"controls": [record_of(control) for control in mean.controls], "attacks": attacks}
+def _plain_figures(metrics: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in metrics.items() if not isinstance(value, list | dict)}
 
 
 def _means(parts: Sequence[Metrics]) -> dict[str, float]:
     names = [entry.name for entry in fields(Metrics) if entry.name != "calibration"]
-    means = {name: _mean(getattr(part, name) for part in parts) for name in names}
+    means = {name: mean_or_none(getattr(part, name) for part in parts) for name in names}
     return {name: mean for name, mean in means.items() if mean is not None}
 
 
@@ -288,7 +282,8 @@ def _all(values: Sequence[bool | None]) -> bool | None:
     return None if None in values else True
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
+def mean_or_none(values: Iterable[float | None]) -> float | None:
+    """The mean; None where one of the values is missing or not a number."""
     known = list(values)
     if any(value is None or math.isnan(value) for value in known):
         return None

@@ -24,11 +24,32 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from types import MappingProxyType, NoneType, UnionType
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 from typing import get_type_hints as type_hints
 
 from taciturn.errors import DataError
 from taciturn.files import finite_json
+from taciturn.results.subject import Subject
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from taciturn.report.blocks import Block, Page
+    from taciturn.results.figures import Curve
+    from taciturn.results.parts import Part
 
 INLINE: Final = MappingProxyType({"inline": True})
 OMITTED: Final = MappingProxyType({"omitted": True})
@@ -55,13 +76,78 @@ class Dataclass(Protocol):
 
 
 class Result:
-    """What all results have in common."""
+    """What a command gives: it knows its kind, its JSON record, and how it is shown.
+
+    ``kind`` is the name of its command, and ``known_by`` a key that tells its record from others.
+    """
 
     __slots__ = ()
+    kind: ClassVar[str] = ""
+    known_by: ClassVar[str] = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The result as a JSON record."""
         return record_of(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+
+    @classmethod
+    def recognises(cls, record: Mapping[str, Any]) -> bool:
+        """Whether a record is of this kind rather than of another."""
+        return cls.known_by in record
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """Read the result from its JSON record; a DataError says which part is not of this kind."""
+        return read(cls, record)
+
+    @classmethod
+    def schemas(cls, shared: dict[str, Any]) -> dict[str, Any]:
+        """JSON schemas of its records, by name; ``shared`` takes those of the types within."""
+        return {cls.kind: object_schema(cls, shared)}
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        raise TypeError(f"{type(self).__name__} is not shown as text")
+
+    def page(self, made: str = "") -> Page | None:
+        """The HTML report, ``made`` at that time; None where its kind has none."""
+        return None
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The figures as a pandas frame; ConfigError where pandas is not installed."""
+        from taciturn.report.notebook import to_frame
+
+        return to_frame(self.table_rows())
+
+    def plot(self) -> Figure:
+        """The picture; ConfigError without matplotlib, TypeError where its kind has none."""
+        from taciturn.report.notebook import draw
+
+        return draw(self.figure)
+
+    def _repr_html_(self) -> str | None:
+        from taciturn.report.notebook import to_html
+
+        return to_html(self)
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """The figures as rows of a table, for a data frame."""
+        raise TypeError(f"{type(self).__name__} has no table")
+
+    def figure(self) -> Figure:
+        """The picture; TypeError where its kind has none."""
+        raise TypeError(f"{type(self).__name__} has no picture; to_pandas() has its figures")
+
+    def subject(self) -> Subject:
+        """Which data and which mechanism the result is about."""
+        return Subject()
+
+    def curves(self) -> dict[str, Curve]:
+        """Figures step by step, by name; of several seeds the first run's."""
+        return {}
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """The runs that the result holds; ``bare`` has what is known without it."""
+        return (bare,)
 
 
 def key(name: str) -> Mapping[str, str]:
@@ -72,9 +158,9 @@ def key(name: str) -> Mapping[str, str]:
 def record_of(result: Dataclass) -> dict[str, Any]:
     """A dataclass as a JSON record: objects, lists, texts, finite numbers, true, false and null.
 
-    >>> from taciturn.results.audit import Control
-    >>> record_of(Control("prior", 0.75, float("nan")))
-    {'name': 'prior', 'accuracy': 0.75, 'auc': None}
+    >>> from taciturn.numerics.metrics import AddedAuc
+    >>> record_of(AddedAuc(0.75, 0.5, float("nan")))
+    {'auc': 0.75, 'low': 0.5, 'high': None}
     """
     record: dict[str, Any] = {}
     for field in fields(result):
@@ -102,9 +188,9 @@ def read(kind: type[T], record: object, place: str = "") -> T:
     ``place`` is where the record lies in a larger one, for the error. Keys that only earlier
     versions wrote (``removed_keys`` of the dataclass) are left out.
 
-    >>> from taciturn.results.audit import Control
-    >>> read(Control, {"name": "prior", "accuracy": "inf", "auc": 0.5})
-    Control(name='prior', accuracy=inf, auc=0.5)
+    >>> from taciturn.numerics.metrics import AddedAuc
+    >>> read(AddedAuc, {"auc": 0.5, "low": "-inf", "high": "inf"})
+    AddedAuc(auc=0.5, low=-inf, high=inf)
     """
     if not isinstance(record, Mapping):
         raise refusal(place, "is not an object")

@@ -6,12 +6,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.live import GrowingTable
 from taciturn.results.parties import Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, record_of
+from taciturn.results.subject import Subject
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block, Page
+    from taciturn.results.parts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,9 @@ class StudyRun(Result):
     ``bob_alone`` and ``partner_adds`` are about the best combination's model on held-out rows.
     """
 
+    kind: ClassVar[str] = "party-study"
+    known_by: ClassVar[str] = "study"
+
     identity: Identity = field(metadata=INLINE)
     study: StudyTable
     scores_per_row: int
@@ -92,10 +101,34 @@ class StudyRun(Result):
     partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.study import study_blocks
+
+        return study_blocks(self)
+
+    def subject(self) -> Subject:
+        """This side's rows, columns and mechanism."""
+        return self.identity.subject()
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run: the best combination."""
+        seconds, crossed = self.run.seconds, self.run.bytes_sent + self.run.bytes_received
+        return (_part(self, bare, seconds, crossed),)
+
+    def page(self, made: str = "") -> Page:
+        """The table as a page."""
+        from taciturn.report.study import study_page
+
+        return study_page(self, made or None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedStudy(Result):
     """A study with all parties on one machine."""
+
+    kind: ClassVar[str] = "study"
+    known_by: ClassVar[str] = "workers"
 
     dataset: str | None
     mechanism: str
@@ -112,6 +145,28 @@ class SimulatedStudy(Result):
     seconds: float
     workers: int
     notes: tuple[str, ...] = ()
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.study import study_blocks
+
+        return study_blocks(self)
+
+    def subject(self) -> Subject:
+        """The rows, both sides' columns, and the mechanism."""
+        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
+        return Subject(self.dataset, self.mechanism, self.rows, self.held_out_rows, columns)
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run: the best combination."""
+        seconds, crossed = self.seconds, 0
+        return (_part(self, bare, seconds, crossed),)
+
+    def page(self, made: str = "") -> Page:
+        """The table as a page."""
+        from taciturn.report.study import study_page
+
+        return study_page(self, made or None)
 
 
 def study_rows(table: StudyTable) -> GrowingTable:
@@ -202,3 +257,31 @@ def mean_of(folds: Sequence[FoldFigures], name: str) -> float:
         return math.nan
     rows = fmean(fold.rows for fold in known)
     return fmean(getattr(fold, name) * fold.rows / rows for fold in known)
+
+
+def _part(study: StudyRun | SimulatedStudy, bare: Part, seconds: float, crossed: int) -> Part:
+    from taciturn.results.figures import HELD_OUT, cost_values, ledger_values, metric_values
+
+    table, ledger = study.study, study.ledger
+    best = table.best_setting
+    held_out = None if best is None else best.held_out
+    figures = {} if held_out is None else metric_values(record_of(held_out), HELD_OUT)
+    entry = replace(
+        bare.entry,
+        auc=None if held_out is None else held_out.auc,
+        auc_low=None if held_out is None else held_out.auc_low,
+        auc_high=None if held_out is None else held_out.auc_high,
+        label_epsilon=None if ledger is None else ledger.label_epsilon_total,
+        verdict=f"{len(table.settings)} combinations"
+        + ("" if best is None else f", the best is {best.number}"),
+        bytes=float(crossed) if crossed else None,
+    )
+    over = {
+        "log loss, mean over folds": None if best is None else best.loss,
+        "AUC, mean over folds": None if best is None else best.auc,
+    }
+    known = {f"model/{name}": value for name, value in over.items() if value is not None}
+    opened = {"ledger/scores of a row that Bob gets": float(study.scores_per_row)}
+    values = {**figures, **known, **ledger_values(ledger), **opened, **cost_values(seconds)}
+    settings = {**bare.settings, **({} if best is None else best.values)}
+    return replace(bare, entry=entry, values=values, settings=settings)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.arrays import IntArray
 from taciturn.numerics.weight_of_evidence import (
@@ -12,6 +13,11 @@ from taciturn.numerics.weight_of_evidence import (
     weights_of_evidence,
 )
 from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.subject import Subject
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block, Page
+    from taciturn.results.parts import Part
 
 ALICE_LEARNS = (
     "that it was asked for, for how many rows, and when: the labels reach her under Bob's key only"
@@ -108,6 +114,9 @@ class WoeResult(Result):
     ``label_epsilon`` is what the labels paid. ``tables`` is Alice's count.
     """
 
+    kind: ClassVar[str] = "woe"
+    known_by: ClassVar[str] = "names_hidden"
+
     role: str
     peer: str | None = field(default=None, metadata=OMITTED)
     dataset: str | None = field(default=None, metadata=OMITTED)
@@ -134,6 +143,42 @@ class WoeResult(Result):
     def ranked(self) -> tuple[WoeColumn, ...]:
         """The columns, the most telling first; in their order where Alice says it."""
         return tuple(sorted(self.columns, key=lambda column: -(column.iv or 0.0)))
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn.report.woe import woe_blocks
+
+        return woe_blocks(self)
+
+    def page(self, made: str = "") -> Page:
+        """The result as a page."""
+        from taciturn.report.woe import woe_page
+
+        return woe_page(self, made or None)
+
+    def subject(self) -> Subject:
+        """The rows and Alice's columns."""
+        return Subject(self.dataset, rows=self.rows, columns={"alice": len(self.columns)})
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run, with the information value of each column."""
+        from taciturn.results.figures import cost_values
+
+        known = {column.name: column.iv for column in self.columns if column.iv is not None}
+        best = max(known, key=known.__getitem__, default="")
+        entry = replace(
+            bare.entry,
+            mechanism=None,
+            solver=None,
+            scheme=self.scheme,
+            label_epsilon=self.label_epsilon,
+            verdict=f"{best} tells most, IV {known[best]:.3f}" if known else "sums under Bob's key",
+            bytes=float(self.bytes_to_alice + self.bytes_to_bob),
+        )
+        values = {f"model/information value, {name}": value for name, value in known.items()}
+        values |= {"ledger/counts that Bob gets": float(self.counts_told)}
+        values |= cost_values(self.seconds, None, self.bytes_to_alice, self.bytes_to_bob)
+        return (replace(bare, entry=entry, values=values),)
 
 
 def counts_told(columns: Sequence[WoeColumn]) -> int:

@@ -1,12 +1,11 @@
+from taciturn.results.figures import ATTACK as ATTACK
+from taciturn.results.figures import HELD_OUT_AUC as HELD_OUT_AUC
+from taciturn.results.parts import parts_of as parts_of
 from taciturn.runs.collection import ORDERS as ORDERS
 from taciturn.runs.collection import Wanted as Wanted
 from taciturn.runs.collection import collect as collect
 from taciturn.runs.collection import named as named
-from taciturn.runs.curves import ATTACK as ATTACK
-from taciturn.runs.curves import HELD_OUT_AUC as HELD_OUT_AUC
-from taciturn.runs.curves import curves_of as curves_of
 from taciturn.runs.mlflow_export import export as export
 from taciturn.runs.mlflow_record import metric_name as metric_name
 from taciturn.runs.mlflow_record import record_of_part as record_of_part
-from taciturn.runs.parts import parts_of as parts_of
 from taciturn.runs.tracking_uri import TrackingUri as TrackingUri

@@ -24,8 +24,8 @@ from taciturn.faces import Hint, hyphenated
 from taciturn.results.export import ExportedRun, ExportResult
 from taciturn.results.folder import ResultFolder
 from taciturn.results.manifest import MANIFEST
+from taciturn.results.parts import parts_of
 from taciturn.runs.mlflow_record import MANIFEST_TAG, PART_TAG, MlflowRecord, record_of_part
-from taciturn.runs.parts import parts_of
 from taciturn.runs.tracking_uri import TrackingUri
 
 if TYPE_CHECKING:

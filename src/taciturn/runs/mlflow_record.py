@@ -12,10 +12,8 @@ from dataclasses import dataclass
 
 from taciturn.faces import hyphenated
 from taciturn.results.manifest import Manifest
-from taciturn.results.runs import AuditResult
+from taciturn.results.parts import Part
 from taciturn.results.serialise import Result
-from taciturn.runs.curves import curves_of
-from taciturn.runs.parts import Part
 
 # MLflow's own limits; what is longer is cut, and the artifacts have all of it.
 MOST_PARAMETER, MOST_TAG, MOST_KEY = 6000, 5000, 250
@@ -54,7 +52,7 @@ def metric_name(words: str) -> str:
 def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
     """What MLflow is told of a run; with ``curves``, step by step."""
     entry, made = part.entry, part.manifest
-    points = [*_figures(part.values), *_attacks(part.result)]
+    points = [*_figures(part.values)]
     points += _curves(part.result) if curves else []
     finite = tuple(point for point in points if math.isfinite(point.value))
     infinite = {
@@ -100,17 +98,7 @@ def _figures(values: Mapping[str, float]) -> Iterator[Point]:
         yield Point(metric_name(name), value)
 
 
-def _attacks(result: Result) -> Iterator[Point]:
-    if not isinstance(result, AuditResult):
-        return
-    for labels, findings in (("true", result.findings), ("shuffled", result.canary)):
-        for score in () if findings is None else findings.attacks:
-            name = f"attack/{score.name}/{labels}"
-            yield Point(metric_name(f"{name}/accuracy"), score.accuracy)
-            yield Point(metric_name(f"{name}/auc"), score.auc)
-
-
 def _curves(result: Result) -> Iterator[Point]:
-    for name, curve in curves_of(result).items():
+    for name, curve in result.curves().items():
         for step, value in curve:
             yield Point(metric_name(f"curve/{name}"), value, step)

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.attacks.base import Attack, LabelGuess
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.protocol.observations import ResiduesSeen, Signal
-from taciturn.view.alice_view import AliceView
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.views.alice_view import AliceView
 
 
 class MeanResidueAttack(Attack):

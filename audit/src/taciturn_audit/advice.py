@@ -1,0 +1,235 @@
+"""The smallest change that helps against an attack, found by trying.
+
+**Guarantee.** The suggested value was tried in a model of the attack (random columns, coin labels)
+and brought what it tells below ``TOLERATED``; the words say what else remains.
+
+**Assumes.** Random columns stand for the real ones. Another attack may still succeed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+
+from taciturn.errors import ConfigError, advised
+from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.batch_response import BatchDesign
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.observations import Signal
+from taciturn.results.check import Recommendation
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import OWN_DATA_DEFAULTS
+from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.rehearsal import Rehearsal
+from taciturn_audit.transition import first_hidden
+from taciturn_audit.views.alice_view import AliceView
+
+TOLERATED = 0.6
+WANTED_EPSILON = 1.0
+_ROWS = 2000
+# Where the search for a smaller epsilon begins: at the first of these that the mechanism accepts.
+_SMALL_EPSILONS = tuple(1e-4 * 2.0**step for step in range(20))
+_STEPS = 12
+
+
+def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
+    """The recommended mechanism for each need, where labels matter."""
+    # Noise on residues is sgd's, whose epochs are not newton's passes.
+    epochs = agreed.epochs if agreed.solver == "sgd" else OWN_DATA_DEFAULTS.epochs
+    per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
+    return (
+        Recommendation(
+            "the model of training on the joined table",
+            advised("{mechanism}", mechanism="sealed"),
+            "nothing reaches Alice in clear, but Bob can reconstruct her columns; rests on the "
+            "encryption, costs about as much as none",
+        ),
+        *(_with_one_alice() if agreed.alices == 1 else ()),
+        Recommendation(
+            "a guarantee that does not rest on encryption",
+            advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
+            f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
+            + advised("{over} adds the encryption's guarantee", over="sealed"),
+        ),
+        Recommendation(
+            "no encryption at all",
+            advised("{mechanism} {epsilon}", mechanism="add", epsilon=per_release),
+            f"epsilon {WANTED_EPSILON:g} for a label over {epochs} epochs; fewer epochs "
+            "allow less noise; label-rr learns more at the same total",
+        ),
+    )
+
+
+def _with_one_alice() -> tuple[Recommendation, ...]:
+    return (
+        Recommendation(
+            "the same, and Alice's columns are not to be told either",
+            advised("{mechanism}", mechanism="mutual"),
+            "nobody sees a training score; rests on the encryption; a whole training "
+            "took 43 to 154 times the processor time of sealed, and nobody knows whether it "
+            "converged",
+        ),
+        Recommendation(
+            "a model that Alice may be told",
+            advised(
+                "{mechanism} {reveal} {reveal_epsilon}",
+                mechanism="sealed",
+                reveal=True,
+                reveal_epsilon=WANTED_EPSILON,
+            ),
+            f"epsilon {WANTED_EPSILON:g} in total, for one model with noise; of a few hundred rows "
+            "the noise leaves little, of tens of thousands it takes little",
+        ),
+    )
+
+
+def inapplicable(view: AliceView) -> tuple[str, ...]:
+    """A note where the paper's attack on residues does not apply, and how to see it."""
+    if Signal.MOMENTS not in view.signals:
+        return ()
+    return (
+        advised(
+            "newton shows Alice one product over all rows in each pass, so the attacks that solve "
+            "a batch for its residues do not apply; {solver} shows them",
+            solver="sgd",
+        ),
+    )
+
+
+def change(attack: str, rehearsal: Rehearsal) -> str:
+    """The change that helps against an attack, an option first where one helps."""
+    method = rehearsal.method
+    own = method.advice(attack)
+    if own is not None:
+        return advised(own.template, **own.values)
+    if method.label_flips is not None:
+        return _lower_ceiling()
+    if isinstance(method, ResidueMechanism):
+        return _more_noise(rehearsal.terms.agreement)
+    if method.hidden_batch is not None:
+        return _longer_response(attack, rehearsal, method.hidden_batch)
+    if method.claims_protection:
+        return _less()
+    if attack == ModelOnlyControl.name:
+        return advised(
+            "do not give Alice the model: {mechanism} without {reveal}; or train on more rows, to "
+            "which weights fit less closely",
+            mechanism="sealed",
+        )
+    if attack == "moments":
+        return advised(
+            "do not send sums in clear: {mechanism}; or merge categories of few rows, which hides "
+            "the rows that stand alone",
+            mechanism="sealed",
+        )
+    if attack == "exact-solve":
+        return _larger_batch(rehearsal)
+    if attack == "stacking":
+        return _fewer_epochs(rehearsal)
+    return "do not send the gradient in clear: no batch size hides it from all of the attacks"
+
+
+def _lower_ceiling() -> str:
+    """The epsilon of flips at which no attack whatever gets more than tolerated at even odds."""
+    most = math.floor(100 * math.log(TOLERATED / (1 - TOLERATED))) / 100
+    share = f"{100 * TOLERATED:.0f} %"
+    less = advised("{epsilon} or less", epsilon=most)
+    return f"{less}: then no guess at even odds is right beyond {share}"
+
+
+def _less() -> str:
+    return advised("a smaller {epsilon}, or fewer {epochs}")
+
+
+def _larger_batch(rehearsal: Rehearsal) -> str:
+    least = rehearsal.own_columns + 1
+    for size in range(least, rehearsal.rows + 1):
+        if (rehearsal.rows - 1) % size + 1 >= least:
+            return advised(
+                "{batch_size}; stacking and known-scores may still solve it", batch_size=size
+            )
+    return "no batch size has more rows than columns in every batch"
+
+
+def _fewer_epochs(rehearsal: Rehearsal) -> str:
+    agreed = rehearsal.terms.agreement
+    most = (rehearsal.batch - 1) // max(1, rehearsal.own_columns)
+    if most < 1:
+        size = agreed.epochs * rehearsal.own_columns + 1
+        if size > rehearsal.rows:
+            return "use another mechanism: one epoch has as many equations as rows, in any batches"
+        return advised(
+            "{batch_size}: one epoch already has as many equations as rows", batch_size=size
+        )
+    return advised("{epochs}: more give as many equations as there are rows", epochs=most)
+
+
+def _longer_response(attack: str, rehearsal: Rehearsal, design: BatchDesign) -> str:
+    least = first_hidden(rehearsal.own_columns, design.true_rows)
+    subset = design.marked + math.ceil((least - design.true_rows) / (1 - design.keep))
+    if subset > rehearsal.rows:
+        there = f"({subset} needed, {rehearsal.rows} there): use another mechanism"
+        return advised(
+            f"sparse recovery stops at about {{l_rr}}, for which there are too few rows {there}",
+            l_rr=least,
+        )
+    rest = "" if attack == "sparse" else "; knowing the scores, Alice needs longer ones still"
+    return advised(f"{{l_rr}} or more: sparse recovery fades there{rest}", l_rr=least)
+
+
+def _more_noise(agreed: Agreement) -> str:
+    if agreed.epsilon is None:
+        return advised("fewer {epochs}, or another mechanism")
+    low = next((value for value in _SMALL_EPSILONS if _accepted(agreed, value)), math.inf)
+    return _less_epsilon(agreed, low, agreed.epsilon) if low < agreed.epsilon else _less()
+
+
+def _accepted(agreed: Agreement, epsilon: float) -> bool:
+    try:
+        mechanism(agreed.model_copy(update={"epsilon": epsilon}))
+    except ConfigError:
+        return False
+    return True
+
+
+def _less_epsilon(agreed: Agreement, low: float, high: float) -> str:
+    """The largest epsilon, from ``low`` to ``high``, at which summed likelihoods are tolerable."""
+    if likelihood_success(agreed.model_copy(update={"epsilon": low})) > TOLERATED:
+        larger = ", or a larger {b1}" if agreed.b1 else ""
+        return advised(f"no epsilon helps here: use another mechanism{larger}")
+    for _ in range(_STEPS):
+        middle = math.sqrt(low * high)
+        if likelihood_success(agreed.model_copy(update={"epsilon": middle})) > TOLERATED:
+            high = middle
+        else:
+            low = middle
+    return advised("{epsilon} or less, or fewer {epochs}", epsilon=float(f"{low:.2g}"))
+
+
+def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
+    """The share of coin labels that summed likelihoods get right after all epochs.
+
+    Without ``score`` the scores are spread evenly: a model that says little of some rows and much
+    of others.
+    """
+    method = cast(ResidueMechanism[Any], mechanism(agreed))
+    coins = KeyedEntropy.from_seed(7)
+    scores = (
+        np.linspace(0.02, 0.98, _ROWS) if score is None else np.full(_ROWS, score, dtype=np.float64)
+    )
+    labels = (coins.fork("labels").words(_ROWS) & np.uint64(1)).astype(np.int64)
+    unit = 1 << agreed.residue_bits
+    fitted = np.rint(scores * unit).astype(np.int64)
+    total = np.zeros(_ROWS)
+    for epoch in range(agreed.epochs):
+        draws = method.draw(_ROWS, coins.fork(f"epoch {epoch}"))
+        seen = method.release(labels * unit - fitted, draws).value
+        one = method.log_probability(seen, unit - fitted)
+        other = method.log_probability(seen, -fitted)
+        with np.errstate(invalid="ignore"):
+            total += np.nan_to_num(one - other, nan=0.0, posinf=1e9, neginf=-1e9)
+    right = np.where(total == 0, 0.5, (total > 0) == (labels == 1))
+    return float(right.mean())

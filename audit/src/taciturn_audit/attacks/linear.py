@@ -1,0 +1,130 @@
+"""The linear system of a batch: ``X^T r = g`` with ``d_A`` equations and ``|B|`` unknowns.
+
+With the singular value decomposition ``X = U S V^T`` the solution of least norm is ``U S^-1 V^T
+g``, which is ``P r`` with the projection ``P = U U^T`` (over the non-zero singular values). Row i
+is determined by the system exactly when the i-th unit vector lies in the column space of X, that is
+when its leverage ``h = P_ii`` is 1. A batch of full rank determines all of its rows; others may
+still determine some.
+
+A leverage just below 1 lets the other rows in: ``P`` is a projection, so ``sum_j P_ij^2 = h``, and
+residues are at most ``largest`` in size (1, or more in ``hybrid``, which scales them), so by Cauchy
+and Schwarz they add at most ``largest sqrt(h (1 - h) (|B| - 1))``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+
+from taciturn.arrays import BoolArray, FloatArray, IntArray
+from taciturn.protocol.observations import GradientSeen
+from taciturn_audit.views.alice_view import AliceView
+
+# Beyond this a row is a candidate; whether its sign can be trusted is a question of ``mixing``.
+DETERMINED = 1.0 - 1e-8
+_STACK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """The least-norm residues of one batch.
+
+    ``leverage`` is how much of a row the system sees: 1 is all, 0 is nothing. ``full_rank`` is
+    numerical. ``exact``: besides, the rounded residues are possible ones and satisfy the integer
+    equations to the last bit; as the rank is full, only they do. ``rounding`` bounds how far
+    floating-point rounding may have moved a determined residue.
+    """
+
+    seen: GradientSeen
+    residues: FloatArray = field(repr=False)
+    leverage: FloatArray = field(repr=False)
+    full_rank: bool
+    exact: bool
+    rounding: float
+
+    @property
+    def determined(self) -> BoolArray:
+        """The rows whose residue the equations fix, but for rounding and ``mixing``."""
+        return self.leverage >= DETERMINED
+
+    @property
+    def mixing(self) -> FloatArray:
+        """For each row, the most that the other rows may have added to its residue."""
+        others = len(self.leverage) - 1
+        bound: FloatArray = np.sqrt(np.clip(self.leverage * (1 - self.leverage), 0, None) * others)
+        return self.seen.largest * bound
+
+
+def gradients(view: AliceView) -> tuple[GradientSeen, ...]:
+    """The gradient of every batch that Alice saw in clear, in order."""
+    return view.observations.of(GradientSeen)
+
+
+def residue_step(view: AliceView) -> float:
+    """The step of the public grid on which residues lie."""
+    return 2.0**-view.agreement.residue_bits
+
+
+def solve(view: AliceView, batches: Iterable[GradientSeen]) -> Iterator[Solved]:
+    """Solve each batch; equal sizes are stacked, which makes small systems an order faster."""
+    for _, same_size in groupby(batches, key=lambda seen: len(seen.rows)):
+        stack: list[GradientSeen] = []
+        for seen in same_size:
+            stack.append(seen)
+            if len(stack) * len(seen.rows) * len(seen.gradient) >= _STACK_ENTRIES:
+                yield from _solve_stack(view, stack)
+                stack = []
+        if stack:
+            yield from _solve_stack(view, stack)
+
+
+def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]:
+    features = np.stack([view.encoded(seen.rows) for seen in stack])
+    totals = np.stack([seen.gradient for seen in stack])
+    u, s, vt = np.linalg.svd(features.astype(np.float64), full_matrices=False)
+    kept = _nonzero(s, features.shape)
+    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=kept)
+    projected = np.einsum("kde,ke->kd", vt, totals.astype(np.float64)) * inverse
+    # The solution in steps of the residues' grid, as the equations are integers.
+    steps = np.einsum("kbd,kd->kb", u, projected)
+    leverage = np.einsum("kbd,kd->kb", u**2, kept.astype(np.float64))
+    full_rank = kept.sum(axis=1) == features.shape[1]
+    largest = max(seen.largest for seen in stack) * 2.0**view.agreement.residue_bits
+    exact = full_rank & _satisfied(features, steps, totals, largest)
+    # The usual first-order bound, condition number times unit roundoff, with room for constants.
+    rounding = s[:, 0] * np.max(inverse, axis=1) * features.shape[1] * 8 * np.finfo(np.float64).eps
+    residues = steps * residue_step(view)
+    for number, seen in enumerate(stack):
+        yield Solved(
+            seen,
+            residues[number],
+            leverage[number],
+            bool(full_rank[number]),
+            bool(exact[number]),
+            seen.largest * float(rounding[number]),
+        )
+
+
+def _nonzero(s: FloatArray, shape: tuple[int, ...]) -> BoolArray:
+    tolerance = s.max(axis=1, keepdims=True) * max(shape[1:]) * np.finfo(np.float64).eps
+    significant: BoolArray = s > tolerance
+    return significant
+
+
+def _satisfied(
+    features: IntArray, steps: FloatArray, totals: IntArray, largest: float
+) -> BoolArray:
+    """Which batches' rounded residues are possible ones and solve the equations in integers.
+
+    No residue exceeds ``largest`` steps, so that the protocol's capacity keeps every sum below
+    2^63: int64 products are the true ones and not their remainders.
+    """
+    whole = np.rint(steps)
+    possible: BoolArray = np.abs(whole).max(axis=1) <= largest
+    integers = np.where(possible[:, None], whole, 0.0).astype(np.int64)
+    solved = (np.einsum("kbd,kb->kd", features, integers) == totals).all(axis=1)
+    both: BoolArray = possible & solved
+    return both

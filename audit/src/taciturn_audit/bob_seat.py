@@ -1,0 +1,186 @@
+"""Bob's seat of an audit: his view of a training, the column attacks, and their judge.
+
+**Guarantee.** An attack gets Bob's view and the rows that are handed to it here, and nothing else
+of Alice's; the truth meets its estimate afterwards, in ``columns``. Every attack is scored or
+listed with what it lacks.
+
+**Assumes.** The schemes compute exactly, so that a training without encryption, with the same
+coins, opens the same scores to him. Known rows are drawn at random.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
+from taciturn.errors import TranscriptError, counted
+from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
+from taciturn.results.looks import Separation
+from taciturn.results.skipped import Skipped
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import Outcome
+from taciturn.simulation.run import joint_scores, simulate
+from taciturn.simulation.source import Source
+from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
+from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
+from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.separation import separate
+from taciturn_audit.views.bob_view import BobView
+
+FEW_KNOWN = 10
+"""How many rows Bob knows, beside as many as she has columns, where nothing else is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class BobAudit:
+    """Audit of Bob's seat of one table.
+
+    ``known_rows`` is how many rows Bob knows; None tries ``FEW_KNOWN`` and as many as Alice's
+    columns.
+    """
+
+    raw: Source
+    known_rows: int | None = None
+    canary: bool = True
+    callbacks: Callbacks = SILENT
+
+    def audit(self, settings: Settings, coins: Coins, outcome: Outcome | None = None) -> BobSeat:
+        """Run the column attacks on a training and on its canary.
+
+        The training is run, unless ``outcome`` has a transcript and no encryption.
+        """
+        plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
+        if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
+            outcome = self._simulate(plain, coins)
+        findings, separation = self._examine(outcome, coins), self._separate(outcome, coins)
+        if not self.canary:
+            return BobSeat(findings, None, separation)
+        if settings.permute_rows:
+            return BobSeat(findings, findings, separation)
+        return BobSeat(findings, self.permuted(settings, coins), separation)
+
+    def _separate(self, outcome: Outcome, coins: Coins) -> Separation | None:
+        tables = outcome.data.alice_train_parts
+        if not tables:
+            return None
+        self.callbacks.announce("telling Alices apart")
+        return separate(bob_view(outcome, coins), [*tables.values()])
+
+    def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
+        """The findings of a training with her rows permuted against his, without encryption."""
+        self.callbacks.announce("canary run of Bob's seat")
+        changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
+        return self._examine(self._simulate(settings.model_copy(update=changes), coins), coins)
+
+    def _simulate(self, settings: Settings, coins: Coins) -> Outcome:
+        observe = self.callbacks.observe
+        return simulate(settings, self.raw, keep=True, coins=coins, observe=observe)
+
+    def _examine(self, outcome: Outcome, coins: Coins) -> ColumnFindings:
+        return examine_columns(
+            bob_view(outcome, coins),
+            Truth.of(outcome.data.alice_train),
+            coins.data.permute.fork("known rows"),
+            known_rows=self.known_rows,
+            announce=self.callbacks.announce,
+        )
+
+
+def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobView:
+    """Bob's view of a simulated training, and of one joint prediction of its rows.
+
+    A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
+    let him know his weights, and that too where Alice reveals her share of them. ``predict`` adds a
+    prediction where the training opened no score, which no session does.
+    """
+    if outcome.transcript is None:
+        raise TranscriptError("the run kept no transcript")
+    view = BobView(
+        agreement=outcome.terms.agreement,
+        features=outcome.data.bob_train,
+        labels=outcome.data.labels_train,
+        coins=coins.bob,
+        conversation=replace(outcome.transcript, header={}, footer={}),
+        budget=outcome.result.budget,
+    )
+    if not view.signals and not predict:
+        return view
+    whole, his = _predicted(outcome)
+    agreed = outcome.terms.agreement
+    if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
+        return view.predicting(whole, whole=True)
+    return view.predicting(whole - his)
+
+
+def _predicted(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+    """The scores of all training rows in a joint prediction, and Bob's part of them."""
+    data, weights = outcome.data, outcome.bob_weights
+    scores = joint_scores(
+        data.alice_train,
+        data.bob_train,
+        outcome.alice_weights,
+        weights,
+        outcome.terms.score_grid,
+        outcome.noise_keys,
+    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        his: FloatArray = data.bob_train.values @ weights
+    return scores, his
+
+
+def examine_columns(
+    view: BobView,
+    truth: Truth,
+    entropy: KeyedEntropy,
+    *,
+    known_rows: int | None = None,
+    attacks: Sequence[ColumnAttack] = COLUMN_ATTACKS,
+    announce: Announce = silent,
+) -> ColumnFindings:
+    """Let each attack estimate from the view and the rows it is handed, then judge it.
+
+    No attack sees ``truth``. ``known_rows`` is as in ``BobAudit``.
+    """
+    scores: list[ColumnScore] = []
+    skipped: list[Skipped] = []
+    for attack in attacks:
+        if reason := lacks(attack, view):
+            skipped.append(Skipped(attack.name, reason))
+            continue
+        for count in _counts(attack, view, known_rows):
+            announce(f"{attack.name}, {counted(count, 'known row')}")
+            known = known_rows_of(truth, entropy, count)
+            start = time.perf_counter()
+            estimate = attack.estimate(view, known)
+            seconds = time.perf_counter() - start
+            scores.append(judge_columns(attack.name, estimate, truth, known, seconds))
+    known_without = controls(truth, view.features, view.labels)
+    leaks, verdict = conclude_columns(known_without, scores)
+    return ColumnFindings(known_without, tuple(scores), tuple(skipped), leaks, verdict)
+
+
+def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
+    """The first ``count`` rows of one random order: a larger sample holds the smaller ones."""
+    rows = entropy.fork("order").permutation(len(truth.values))[:count]
+    return KnownRows(rows, truth.values[rows])
+
+
+def lacks(attack: ColumnAttack, view: BobView) -> str:
+    """Why an attack does not apply to what Bob has; empty where it does."""
+    if not attack.needs & view.signals:
+        wanted = " or ".join(sorted(signal.value for signal in attack.needs))
+        return f"Bob does not have {wanted}"
+    return attack.obstacle(view)
+
+
+def _counts(attack: ColumnAttack, view: BobView, known_rows: int | None) -> list[int]:
+    asked = {FEW_KNOWN, view.columns} if known_rows is None else {known_rows}
+    counts = {min(count, view.features.rows // 2) for count in asked if attack.uses_known_rows}
+    return sorted(({0} if attack.works_without else set()) | (counts - {0}))

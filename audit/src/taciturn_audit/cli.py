@@ -1,0 +1,452 @@
+"""The commands ``audit``, ``check``, ``compare`` and ``demo``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
+
+import typer
+
+from taciturn.cli.console import Json, progress_bar
+from taciturn.cli.options import with_settings
+from taciturn.cli.out import (
+    Origin,
+    Out,
+    Plan,
+    finish,
+    moment,
+    of_party,
+    planned,
+    simulated,
+    typed,
+    untrained,
+    write_page,
+)
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint, hyphenated
+from taciturn.files import require_writable
+from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.results.serialise import Result
+    from taciturn.settings.options import SettingsOptions
+    from taciturn_audit.results.compare import Comparison
+    from taciturn_audit.results.runs import AuditResult
+    from taciturn_audit.results.session import SessionAudit
+    from taciturn_audit.results.woe_audit import WoeAudit
+
+    Made = TypeVar("Made", AuditResult, SessionAudit, Comparison, WoeAudit)
+
+
+KnownRows: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+    ),
+]
+
+
+@with_settings
+def check(
+    *,
+    party: Annotated[
+        Path | None,
+        typer.Argument(help="A party's TOML file: check its agreement on its own table."),
+    ] = None,
+    columns: Annotated[
+        int | None, typer.Option(min=1, help="The number of Alice's columns, in place of a table.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
+    ] = None,
+    seat: Annotated[
+        str | None,
+        typer.Option(
+            help="bob or both: also what Bob will be able to tell of Alice's columns, with advice "
+            "to her (default: both for her own file, else alice)."
+        ),
+    ] = None,
+    known_rows: KnownRows = None,
+    out: Out = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Show before any training what Alice will be able to learn, and what to change.
+
+    Alice's own table may be given with --data: no label is needed or used. With a party's file its
+    agreement is checked on its own table, and something stands in for the other side's.
+
+    [bold]Examples[/bold]
+
+    taciturn check --dataset breast-cancer --mechanism hybrid
+
+    taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
+
+    taciturn check --data alice.csv --id customer --mechanism none --batch-size 64
+
+    taciturn check --dataset breast-cancer --alice-columns half --seat bob
+
+    taciturn check bob.toml
+    """
+    from taciturn_audit import api
+
+    plan = planned(out)
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        result = api.check(
+            seat=seat,
+            known_rows=known_rows,
+            party=party,
+            columns=columns,
+            rows=rows,
+            announce=meter.announce,
+            **wanted,
+        )
+    beside = {"seat": seat, "known_rows": known_rows, "columns": columns, "rows": rows}
+    finish(plan, result, json, lambda: _checked(party, wanted, beside))
+
+
+def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
+    if party is not None:
+        from taciturn.deploy.config import PartyConfig
+
+        return of_party(PartyConfig.read(party))
+    if "data" in settings:
+        # Alice's table has no labels, and settings of own data name their column.
+        origin = simulated({"label": "", **settings}, **beside)
+        kept = {name: value for name, value in origin.settings.items() if value != ""}
+        return replace(origin, settings=kept)
+    origin = simulated(settings, **beside)
+    return origin if beside["columns"] is None else replace(origin, source="random columns")
+
+
+@with_settings
+def audit(
+    *,
+    transcript: Annotated[
+        Path | None,
+        typer.Option(
+            help="Audit a run that train --record wrote, or party --record (see --party)."
+        ),
+    ] = None,
+    party: Annotated[
+        Path | None,
+        typer.Option(help="With --transcript: the file of the side that recorded a real session."),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="A real session: the other side's file, whose table judges.")
+    ] = None,
+    guesses: Annotated[
+        Path | None,
+        typer.Option(help="With --truth: judge what Alice's side wrote with --write-guesses."),
+    ] = None,
+    write_guesses: Annotated[
+        Path | None,
+        typer.Option(help="With --party: write the guesses at each row, for Bob's side to judge."),
+    ] = None,
+    shuffle_truth: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle-truth",
+            help="Judge against labels shuffled after the run: every attack must sit at chance.",
+        ),
+    ] = False,
+    canary: Annotated[
+        bool,
+        typer.Option(
+            "--canary/--no-canary",
+            help="Also attack a run on shuffled labels: the protocol's leak alone.",
+        ),
+    ] = True,
+    seat: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose view is attacked: alice (labels), bob (Alice's columns) or both (default: "
+            "both; with --transcript the recorder's). With --parties alice is all of them "
+            "together, and alice-1 or alice-1+alice-3 are some."
+        ),
+    ] = None,
+    known_rows: KnownRows = None,
+    woe: Annotated[
+        bool,
+        typer.Option(
+            "--woe",
+            help="In place of a training: what weights of evidence, or rates, of her bins tell "
+            "Alice where they are handed to her, and what taciturn woe tells.",
+        ),
+    ] = False,
+    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
+    out: Out = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Train, or read a transcript, and run the attacks that Alice and Bob could run.
+
+    [bold]Examples[/bold]
+
+    taciturn audit --dataset breast-cancer --mechanism none --scheme clear --seed 1
+
+    taciturn audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
+
+    taciturn audit --dataset sklearn-digits --mechanism add --epsilon 10 --html report.html
+
+    taciturn audit --dataset breast-cancer --alice-columns half --scheme clear --seat bob
+
+    taciturn audit --dataset breast-cancer --scheme clear --parties 3 --seat alice-1+alice-3
+
+    taciturn audit --woe --dataset breast-cancer --seed 1
+
+    taciturn audit --transcript run.transcript
+
+    taciturn audit --transcript alice.transcript --party alice.toml --write-guesses guesses.json
+
+    taciturn audit --guesses guesses.json --truth bob.toml --html report.html
+
+    taciturn audit --transcript bob.transcript --party bob.toml --truth alice.toml
+    """
+    from taciturn_audit import api
+
+    require_writable(html, markdown, write_guesses)
+    plan = planned(out)
+    if woe:
+        recorded: dict[str, Any] = {"transcript": transcript, "party": party, "truth": truth}
+        recorded |= {"guesses": guesses, "write_guesses": write_guesses}
+        recorded |= {"shuffle_truth": shuffle_truth or None, "seat": seat}
+        _require_no_recording({**recorded, "known_rows": known_rows})
+        _audit_woe(settings, html, markdown, json, plan)
+        return
+    if any(path is not None for path in (party, truth, guesses, write_guesses)):
+        _refuse_settings(settings)
+        files = {"transcript": transcript, "party": party, "truth": truth}
+        files |= {"guesses": guesses, "write_guesses": write_guesses}
+        asked: dict[str, Any] = {"shuffle_truth": shuffle_truth, "canary": canary}
+        asked |= {"seat": seat, "known_rows": known_rows}
+        _audit_session({**files, **asked}, html, markdown, json, plan)
+        return
+    with progress_bar() as meter:
+        result = api.audit(
+            transcript=transcript,
+            shuffle_truth=shuffle_truth,
+            canary=canary,
+            seat=seat,
+            known_rows=known_rows,
+            observe=meter.observe,
+            announce=meter.announce,
+            progress=meter.progress,
+            **settings,
+        )
+    result = stamped(result)
+    _write_pages(result, html, markdown)
+    asked = {"seat": seat, "known_rows": known_rows}
+    asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
+    finish(
+        plan,
+        result,
+        json,
+        lambda: _audited(transcript, settings, asked),
+    )
+
+
+def _require_no_recording(given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(
+                f"{hyphenated(name)} belongs to the audit of a training",
+                where=f"--{hyphenated(name)}",
+                hint="leave it out, or leave --woe out",
+            )
+
+
+def _audit_woe(
+    settings: dict[str, Any],
+    html: Path | None,
+    markdown: Path | None,
+    json: bool,
+    plan: Plan | None,
+) -> None:
+    from taciturn_audit import api
+
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    with progress_bar() as meter:
+        result = stamped(api.audit_woe(announce=meter.announce, progress=meter.progress, **wanted))
+    _write_pages(result, html, markdown)
+    finish(plan, result, json, lambda: untrained(simulated(settings)))
+
+
+def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:
+    """What was audited: a new run, or a recorded one, whose own settings hold."""
+    if transcript is None:
+        return simulated(settings, **asked)
+    from taciturn.engine.transcript import Transcript
+    from taciturn.simulation.record import RecordedRun
+
+    recorded = RecordedRun.of(Transcript.load(transcript)).settings
+    return simulated({**recorded.model_dump(exclude_none=True), **settings}, **asked)
+
+
+def _refuse_settings(settings: dict[str, Any]) -> None:
+    for name in settings:
+        raise ConfigError(
+            f"{hyphenated(name)} is fixed by the recording",
+            setting=name,
+            hint=Hint("leave {" + name + "} out: a real session has its own settings"),
+        )
+
+
+def _audit_session(
+    options: dict[str, Any],
+    html: Path | None,
+    markdown: Path | None,
+    json: bool,
+    plan: Plan | None,
+) -> None:
+    from taciturn_audit import api
+
+    with progress_bar() as meter:
+        result = api.audit_session(
+            **options,
+            announce=meter.announce,
+            observe=meter.observe,
+            progress=meter.progress,
+        )
+    result = stamped(result)
+    _write_pages(result, html, markdown)
+    finish(plan, result, json, lambda: _session(result))
+
+
+def _session(result: SessionAudit) -> Origin:
+    recording = result.recording
+    digests = {"table": recording.table_digest, "ids": recording.ids_digest}
+    name = f"session {recording.session[:12]}"
+    return Origin(dict(recording.agreement), name, digests, private=True)
+
+
+# What Bob sees of the first two he sees of sealed too. Ten epochs would be right about one held-out
+# row more of 114.
+DEMO: tuple[tuple[str, SettingsOptions], ...] = (
+    ("alice", {"mechanism": "none", "solver": "sgd", "epochs": 5}),
+    ("alice", {"mechanism": "hybrid", "epochs": 5}),
+    ("both", {"mechanism": "sealed"}),
+    ("both", {"mechanism": "mutual"}),
+)
+
+
+def demo(
+    html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
+        "taciturn-demo.html"
+    ),
+    out: Out = None,
+    json: Json = False,
+) -> None:
+    """Train on breast-cancer: without protection, as the paper does it, sealed, and mutual.
+
+    Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
+    labels; the attacks show what either can learn of the other's from the messages.
+    """
+    from taciturn_audit import api
+    from taciturn_audit.results.demo import DemoResult
+
+    require_writable(html)
+    plan = planned(out)
+    runs = []
+    with progress_bar() as meter:
+        for seat, chosen in DEMO:
+            options: SettingsOptions = {"dataset": "breast-cancer", "seed": 1, **chosen}
+            audited = api.audit(
+                seat=seat,
+                observe=meter.observe,
+                announce=meter.announce,
+                progress=meter.progress,
+                **options,
+            )
+            runs.append(stamped(audited))
+    _write_pages(runs[-1], html, None)
+    result = DemoResult(tuple(runs), str(html))
+    finish(plan, result, json, _demonstrated)
+
+
+def _demonstrated() -> Origin:
+    origin = simulated({"dataset": "breast-cancer", "seed": 1})
+    return without_mechanism(origin, [chosen["mechanism"] for _, chosen in DEMO])
+
+
+def without_mechanism(origin: Origin, mechanisms: Sequence[str]) -> Origin:
+    """The same origin with several mechanisms in place of one."""
+    one = ("mechanism", "epsilon", "solver")
+    common = {name: value for name, value in origin.settings.items() if name not in one}
+    return replace(origin, settings={**common, "mechanisms": list(mechanisms)})
+
+
+def _write_pages(result: Result, html: Path | None, markdown: Path | None) -> None:
+    page = None if html is None and markdown is None else result.page()
+    if page is not None:
+        write_page(page, html, markdown)
+
+
+def stamped(result: Made) -> Made:
+    """The result with what made it: the version, the command as it was typed, the moment in UTC."""
+    return replace(result, version=__version__, command=typed(), audited=moment())
+
+
+@with_settings
+def compare(
+    *,
+    mechanisms: Annotated[
+        str,
+        typer.Option(
+            help="Which to compare, separated by commas; name:epsilon gives one its own epsilon."
+        ),
+    ] = "sealed,none,label-rr,add",
+    html: Annotated[
+        Path | None, typer.Option(help="Write the comparison as one HTML file.")
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown.")] = None,
+    out: Out = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Set mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
+
+    [bold]Examples[/bold]
+
+    taciturn compare --dataset breast-cancer
+
+    taciturn compare --data loans.csv --id customer --label default --mechanisms sealed,none,add:10
+
+    taciturn compare --dataset breast-cancer --html compare.html
+    """
+    from taciturn_audit import api
+
+    require_writable(html, markdown)
+    plan = planned(out)
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    names = tuple(name.strip() for name in mechanisms.split(",") if name.strip())
+    with progress_bar() as meter:
+        result = api.compare(
+            mechanisms=names,
+            announce=meter.announce,
+            observe=meter.observe,
+            progress=meter.progress,
+            **wanted,
+        )
+    result = stamped(result)
+    _write_pages(result, html, markdown)
+    finish(
+        plan,
+        result,
+        json,
+        lambda: _compared(wanted, names),
+    )
+
+
+def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:
+    own = settings.get("mechanism")
+    all_names = names if own is None or own in names else (own, *names)
+    common = {name: value for name, value in settings.items() if name != "mechanism"}
+    # Any mechanism will do to check them by: it is taken out again.
+    given = {"seed": 0, **common, "mechanism": "none", "epsilon": None}
+    return without_mechanism(simulated(given), all_names)

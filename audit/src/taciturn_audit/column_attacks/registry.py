@@ -1,0 +1,20 @@
+"""The column attacks, one line each."""
+
+from __future__ import annotations
+
+from taciturn_audit.column_attacks.anchored import AnchoredAttack
+from taciturn_audit.column_attacks.base import ColumnAttack
+from taciturn_audit.column_attacks.discrete import DiscreteAttack
+from taciturn_audit.column_attacks.gram import GramAttack
+from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
+from taciturn_audit.column_attacks.lattice import LatticeAttack
+from taciturn_audit.column_attacks.prediction import PredictionAttack
+
+COLUMN_ATTACKS: tuple[ColumnAttack, ...] = (
+    AnchoredAttack(),
+    GramAttack(),
+    DiscreteAttack(),
+    LatticeAttack(),
+    IntegerColumnsAttack(),
+    PredictionAttack(),
+)

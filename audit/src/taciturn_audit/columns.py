@@ -1,0 +1,226 @@
+"""The judge of Bob's seat: the one place where an estimate of Alice's columns meets them.
+
+A value of a numeric column is *recovered* where the estimate is within a tenth of the column's
+standard deviation; one of a category (a group of one-hot columns, or a column of two values) where
+the estimate names the right one. ``r2`` is the mean over her numeric columns. Rows that the attack
+knew are not judged.
+
+An estimate may leave something open (``Ambiguity``): which of its columns is which of hers and its
+sign, also unit and offset, or a whole linear map. The judge settles that on every second row and
+judges the others: the figure then says what is left to be known, and a few known rows would give
+it. The controls have at least as much freedom: their best constants are those of the rows judged,
+and their regression is a linear map fitted on every second row.
+
+**Guarantee.** ``recovered_low`` and ``recovered_high`` are the exact (Clopper-Pearson) 95 %
+interval of the share of values recovered.
+
+**Assumes.** Values are independent trials, for the share of one probability. Those of a row are not
+quite: several seeds show how runs differ.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from taciturn.arrays import BoolArray, FloatArray, IndexArray
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.results.columns import ColumnControl, ColumnScore
+from taciturn_audit.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
+
+NEAR = 0.1
+"""How many standard deviations off a recovered number may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Alice's columns, and the places of varying numeric columns and of each category's columns."""
+
+    values: FloatArray = field(repr=False)
+    names: tuple[str, ...]
+    numeric: IndexArray
+    categories: tuple[IndexArray, ...]
+
+    @classmethod
+    def of(cls, table: FeatureTable) -> Truth:
+        """The truth of a prepared table: ``place=north`` and ``place=south`` are one category.
+
+        >>> table = FeatureTable.of(np.array([[0.1, 1, 0], [0.2, 0, 1], [0.3, 0, 0]]),
+        ...                         columns=["x", "place=n", "place=s"])
+        >>> truth = Truth.of(table)
+        >>> truth.numeric.tolist(), [group.tolist() for group in truth.categories]
+        ([0], [[1, 2]])
+        """
+        groups = defaultdict[str, list[int]](list)
+        numeric = []
+        for place, (name, column) in enumerate(zip(table.columns, table.values.T, strict=True)):
+            levels = np.unique(column)
+            if len(levels) > 2:
+                numeric.append(place)
+            elif len(levels) == 2:
+                groups[name.rpartition("=")[0] or f"{name}="].append(place)
+        categories = tuple(
+            part for places in groups.values() for part in _categories(table.values, places)
+        )
+        return cls(table.values, table.columns, np.array(numeric, dtype=np.int64), categories)
+
+    @property
+    def per_row(self) -> int:
+        """The number of values of a row; a category counts once."""
+        return len(self.numeric) + len(self.categories)
+
+    def recovered(self, estimate: FloatArray, rows: IndexArray) -> BoolArray:
+        """Which values of some rows are right, rows by values."""
+        hers = self.values[rows]
+        spread = self.values[:, self.numeric].std(axis=0)
+        near = np.abs(estimate[:, self.numeric] - hers[:, self.numeric]) <= NEAR * spread
+        right = [
+            self._level(estimate, group) == self._level(hers, group) for group in self.categories
+        ]
+        return np.column_stack([near, *right])
+
+    def _level(self, values: FloatArray, group: IndexArray) -> IndexArray:
+        """Which level of a category each row has; 0 is the one that has no column."""
+        low, high = self.values[:, group].min(axis=0), self.values[:, group].max(axis=0)
+        part = (values[:, group] - low) / (high - low)
+        levels: IndexArray = np.argmax(np.column_stack([1.0 - part.sum(axis=1), part]), axis=1)
+        return levels
+
+    def r2(self, estimate: FloatArray, rows: IndexArray) -> float | None:
+        """The mean share of variance explained, over numeric columns; None where there is none."""
+        if not len(self.numeric):
+            return None
+        return float(np.mean(self.fits(estimate, rows)[self.numeric]))
+
+    def fits(self, estimate: FloatArray, rows: IndexArray) -> FloatArray:
+        """The share of each column's variance that an estimate of some rows explains."""
+        hers = self.values[rows]
+        error = np.sum((estimate - hers) ** 2, axis=0)
+        varies = np.sum((hers - hers.mean(axis=0)) ** 2, axis=0)
+        fits: FloatArray = 1.0 - error / np.maximum(varies, 1e-300)
+        return np.where(varies > 0, fits, -np.inf)
+
+
+def _categories(values: FloatArray, places: list[int]) -> list[IndexArray]:
+    """Columns of one source as one category, if no row has two of its levels; else one by one."""
+    columns = values[:, places]
+    # Levels may have been standardised: the larger value is the one that says yes.
+    taken = np.sum(columns == columns.max(axis=0), axis=1)
+    if taken.max(initial=0) <= 1:
+        return [np.array(places)]
+    return [np.array([place]) for place in places]
+
+
+def judge_columns(
+    name: str, estimate: ColumnEstimate, truth: Truth, known: KnownRows, seconds: float = 0.0
+) -> ColumnScore:
+    """The score of an estimate against her columns.
+
+    >>> values = np.arange(20.0).reshape(10, 2)
+    >>> truth = Truth.of(FeatureTable.of(values))
+    >>> score = judge_columns("x", ColumnEstimate(values), truth, KnownRows.none(2))
+    >>> score.r2, score.recovered, round(score.recovered_low, 3)
+    (1.0, 1.0, 0.832)
+    """
+    values, rows = settled(estimate, truth, known)
+    right = truth.recovered(values[rows], rows)
+    low, high = clopper_pearson(int(right.sum()), max(1, right.size))
+    return ColumnScore(
+        name=name,
+        known_rows=known.count,
+        r2=truth.r2(values[rows], rows),
+        recovered=float(right.mean()) if right.size else 0.0,
+        recovered_low=low,
+        recovered_high=high,
+        seconds=seconds,
+        values=right.size,
+        remark=estimate.remark,
+        ambiguity=estimate.ambiguity.value,
+        limited=estimate.limited or None,
+    )
+
+
+def settled(
+    estimate: ColumnEstimate, truth: Truth, known: KnownRows
+) -> tuple[FloatArray, IndexArray]:
+    """An estimate with nothing left open, of all rows; and the rows that it may be judged by."""
+    rows = np.setdiff1d(np.arange(len(truth.values)), known.rows)
+    values = np.nan_to_num(estimate.values, nan=0.0, posinf=0.0, neginf=0.0)
+    if estimate.ambiguity is Ambiguity.NONE:
+        return values, rows
+    fitted, rows = rows[0::2], rows[1::2]
+    if estimate.ambiguity is Ambiguity.LINEAR:
+        return _mapped(values, truth.values, fitted), rows
+    return _matched(values, truth.values, fitted, estimate.ambiguity), rows
+
+
+def _matched(
+    values: FloatArray, truth: FloatArray, fitted: IndexArray, ambiguity: Ambiguity
+) -> FloatArray:
+    """Each of her columns by a column of the estimate: those that agree best in some rows.
+
+    The sign is that of the agreement; unit and offset are fitted too where they are left open. Her
+    columns beyond those of the estimate are guessed to be constant.
+    """
+    guessed = np.tile(truth[fitted].mean(axis=0), (len(truth), 1))
+    agreement = _correlations(values[fitted], truth[fitted])
+    for own, hers in zip(*linear_sum_assignment(-np.abs(agreement)), strict=True):
+        column = values[:, own]
+        if ambiguity is Ambiguity.SCALE:
+            inputs = np.column_stack([column, np.ones(len(column))])
+            factors = np.linalg.lstsq(inputs[fitted], truth[fitted, hers], rcond=None)[0]
+            guessed[:, hers] = inputs @ factors
+        else:
+            guessed[:, hers] = np.where(agreement[own, hers] < 0, -1.0, 1.0) * column
+    return guessed
+
+
+def _correlations(values: FloatArray, truth: FloatArray) -> FloatArray:
+    centred = [part - part.mean(axis=0) for part in (values, truth)]
+    lengths = [np.linalg.norm(part, axis=0) for part in centred]
+    left, right = (
+        part / np.where(size > 0, size, 1.0) for part, size in zip(centred, lengths, strict=True)
+    )
+    return np.asarray(left.T @ right, dtype=np.float64)
+
+
+def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatArray:
+    inputs = np.column_stack([values, np.ones(len(values))])
+    factors = np.linalg.lstsq(inputs[fitted], truth[fitted], rcond=1e-9)[0]
+    mapped: FloatArray = inputs @ factors
+    return mapped
+
+
+def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[ColumnControl, ...]:
+    """The controls: the best constants, and regression on all that Bob has.
+
+    The regression knows every second row of hers, and is judged on the others. Bob's labels are a
+    column like any other here.
+    """
+    everything = np.arange(len(truth.values))
+    constant = np.tile(truth.values.mean(axis=0), (len(everything), 1))
+    right = truth.recovered(constant, everything)
+    shares = right.mean(axis=0)
+    shares[: len(truth.numeric)] = [_most_alike(truth.values[:, place]) for place in truth.numeric]
+    mean = ColumnControl("mean", truth.r2(constant, everything), float(shares.mean()))
+    fitted, judged = everything[0::2], everything[1::2]
+    inputs = np.column_stack([own.values, labels.values])
+    values = _mapped(inputs, truth.values, fitted)[judged]
+    shares = truth.recovered(values, judged)
+    return mean, ColumnControl("regression", truth.r2(values, judged), float(shares.mean()))
+
+
+def _most_alike(column: FloatArray) -> float:
+    """The largest share of a column that one constant recovers.
+
+    >>> _most_alike(np.array([0.0, 0.0, 0.0, 1.0]))
+    0.75
+    """
+    ordered = np.sort(column)
+    width = 2 * NEAR * float(column.std())
+    ends = np.searchsorted(ordered, ordered + width * (1 + 1e-12), side="right")
+    return float((ends - np.arange(len(ordered))).max() / len(ordered))

@@ -1,0 +1,333 @@
+"""Does anything that Alice receives depend on labels? Bytes, lengths, order and times, looked at.
+
+Where all that reaches her is encrypted, no attack has a number to begin with, and what is claimed
+rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``challenge`` is many
+small trainings, in each of which all labels are 1 or all are 0, as a coin says. A ridge regression
+learns on the first half of them what goes with which coin, and guesses the coins of the second
+half: from the bytes of the ciphertexts, from the kinds and lengths of messages, from their
+times. Beside it stand two tests that learn nothing: whether 16 bytes of a ciphertext ever come
+again, and whether the bytes are spread as those of a ciphertext are.
+
+The same looks are given to faults: residues that are not encrypted (the same training by the scheme
+``clear``), a seed that is used twice, bytes and times that follow the coin, as few and as little as
+are still noticed. So a report says what would have been noticed, and not only that nothing was.
+
+**Guarantee.** If what Alice receives does not depend on labels, a learner is said to notice it with
+probability ``FALSE_ALARM`` at most, on any machine however busy: guesses at fair coins are right by
+binomial chance. A busy machine makes the look at times weaker, and the report says how weak.
+
+**Assumes.** The coins of ``challenge``. Of ciphertexts: that 16 bytes of one are nearly uniform, as
+they are for ``bfv`` and ``paillier``, so that a block comes again with a probability below 2^-70.
+Chance is no proof: a dependence that this learner does not see, or one of too small an effect, is
+not noticed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import betainc, betaincinv
+
+from taciturn.arrays import BoolArray, FloatArray
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.registry import scheme
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.parallel import one_thread
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.messages import (
+    Phases,
+    SealedResidues,
+    SealedWeights,
+    Segments,
+    SharedVector,
+)
+from taciturn.rng import KeyedEntropy
+from taciturn_audit.challenge import TRAININGS, Challenge, Heard, challenge, encrypted
+from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
+from taciturn_audit.views.alice_view import AliceView
+
+FALSE_ALARM = 1e-6
+# Of a dependence that is this likely to be noticed the report says how large it is.
+POWER = 0.95
+BLOCK = 16
+# A byte of bfv has 7.93 bits and one of paillier 8; residues and shares in 8 bytes have 5.5 to 7.
+LEAST_ENTROPY = 7.5
+
+BYTES, SHAPE, TIMES = "bytes", "lengths and order", "times"
+_LOOKS = (BYTES, SHAPE, TIMES)
+_CHUNKS, _ENDS = 64, 32
+_MICROSECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000)
+_MARKED_BYTES = (1, 16, 128, 1024, 8192)
+
+
+def applies(view: AliceView) -> bool:
+    """Whether all that Alice receives about labels is encrypted, by a scheme that hides."""
+    return view.mechanism.shares_weights and scheme(view.agreement.scheme).protects
+
+
+def distinguish(
+    view: AliceView,
+    entropy: KeyedEntropy,
+    chosen: Scheme | None = None,
+    trainings: int = TRAININGS,
+) -> Distinguisher:
+    """Look for labels in what Alice receives, and for faults that must be noticed.
+
+    ``chosen`` replaces the encryption of the agreement. Half of the trainings are learnt from.
+    """
+    start = time.perf_counter()
+    with one_thread():
+        received = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
+        payloads = [one.payload for one in received.heard]
+        looks = _looks(received)
+        repeated = repeated_blocks([*payloads, *_recorded(view)])
+        bits = entropy_bits(payloads)
+        faults = (
+            _unencrypted(view, entropy, trainings),
+            _reused_seed(payloads),
+            _marked(received),
+            _delayed(received),
+        )
+    judged = looks[0].judged
+    return Distinguisher(
+        trained=len(received.coins) - judged,
+        judged=judged,
+        batch=received.rows,
+        columns=received.columns,
+        scheme=received.scheme,
+        looks=looks,
+        messages=len(received.heard),
+        bytes=sum(map(len, payloads)),
+        repeated=repeated,
+        entropy=bits,
+        false_alarm=FALSE_ALARM,
+        detectable=detectable(judged),
+        faults=faults,
+        noticed=any(look.noticed for look in looks) or repeated > 0 or bits < LEAST_ENTROPY,
+        seconds=time.perf_counter() - start,
+    )
+
+
+# --- three looks that learn -------------------------------------------------------------------
+
+
+def _looks(received: Challenge) -> tuple[Look, ...]:
+    features = {BYTES: _byte_features, SHAPE: _shape_features, TIMES: _time_features}
+    return tuple(_look(name, features[name](received), received.coins) for name in _LOOKS)
+
+
+def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
+    half = len(coins) // 2
+    signs = np.where(coins, 1.0, -1.0)
+    guesses = ridge(features[:half], signs[:half], features[half:]) > 0
+    right, judged = int(np.count_nonzero(guesses == coins[half:])), len(coins) - half
+    low, high = clopper_pearson(right, judged)
+    return Look(name, right, judged, right / judged, low, high, right >= needed(judged))
+
+
+def ridge(known: FloatArray, signs: FloatArray, asked: FloatArray) -> FloatArray:
+    """Signs predicted from features, by a regression with a penalty as large as the evidence.
+
+    >>> rows = np.array([[0.0], [1.0], [0.0], [1.0]])
+    >>> ridge(rows, np.array([-1.0, 1.0, -1.0, 1.0]), rows[:2]) > 0
+    array([False,  True])
+    """
+    centre, spread = known.mean(axis=0), known.std(axis=0)
+    varies = spread > 0
+    if not varies.any():
+        return np.full(len(asked), signs.mean())
+    scaled = (known[:, varies] - centre[varies]) / spread[varies]
+    # In the space of rows, of which there are fewer than features or few enough.
+    kernel = scaled @ scaled.T + len(scaled) * np.eye(len(scaled))
+    weights = scaled.T @ np.linalg.solve(kernel, signs - signs.mean())
+    scores: FloatArray = (asked[:, varies] - centre[varies]) / spread[varies] @ weights
+    return scores
+
+
+def needed(judged: int) -> int:
+    """The fewest right guesses that are no chance: ``FALSE_ALARM`` over all looks.
+
+    >>> needed(120)
+    88
+    """
+    counts = np.arange(1, judged + 1)
+    # betainc(k, n - k + 1, p) is the chance of k or more of n.
+    tails = betainc(counts, judged - counts + 1, 0.5)
+    rare = np.flatnonzero(tails <= FALSE_ALARM / len(_LOOKS))
+    return int(counts[rare[0]]) if len(rare) else judged + 1
+
+
+def detectable(judged: int) -> float:
+    """The share of coins that a dependence must tell for it to be noticed with ``POWER``.
+
+    >>> round(detectable(120), 3)
+    0.791
+    """
+    least = needed(judged)
+    return 1.0 if least > judged else float(betaincinv(least, judged - least + 1, POWER))
+
+
+def _byte_features(received: Challenge) -> FloatArray:
+    return np.array([_of_bytes(one.payload) for one in received.heard])
+
+
+def _of_bytes(payload: bytes) -> FloatArray:
+    values = np.frombuffer(payload, dtype=np.uint8)
+    bounds = np.linspace(0, len(values), _CHUNKS + 1).astype(np.int64)[:-1]
+    sums = np.add.reduceat(values, np.minimum(bounds, len(values) - 1), dtype=np.int64)
+    counts = np.bincount(values, minlength=256).reshape(16, 16)
+    ends = np.resize(values, max(_ENDS, len(values)))
+    parts = (sums, counts.sum(axis=0), counts.sum(axis=1), ends[:_ENDS], ends[-_ENDS:])
+    return np.concatenate([part.astype(np.float64) for part in parts])
+
+
+def _shape_features(received: Challenge) -> FloatArray:
+    """How many messages, of which kinds, of what lengths."""
+    most = max(len(one.kinds) for one in received.heard)
+    return np.array([_shape(one, most) for one in received.heard])
+
+
+def _shape(one: Heard, most: int) -> list[float]:
+    blank = [0.0] * (most - len(one.kinds))
+    return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
+
+
+def _time_features(received: Challenge) -> FloatArray:
+    """Ranks of the time of each message and of all, by themselves and beside their neighbours.
+
+    Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
+    """
+    most = max(len(one.seconds) for one in received.heard)
+    times = np.zeros((len(received.heard), most + 1))
+    for row, one in zip(times, received.heard, strict=True):
+        row[: len(one.seconds)] = one.seconds
+        row[most] = sum(one.seconds)
+    columns = [*times.T, *(_beside(column) for column in times.T)]
+    return np.column_stack([_ranks(column) for column in columns])
+
+
+def _beside(values: FloatArray) -> FloatArray:
+    """Each value less the median of those around it: a machine is slow for a while."""
+    padded = np.pad(values, 4, mode="edge")
+    around = np.lib.stride_tricks.sliding_window_view(padded, 9)
+    return values - np.median(around, axis=1)
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+
+
+# --- two that do not --------------------------------------------------------------------------
+
+
+def repeated_blocks(payloads: Sequence[bytes]) -> int:
+    """How many blocks of 16 bytes, counted from the start of a vector, have occurred before.
+
+    >>> repeated_blocks([bytes(range(32)), bytes(range(16, 48))])
+    1
+    """
+    if not payloads:
+        return 0
+    whole = b"".join(payload[: len(payload) // BLOCK * BLOCK] for payload in payloads)
+    words = np.frombuffer(whole, dtype="<u8").reshape(-1, 2)
+    # Sorted by the first half: 8 bytes, as fast as numbers; of few is the second looked at.
+    order = np.argsort(words[:, 0], kind="stable")
+    first = words[order, 0]
+    same = np.flatnonzero(first[1:] == first[:-1])
+    touched = order[np.union1d(same, same + 1)]
+    return len(touched) - len(np.unique(words[touched], axis=0))
+
+
+def entropy_bits(payloads: Sequence[bytes]) -> float:
+    """The entropy of a byte, by how often each value occurs.
+
+    >>> entropy_bits([bytes(range(256))])
+    8.0
+    """
+    counts = np.zeros(256)
+    for payload in payloads:
+        counts += np.bincount(np.frombuffer(payload, dtype=np.uint8), minlength=256)
+    shares = counts[counts > 0] / counts.sum()
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def _recorded(view: AliceView) -> Iterator[bytes]:
+    for frame in view.received:
+        if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
+            yield from (vector.data for vector in encrypted(decode(frame)))
+
+
+# --- faults that must be noticed --------------------------------------------------------------
+
+
+def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
+    """The same trainings on the same coins, by the scheme that hides nothing."""
+    received = challenge(view, scheme("clear"), entropy, trainings)
+    look = _look(BYTES, _byte_features(received), received.coins)
+    # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
+    sent = "shares of residues" if view.mechanism.shares_scores else "residues"
+    words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
+    return Fault(UNENCRYPTED, words, BYTES, look.noticed)
+
+
+def _reused_seed(payloads: list[bytes]) -> Fault:
+    """One message ends with the last 64 bytes, for bfv the seed, of an earlier one."""
+    earlier, later = payloads[0], payloads[-1]
+    spoilt = later[:-64] + earlier[-64:]
+    noticed = repeated_blocks([earlier, spoilt]) > repeated_blocks([earlier, later])
+    return Fault(REUSED_SEED, "one encryption's seed used twice", "repeated blocks", noticed)
+
+
+def _marked(received: Challenge) -> Fault:
+    """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
+    length = min(len(one.payload) for one in received.heard)
+
+    def noticed(count: int) -> bool:
+        at = length // 2
+        heard = [
+            replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
+            for one, coin in zip(received.heard, received.coins, strict=True)
+        ]
+        spoilt = replace(received, heard=tuple(heard))
+        return _look(BYTES, _byte_features(spoilt), received.coins).noticed
+
+    size = _least(_MARKED_BYTES, noticed)
+    words = f"{size or _MARKED_BYTES[-1]:,} bytes in a row of {length:,} that follow the label"
+    return Fault("marked-bytes", words, BYTES, size is not None, size)
+
+
+def _mark(payload: bytes, at: int, count: int, value: int) -> bytes:
+    return payload[:at] + bytes([value]) * count + payload[at + count :]
+
+
+def _delayed(received: Challenge) -> Fault:
+    """The least time that an answer takes longer where the labels are 1."""
+
+    def noticed(microseconds: int) -> bool:
+        heard = [
+            replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
+            for one, coin in zip(received.heard, received.coins, strict=True)
+        ]
+        spoilt = replace(received, heard=tuple(heard))
+        return _look(TIMES, _time_features(spoilt), received.coins).noticed
+
+    size = _least(_MICROSECONDS, noticed)
+    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.heard]))
+    words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
+    return Fault("delay", words, TIMES, size is not None, size)
+
+
+def _later(seconds: tuple[float, ...], delay: float) -> tuple[float, ...]:
+    return *seconds[:-1], seconds[-1] + delay
+
+
+def _least(sizes: Sequence[int], noticed: Callable[[int], bool]) -> int | None:
+    least = None
+    for size in reversed(sizes):
+        if not noticed(size):
+            break
+        least = size
+    return least

@@ -1,0 +1,94 @@
+"""The judge: the one place where a guess meets the truth.
+
+**Guarantee.** ``accuracy_low`` and ``accuracy_high`` are the exact (Clopper-Pearson) 95 % interval
+of the share of rows guessed right. ``auc_low`` and ``auc_high`` are an approximate 95 % interval of
+the AUC, from the standard error of [HanleyMcNeil82] (``numerics.intervals`` says how near).
+
+**Assumes.** Rows are independent trials, for the accuracy of one probability. Rows of one run share
+a model, so these are intervals of *this* run's rows; several seeds show how runs differ. The guess
+was made without the truth: attacks get a view and nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ShapeError
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.numerics.metrics import auc
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.results.audit import AttackScore, Control
+
+
+def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0) -> AttackScore:
+    """The figures of a guess against the labels of the same rows, with their intervals.
+
+    Those of the AUC are NaN where a class is absent.
+
+    >>> everywhere = np.ones(4, dtype=bool)
+    >>> guess = LabelGuess(np.array([0.9, 0.2, -0.1, 0.1]), everywhere, ~everywhere)
+    >>> score = judge("mine", guess, LabelTable.of([1, 1, 0, 0]))
+    >>> score.accuracy, score.auc, score.decided
+    (0.75, 1.0, 0.0)
+    >>> round(score.accuracy_low, 3), round(score.auc_low, 3)
+    (0.194, 0.386)
+    """
+    if len(guess.scores) != truth.rows:
+        raise ShapeError(f"a guess at {len(guess.scores)} rows where there are {truth.rows} labels")
+    right = (guess.scores > 0) == (truth.values == 1)
+    low, high = clopper_pearson(int(right.sum()), truth.rows)
+    ones = int(np.count_nonzero(truth.values))
+    area = auc(guess.scores, truth.values)
+    area_low, area_high = auc_interval(area, ones, truth.rows - ones)
+    sure = int(guess.certain.sum())
+    return AttackScore(
+        name=name,
+        rows=truth.rows,
+        accuracy=float(right.mean()),
+        accuracy_low=low,
+        accuracy_high=high,
+        auc=area,
+        auc_low=area_low,
+        auc_high=area_high,
+        decided=sure / truth.rows,
+        decided_correct=float(right[guess.certain].mean()) if sure else None,
+        seconds=seconds,
+        remark=guess.remark,
+        limited=guess.limited or None,
+    )
+
+
+def control(name: str, guess: LabelGuess, truth: LabelTable) -> Control:
+    """The figures of a control's guess.
+
+    >>> truth = LabelTable.of([0, 0, 0, 1])
+    >>> control("always the commoner", commoner_label(truth), truth).accuracy
+    0.75
+    """
+    score = judge(name, guess, truth)
+    return Control(score.name, score.accuracy, score.auc)
+
+
+def commoner_label(truth: LabelTable) -> LabelGuess:
+    """The best constant guess, for the rows about which nothing else is known.
+
+    Its scores are the smallest of their sign: in a ranking such rows stand between those that an
+    attack calls 1 and those that it calls 0.
+
+    >>> commoner_label(LabelTable.of([0, 1, 1])).scores > 0
+    array([ True,  True,  True])
+    """
+    sign = 1.0 if 2 * np.count_nonzero(truth.values) > truth.rows else -1.0
+    everywhere = np.ones(truth.rows, dtype=bool)
+    scores = np.full(truth.rows, sign * np.finfo(np.float64).tiny)
+    return LabelGuess(scores, everywhere, ~everywhere)
+
+
+def prior(truth: LabelTable) -> Control:
+    """The control that anyone has who knows which label is the commoner one.
+
+    >>> prior(LabelTable.of([0, 0, 0, 1]))
+    Control(name='prior', accuracy=0.75, auc=0.5)
+    """
+    return control("prior", commoner_label(truth), truth)

@@ -1,0 +1,125 @@
+"""The list of messages that Alice received: what each was, how it was protected, what it allows.
+
+**Guarantee.** Every frame of the conversation that Bob sent is counted, by its kind.
+
+**Assumes.** The words say what an honest-but-curious Alice can do with each; what a malicious one
+can is the threat model's business (``docs/threat_model.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from taciturn.crypto.registry import scheme
+from taciturn.protocol.codec import kind_of
+from taciturn.protocol.messages import (
+    BatchCommitment,
+    BatchShare,
+    BudgetSpent,
+    EncryptedResidues,
+    Endorsements,
+    EpochVerdict,
+    HeldOutQuality,
+    Hello,
+    HiddenBatchOffer,
+    KeyOffer,
+    Message,
+    NoisyResidues,
+    Phases,
+    RealResidues,
+    RevealedGradient,
+    RevealedShare,
+    Roster,
+    SealedLabels,
+    SealedResidues,
+    SealedWeights,
+    Segments,
+    SharedProduct,
+    SharedVector,
+)
+from taciturn_audit.results.audit import MessageSeen
+from taciturn_audit.views.alice_view import AliceView
+
+_PLAIN: dict[type[Message], str] = {
+    Hello: "Bob's settings, number of rows and columns, and a digest of the row ids: no label",
+    KeyOffer: "compute with values under Bob's key; decrypt nothing",
+    Roster: "know the other feature parties' keys, how many columns they have and how large their "
+    "values are; no label went into it",
+    Endorsements: "check the others' signatures, have a key in common with each of them, and know "
+    "which rows are in which batch; no label went into it",
+    BatchCommitment: "know that Bob's share of the batch seed is fixed; no label went into it",
+    BatchShare: "know which rows are in which batch; no label went into it",
+    EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
+    HeldOutQuality: "know how good the model is on held-out rows, in whole per cent: it depends "
+    "on labels",
+    RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
+    NoisyResidues: "have each row's residue with noise, whose law she knows",
+    RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
+    BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
+    RevealedShare: "add her own share and have her weights in clear: they depend on labels",
+    SharedProduct: "decrypt numbers that Bob's masks make uniform: no label, no score",
+    HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
+}
+
+_ENCRYPTED: dict[type[Message], str] = {
+    EncryptedResidues: "every residue",
+    SealedWeights: "Bob's share of her weights, and with hers the weights",
+    SealedResidues: "every residue, and Bob's share of her weights",
+    SealedLabels: "every label",
+    Phases: "Bob's share of every score",
+    Segments: "the first two digits of Bob's share of every weight",
+    SharedVector: "Bob's share of every residue and of her weights",
+}
+
+
+def messages_to_alice(view: AliceView) -> list[MessageSeen]:
+    """Everything Bob sent, by kind, in the order of its first appearance."""
+    agreed = view.agreement
+    flipped = view.mechanism.label_flips is not None
+    return frames_to_alice(view.received, agreed.scheme, agreed.key_bits, flipped=flipped)
+
+
+def frames_to_alice(
+    frames: Iterable[bytes], scheme_name: str, key_bits: int, *, flipped: bool = False
+) -> list[MessageSeen]:
+    """Frames that Bob sent, by kind, in the order of their first appearance.
+
+    ``flipped``: the labels that went into them were flipped.
+    """
+    counts: dict[type[Message], tuple[int, int]] = {}
+    for frame in frames:
+        kind = kind_of(frame)
+        count, size = counts.get(kind, (0, 0))
+        counts[kind] = count + 1, size + len(frame)
+    entry = _entry_maker(scheme_name, key_bits, flipped)
+    return [entry(kind, count, size) for kind, (count, size) in counts.items()]
+
+
+def _entry_maker(
+    name: str, key_bits: int, flipped: bool
+) -> Callable[[type[Message], int, int], MessageSeen]:
+    hidden = scheme(name).protects
+
+    def entry(kind: type[Message], count: int, size: int) -> MessageSeen:
+        sealed = kind in _ENCRYPTED
+        allows = _PLAIN.get(kind, "")
+        if sealed:
+            allows = (
+                "multiply it by her columns; read nothing without Bob's key"
+                if hidden
+                else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
+            )
+        if kind is RevealedGradient and flipped:
+            allows += "; its labels are flipped ones"
+        protected = sealed and hidden
+        return MessageSeen(
+            message=kind.__name__,
+            count=count,
+            bytes=size,
+            encrypted=protected,
+            scheme=name if protected else None,
+            key_bits=key_bits if protected else None,
+            allows=allows,
+        )
+
+    return entry

@@ -1,0 +1,182 @@
+"""A check of one side's file: what Alice will be able to do, rehearsed with what this side has.
+
+A side has its own table alone, so that something stands in for the other's, and the result says
+what: at Bob random columns for Alice's, at Alice coins for his labels and an intercept for his
+columns. Price and exposure are those of the agreement in the file, and no stand-in is in them.
+
+**Guarantee.** As of ``preflight``. Nothing leaves the machine; nobody is called.
+
+**Assumes.** That what stands in is like the real: columns that repeat each other, or that have few
+values, may tell more than random ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from taciturn.data.own import DEFAULTS
+from taciturn.data.raw import RawData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.prospect import Prospect
+from taciturn.deploy.study_prospect import StudyProspect
+from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.exposure import column_exposure
+from taciturn.errors import ConfigError, counted, shown_by
+from taciturn.faces import Hint
+from taciturn.results.check import CheckResult
+from taciturn_audit.preflight import preflight
+from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
+
+_SPELLING = "what to change is said as keys of [agreement], on both sides"
+
+
+def check_party(
+    config: PartyConfig,
+    columns: int | None = None,
+    announce: Announce = silent,
+    *,
+    seat: str | None = None,
+    known_rows: int | None = None,
+) -> CheckResult:
+    """Rehearse the training of a party's file.
+
+    ``columns`` is the number of Alice's columns at Bob, where the agreement does not say. Without
+    ``seat`` both seats are rehearsed at Alice, whose columns Bob's is about, and hers alone at Bob.
+    """
+    with shown_by(config.face):
+        if config.role == "alice":
+            bob: tuple[str, int | None] = (seat or "both", known_rows)
+            return _at_alice(Prospect.of(config), columns, announce, bob)
+        if seat not in (None, "alice") or known_rows is not None:
+            raise ConfigError(
+                "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
+                setting="seat" if known_rows is None else "known_rows",
+                hint="let Alice's side check its own file",
+            )
+        return _at_bob(Prospect.of(config), columns, announce)
+
+
+def _at_alice(
+    prospect: Prospect,
+    columns: int | None,
+    announce: Announce,
+    bob: tuple[str, int | None],
+) -> CheckResult:
+    if columns is not None:
+        raise ConfigError(
+            "this file is Alice's, and her table has its columns",
+            setting="columns",
+            hint=Hint("leave {columns} out"),
+        )
+    config, table, terms = prospect.config, prospect.tables.train, prospect.terms
+    frame = pl.from_numpy(table.values, schema=list(table.columns))
+    result = _rehearsed(config, table, frame, None, "all", announce, bob)
+    return replace(
+        result,
+        columns=column_exposure(terms, table.rows, table, opened=prospect.scores),
+        price=prospect.outlook(),
+        notes=(
+            *result.notes,
+            "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
+            "for his columns",
+            *_others(config),
+            *_study(prospect),
+            _SPELLING,
+        ),
+    )
+
+
+def _others(config: PartyConfig) -> tuple[str, ...]:
+    if not config.parties:
+        return ()
+    return (
+        "the other Alices' columns were not there: Bob sees sums with theirs, which take more "
+        "scores to determine, and several Alices who pool what they have see more than you alone",
+    )
+
+
+def _study(prospect: Prospect) -> tuple[str, ...]:
+    if not isinstance(prospect, StudyProspect):
+        return ()
+    study = prospect.plan.study
+    return (
+        f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
+        f"of scores are those of all {study.models} trainings together",
+    )
+
+
+def _at_bob(prospect: Prospect, columns: int | None, announce: Announce) -> CheckResult:
+    config, tables = prospect.config, prospect.tables
+    count = columns or config.alice_columns
+    if count is None:
+        raise ConfigError(
+            "how many columns Alice has is not agreed on, and random ones must stand in for them",
+            setting="alice_columns",
+            hint=Hint("write {alice_columns}, or use {columns}", alice_columns=30, columns=30),
+        )
+    table, labels = tables.train, tables.labels
+    own = table.values[:, : len(table.columns) - table.free]
+    stand_ins = random_table(table.rows, count).frame
+    names = {name: f"stand-in {name}" for name in stand_ins.columns}
+    his = pl.from_numpy(own, schema=[f"own {name}" for name in table.columns[: own.shape[1]]])
+    frame = pl.concat([stand_ins.rename(names), his], how="horizontal")
+    truth = labels if _enough(labels) else None
+    result = _rehearsed(config, table, frame, truth, count, announce)
+    price = prospect.outlook()
+    if price.ledger is not None:
+        # The agreement may have what a simulation has not: a training that ends by labels.
+        total = price.ledger.label_epsilon_total
+        facts = replace(result.facts, label_epsilon_total=total, attack_ceiling=float(expit(total)))
+        result = replace(result, facts=facts)
+    rehearsed = "your own labels were rehearsed, as many of each class"
+    if truth is None:
+        rehearsed = "you have too few labels of one class to rehearse with, so that coins stood in"
+    stood = f"{counted(count, 'random column')} stood in for Alice's, which may tell more"
+    # What Bob would learn of random columns is nobody's concern; how much he receives is in price.
+    return replace(
+        result,
+        columns=None,
+        price=price,
+        notes=(*result.notes, f"{rehearsed}; {stood}", *_study(prospect), _SPELLING),
+    )
+
+
+def _enough(labels: LabelTable | None) -> bool:
+    if labels is None:
+        return False
+    ones = int(labels.values.sum())
+    return 2 * min(ones, labels.rows - ones) >= FEWEST_ROWS
+
+
+def _rehearsed(
+    config: PartyConfig,
+    table: FeatureTable,
+    frame: pl.DataFrame,
+    labels: LabelTable | None,
+    alice: str | int,
+    announce: Announce,
+    bob: tuple[str, int | None] = ("alice", None),
+) -> CheckResult:
+    intercept = config.role == "alice" or bool(table.free)
+    changes: dict[str, object] = {"alice_columns": alice, "intercept": intercept}
+    if config.role == "alice":
+        # The others' columns are not here: what she alone would see is rehearsed.
+        changes["parties"] = 1
+    settings = config.settings().model_copy(update=changes)
+    # Labels that mean nothing: coins are put in their place.
+    truth = labels or LabelTable.of(np.arange(table.rows) % 2, ids=table.ids)
+    raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
+    seat, known_rows = bob
+    return preflight(
+        settings,
+        raw,
+        own_labels=labels is not None,
+        seat=seat,
+        known_rows=known_rows,
+        announce=announce,
+    )

@@ -1,0 +1,215 @@
+"""Before any training: what Alice will be able to do with this configuration, and what to change.
+
+A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
+trained on with coin labels, which are nobody's, by the real programs without encryption; the
+attacks then run on what she saw, each on a sample of batches. What an attack gets right of the rows
+that it speaks about, beyond one half, is what the protocol tells.
+
+**Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal, by the rule
+of ``verdict.foresee``. ``no attack of ours applies`` says that none of ours did it there; it proves
+nothing about others.
+
+**Assumes.** The rows are like those that will be trained on. No label is looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit
+
+from taciturn.data.raw import RawData
+from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
+from taciturn.errors import advised, counted
+from taciturn.parallel import one_thread
+from taciturn.privacy.prices import price
+from taciturn.protocol.agree import unused
+from taciturn.protocol.bob.forecast import forecast
+from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.outcome import feature_parties
+from taciturn_audit import advice
+from taciturn_audit.attacks.base import LabelAttack
+from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.flipped import about_labels
+from taciturn_audit.attacks.registry import rehearsal_attacks
+from taciturn_audit.bob_check import rehearse_columns
+from taciturn_audit.prediction import prediction_notes
+from taciturn_audit.rehearsal import MOST_EPOCHS, Rehearsal
+from taciturn_audit.transition import largest_sparsity
+from taciturn_audit.verdict import foresee, worst
+
+_SAMPLED_BATCHES = 200
+_SEED = 20
+
+
+def preflight(
+    settings: Settings,
+    raw: RawData,
+    *,
+    own_labels: bool = False,
+    seat: str = "alice",
+    known_rows: int | None = None,
+    announce: Announce = silent,
+) -> CheckResult:
+    """Rehearse a configuration; Alice's seat always, Bob's where ``seat`` names it.
+
+    Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
+    """
+    announce("rehearsal")
+    rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
+    verdicts = []
+    facts = _facts(rehearsal)
+    # Columns know no coin, so that the model is no control here: what it tells, the protocol told.
+    for attack in (ModelOnlyControl(), *rehearsal_attacks()):
+        announce(attack.name)
+        verdicts.append(_verdict(attack, rehearsal, math.isfinite(facts.label_epsilon_total)))
+    return CheckResult(
+        verdict=worst([attack.verdict for attack in verdicts]),
+        verdicts=tuple(verdicts),
+        facts=facts,
+        warnings=_warnings(rehearsal),
+        notes=(
+            *unused(settings),
+            *advice.inapplicable(rehearsal.view),
+            *sums_alone(rehearsal.terms),
+            *_whose(rehearsal),
+        ),
+        recommendations=advice.recommendations(rehearsal.terms.agreement),
+        prediction=prediction_notes(rehearsal.terms.agreement, rehearsal.columns),
+        columns=column_exposure(
+            rehearsal.terms,
+            rehearsal.rows,
+            rehearsal.outcome.data.alice_train,
+            raw.rows - rehearsal.rows,
+        ),
+        bob_seat=None if seat == "alice" else rehearse_columns(rehearsal, known_rows, announce),
+    )
+
+
+def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
+    if rehearsal.terms.agreement.alices == 1:
+        return ()
+    columns = counted(rehearsal.own_columns, "column")
+    return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
+
+
+def _verdict(attack: LabelAttack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
+    view = rehearsal.view
+    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
+    reason = f"Alice does not have {missing}" if missing else attack.obstacle(view)
+    if reason:
+        return AttackVerdict(attack.name, CLEAR, reason, "")
+    guess = about_labels(attack.infer(view), view)
+    kind = "labels" if rehearsal.own_labels else "coin labels"
+    level, why = foresee(guess, rehearsal.labels, kind, promised=promised)
+    change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
+    return AttackVerdict(attack.name, level, why, change)
+
+
+def _facts(rehearsal: Rehearsal) -> CheckFacts:
+    agreed, method = rehearsal.terms.agreement, rehearsal.method
+    cost = price(method.event)
+    with one_thread():
+        full_rank_share, median_condition = _ranks(rehearsal)
+    ledger = forecast(rehearsal.terms, rehearsal.rows, rehearsal.bob_columns).statement()
+    total = ledger.label_epsilon_total
+    facts = CheckFacts(
+        rows=rehearsal.rows,
+        rehearsed_rows=rehearsal.labels.rows,
+        alice_columns=rehearsal.columns,
+        parties=feature_parties(rehearsal.outcome.data),
+        batch_size=rehearsal.batch,
+        last_batch=(rehearsal.rows - 1) % rehearsal.batch + 1,
+        epochs=agreed.epochs,
+        claimed_epsilon_per_release=cost.claimed,
+        label_epsilon_per_release=cost.label,
+        label_epsilon_total=total,
+        attack_ceiling=float(expit(total)),
+        full_rank_share=full_rank_share,
+        median_condition=median_condition,
+        stacked_equations_per_row=agreed.epochs * rehearsal.own_columns / rehearsal.batch,
+        passes=agreed.epochs if rehearsal.terms.whole_table else None,
+    )
+    design = method.hidden_batch
+    if design is None:
+        return facts
+    return replace(
+        facts,
+        l_rr=design.asked_rows,
+        true_rows=design.true_rows,
+        sparsity=design.true_rows / rehearsal.columns,
+        recoverable_sparsity=largest_sparsity(min(1.0, rehearsal.columns / design.asked_rows)),
+    )
+
+
+def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
+    """The share of sampled batches of full rank, and the median of their condition numbers."""
+    coins = KeyedEntropy.from_seed(_SEED).fork("batches")
+    size = min(rehearsal.batch, len(rehearsal.table))
+    # Batches of all rows are all the same.
+    sampled = 1 if rehearsal.terms.whole_table else _SAMPLED_BATCHES
+    full, conditions = 0, []
+    for _ in range(sampled):
+        rows = rehearsal.table[coins.permutation(len(rehearsal.table))[:size]]
+        s = np.linalg.svd(rows, compute_uv=False)
+        rank = int(np.count_nonzero(s > s.max() * max(rows.shape) * np.finfo(float).eps))
+        full += rank == size
+        if rank:
+            conditions.append(s[0] / s[rank - 1])
+    return full / sampled, float(np.median(conditions)) if conditions else math.inf
+
+
+def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
+    agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
+    rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
+    warnings = [] if exposed is None else [f"for Alice: {exposed}"]
+    if agreed.epochs > MOST_EPOCHS:
+        warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} {rounds} were rehearsed")
+    if whole_table and rehearsal.rows > rehearsal.labels.rows:
+        warnings.append(
+            f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were rehearsed; sums over more "
+            "rows tell less of most of them, and as much of a row that stands alone"
+        )
+    if rehearsal.method.shares_weights:
+        warnings += _sealed_warnings(rehearsal)
+    elif rehearsal.method.encrypts and rehearsal.method.label_flips is None:
+        warnings.append(
+            "for Bob: an Alice who does not keep to the protocol can have any value decrypted that "
+            "she likes; the verdicts assume that she does"
+        )
+    if agreed.noise == "continuous":
+        warnings.append("floating-point noise can give labels away by its last bits: use discrete")
+    return tuple(warnings)
+
+
+def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
+    agreed = rehearsal.terms.agreement
+    warnings = []
+    if rehearsal.method.shares_scores:
+        warnings.append(
+            f"for both: a score beyond {agreed.score_range:g} wraps, and nobody sees it; clip the "
+            f"columns ({advised('{clip}')}) or use an L2 penalty where weights may grow large"
+        )
+    if not agreed.fresh_keys:
+        warnings.append(
+            "for Bob: against an Alice who does not keep to the protocol the encryption must be "
+            "funcCPA, which does not follow from IND-CPA"
+            + ("" if rehearsal.method.shares_scores else advised("; {fresh_keys} does without"))
+        )
+    if agreed.reveal_epsilon is not None:
+        warnings.append(
+            "for Bob: what Alice is told has noise for a table within its bounds, which he cannot "
+            "see; an Alice who does not keep to the protocol may have had any label put into it"
+        )
+    elif agreed.reveal and rehearsal.method.label_flips is None:
+        warnings.append(
+            f"for Bob: {advised('{reveal}')} hands Alice's weights out at the end, which depend on "
+            "labels; "
+            "an Alice who does not keep to the protocol may have had any label put into them"
+        )
+    return warnings

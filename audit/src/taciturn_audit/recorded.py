@@ -1,0 +1,157 @@
+"""A real session's audit: one side's own recording, attacked from that side's seat.
+
+Alice's side has her recording, her file and her table, and no label: it can attack and write down
+its guesses. Whoever has the labels, which is Bob, can judge them. Bob's recording
+is audited in ``recorded_columns``.
+
+**Guarantee.** An attack gets the view and nothing else. Guesses are judged only by labels of the
+same rows, in the same order, and of the same session where Bob's model file says which that was.
+
+**Assumes.** The recording is whole and honest: its hash chain shows damage, not forgery. Bob's
+labels are those that he trained with; his model file has a digest of his columns, not of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn_audit.advice import inapplicable
+from taciturn_audit.guesses import GuessesFile
+from taciturn_audit.messages import messages_to_alice
+from taciturn_audit.recorded_columns import audit_columns
+from taciturn_audit.recording import OtherSide, RecordedSession, both_tables, labels_of
+from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.session import Guessed, SessionAudit
+from taciturn_audit.runner import Guesses, guess_labels
+from taciturn_audit.session import SHUFFLED_TRUTH, Session, look_at_ciphertexts, shuffled
+from taciturn_audit.views.bob_view import BobView
+
+
+def audit_recording(
+    session: RecordedSession,
+    truth: Path | None = None,
+    *,
+    write_guesses: Path | None = None,
+    callbacks: Callbacks = SILENT,
+    canary: bool = True,
+    shuffle_truth: bool = False,
+    known_rows: int | None = None,
+) -> SessionAudit:
+    """Attack a recorded session; judge where the other side's file, ``truth``, is here too.
+
+    With ``canary`` it also trains on shuffled labels and on coins, where both tables are here, and
+    tests ciphertexts, where they are all that Alice receives; at Bob's seat it trains with Alice's
+    rows permuted. ``shuffle_truth`` judges against labels shuffled after the run.
+    """
+    view = session.view
+    # Before the work: a file that does not fit is said at once.
+    judge = None if truth is None else OtherSide.read(truth, session.recording)
+    if isinstance(view, BobView):
+        _refuse_labels(write_guesses, shuffle_truth)
+        if judge is not None and view.agreement.parties is not None:
+            raise ConfigError(
+                "one Alice's table does not judge what is told of several Alices' columns",
+                setting="truth",
+                hint=Hint("leave {truth} out: what needs no known row is tried all the same"),
+            )
+        return audit_columns(
+            session, view, judge, known_rows=known_rows, canary=canary, callbacks=callbacks
+        )
+    if known_rows is not None:
+        raise ConfigError(
+            "known rows are Bob's, and this is Alice's recording",
+            setting="known_rows",
+            hint=Hint("leave {known_rows} out, or give Bob's recording and file"),
+        )
+    guesses = guess_labels(view, announce=callbacks.announce, progress=callbacks.progress)
+    wanted = canary and not shuffle_truth
+    file = GuessesFile(
+        recording=session.recording,
+        guesses=guesses,
+        messages=tuple(messages_to_alice(view)),
+        distinguisher=look_at_ciphertexts(view, callbacks=callbacks) if wanted else None,
+    )
+    if write_guesses is not None:
+        file.save(write_guesses)
+    notes = inapplicable(view) or None
+    if judge is None:
+        return replace(_unjudged(file), notes=notes)
+    audit = replace(audit_guesses(file, judge, shuffle_truth=shuffle_truth), notes=notes)
+    # Other Alices' tables are not here, and without them it would be another training.
+    if audit.findings is None or not wanted or view.agreement.parties is not None:
+        return audit
+    claim = np.inf if judge.ledger is None else judge.ledger.label_epsilon_total
+    trial = Session(both_tables(session.tables, judge.tables), callbacks)
+    beside = trial.surroundings(session.config.settings(), audit.findings, claim)
+    return replace(
+        audit,
+        canary=beside.canary,
+        over_epochs=beside.over_epochs,
+        evidence=beside.evidence,
+    )
+
+
+def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:
+    for name, given in (("write_guesses", write_guesses), ("shuffle_truth", shuffle_truth)):
+        if given:
+            raise ConfigError(
+                "this is Bob's recording, from which columns are told, and no labels",
+                setting=name,
+                hint=Hint("leave {" + name + "} out; Alice's file as {truth} judges estimates"),
+            )
+
+
+def audit_guesses(
+    file: GuessesFile, truth: OtherSide, *, shuffle_truth: bool = False
+) -> SessionAudit:
+    """Judge the guesses of Alice's side by Bob's labels; ``RowOrderError`` where rows differ."""
+    truth.require(file.recording)
+    labels = labels_of(truth.tables)
+    labels = shuffled(labels) if shuffle_truth else labels
+    findings: Findings = file.guesses.judged(labels)
+    if shuffle_truth:
+        findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
+    return replace(
+        _unjudged(file),
+        judgement=truth.judgement(),
+        shuffle_truth=shuffle_truth,
+        findings=findings,
+        distinguisher=None if shuffle_truth else file.distinguisher,
+    )
+
+
+def _unjudged(file: GuessesFile) -> SessionAudit:
+    return SessionAudit(
+        seat=file.recording.recorder,
+        recording=file.recording,
+        guesses=_summaries(file.guesses),
+        skipped=file.guesses.skipped,
+        judgement=None,
+        shuffle_truth=False,
+        findings=None,
+        canary=None,
+        over_epochs=(),
+        evidence=None,
+        messages=file.messages,
+        distinguisher=file.distinguisher,
+    )
+
+
+def _summaries(guesses: Guesses) -> tuple[Guessed, ...]:
+    return tuple(
+        Guessed(
+            name,
+            int(np.count_nonzero(guess.signal)),
+            int(np.count_nonzero(guess.certain)),
+            guesses.seconds[name],
+            guess.remark,
+            guess.limited or None,
+        )
+        for name, guess in guesses.attacks.items()
+    )

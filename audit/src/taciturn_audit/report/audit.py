@@ -1,0 +1,255 @@
+"""An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
+
+Of several runs, what they do not share is the first run's, and the words say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taciturn.errors import counted
+from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.training import training_blocks
+from taciturn.report.words import NONE, data_size, epsilon, interval, share
+from taciturn_audit.report.columns import seat_blocks, seats_blocks
+from taciturn_audit.report.officer import in_plain_words
+from taciturn_audit.results.audit import (
+    AttackScore,
+    Control,
+    Distinguisher,
+    Evidence,
+    Findings,
+    Membership,
+)
+from taciturn_audit.results.demo import DemoResult
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import (
+    Conclusion,
+    Status,
+    Verdict,
+    Weighed,
+    apart_sentence,
+    conclude,
+)
+
+SHUFFLED = "Labels shuffled before training"
+ABOVE = "▲"
+ABOVE_WORDS = (
+    f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control; with "
+    "shuffled labels that of an interval which holds for all attacks together"
+)
+
+
+def audit_blocks(audit: AuditResult) -> list[Block]:
+    """The training, what the attacks found in it, and the verdict, for a terminal."""
+    conclusion = conclude(audit)
+    canary, run = conclusion.canary, conclusion.run
+    lines = [ABOVE_WORDS, *(f"{name}: {remark}" for name, remark in remarks(run).items())]
+    lines += [f"{one.name}: skipped, {one.reason}" for one in run.findings.skipped]
+    lines += [_membership(audit.membership)] if audit.membership is not None else []
+    lines += evidence_words(audit, conclusion)
+    shuffled = f"{SHUFFLED}: what the protocol alone tells"
+    bob = _bob_seat(audit)
+    if audit.runs[0].seat == "bob":
+        return [*training_blocks(audit), *bob]
+    return [
+        *training_blocks(audit),
+        *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
+        scores(run.findings, run.verdict, "What Alice can tell of the training labels"),
+        *(Paragraph(line, "muted") for line in lines),
+        *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
+        *bob,
+        verdict_section(audit, conclusion),
+    ]
+
+
+def _bob_seat(audit: AuditResult) -> list[Block]:
+    seat, means = audit.bob_seat, several(audit)
+    if seat is None:
+        return []
+    return [*seat_blocks(seat), *([Paragraph(f"Bob's seat: {means}", "muted")] if means else [])]
+
+
+def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
+    """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
+    status = conclusion.status
+    parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
+    means = f" ({several(audit)})" if several(audit) else ""
+    lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
+    lines += [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
+    lines += [conclusion.caveat] if conclusion.caveat else []
+    lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
+    return Section(
+        title=conclusion.headline,
+        ident="verdict",
+        blocks=(*map(Paragraph, lines), *blocks),
+        short="Verdict",
+        badge=Badge(status.word, status.sign, status.label),
+    )
+
+
+def _seat_words(audit: AuditResult) -> list[str]:
+    names = audit.runs[0].pooled
+    if names is None:
+        return []
+    if len(names) == 1:
+        return [f"Alice stands for {names[0]} alone, one of several."]
+    together = f"{', '.join(names[:-1])} and {names[-1]}"
+    return [f"Alice stands for {together}, who pool what they have."]
+
+
+def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
+    """What was found, of a hundred people; nothing where the audit checks itself."""
+    if conclusion.status is Status.CHECK:
+        return []
+    lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
+    if canary is not None and canary.verdict.attack is not None:
+        lines.append(in_plain_words(canary, shuffled=True))
+    return lines
+
+
+def apart_blocks(look: Distinguisher) -> list[Block]:
+    """What was guessed from ciphertexts, and which faults would have been noticed."""
+    rows: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
+            f"{one.right} of {one.judged}",
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+        ]
+        for one in look.looks
+    ]
+    faults = [
+        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in look.faults
+    ]
+    headings = ("guessed from", "trainings right", "share", "95 % interval")
+    caption = "Trainings whose labels were all 1 or all 0, told apart by what Alice received"
+    words = (
+        f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
+        f"{counted(look.columns, 'column')}, judged "
+        f"on {look.judged} others. "
+        f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
+        f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
+        f"something is noticed with probability {look.false_alarm:g} at most; what tells "
+        f"{share(look.detectable, 0)} of the trainings is noticed in 95 of 100 audits. "
+        "Times are those of a simulation in one process; a recorded run has none."
+    )
+    return [
+        table(headings, rows, caption=caption),
+        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        Paragraph(words, "muted"),
+    ]
+
+
+def run_title(audit: AuditResult) -> str:
+    """What the run is called beside its canary."""
+    own = audit.first.permute_labels or any(run.shuffle_truth for run in audit.runs)
+    return "This run" if own else "The real run"
+
+
+def several(audit: AuditResult) -> str:
+    """Said of figures that are means."""
+    return f"mean of {len(audit.runs)} runs" if len(audit.runs) > 1 else ""
+
+
+def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = False) -> Table:
+    """Table of attacks below the controls; ``whole`` adds the AUC's interval and the time."""
+    headings = ["", "accuracy", "95 % interval", "AUC", "95 % interval", "called certain"]
+    headings += ["of those right", "time"]
+    dashes = [NONE] * 4
+    controls: list[list[Words]] = [
+        [Span(f"{one.name} (control)", "muted"), share(one.accuracy), NONE, share(one.auc), *dashes]
+        for one in verdict.controls
+    ]
+    attacks: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.name in verdict.above else one.name,
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+            share(one.auc),
+            interval(one.auc_low, one.auc_high),
+            share(one.decided),
+            share(one.decided_correct),
+            f"{one.seconds:.2f}\u00a0s",
+        ]
+        for one in findings.attacks
+    ]
+    shown = range(8) if whole else (0, 1, 2, 3, 5, 6)
+    drawn = table([headings[place] for place in shown], [], caption=caption)
+    groups = [tuple(tuple(row[n] for n in shown) for row in rows) for rows in (controls, attacks)]
+    return Table(drawn.columns, tuple(filter(None, groups)), caption)
+
+
+def remarks(weighed: Weighed) -> dict[str, str]:
+    """What the attacks say of themselves; means over several runs say nothing."""
+    attacks = weighed.findings.attacks if weighed.runs == 1 else ()
+    return {one.name: one.remark for one in attacks if one.remark}
+
+
+def _membership(guesses: Membership) -> str:
+    return (
+        f"who is in the batch: precision {share(guesses.precision)}, recall "
+        f"{share(guesses.recall)}, its size right in {share(guesses.k_exact)} of "
+        f"{guesses.iterations:.0f} iterations; {share(guesses.base_rate)} of the scored rows are "
+        "in it"
+    )
+
+
+def evidence_words(audit: AuditResult, conclusion: Conclusion) -> tuple[str, ...]:
+    """The ledger's claim against guesses at coin labels; nothing where it was not tested."""
+    scope = "" if conclusion.refuted_by is None else audit.scope(conclusion.refuted_by)
+    return () if conclusion.evidence is None else proof_words(conclusion.evidence, scope)
+
+
+def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
+    """A claim against guesses at coin labels."""
+    return (
+        f"Labels were replaced by fair coins and {proof.attack} guessed {proof.guesses:,} of "
+        f"{proof.rows:,}: {proof.correct:,} were right{f' ({scope})' if scope else ''}.",
+        f"That shows an epsilon of at least {epsilon(proof.lower_bound)}, where "
+        f"{epsilon(proof.claim)} is claimed; the bound is too high with probability "
+        f"{share(proof.failure, 0)} at most.",
+        "The claim is refuted: Alice learns more than the ledger says."
+        if proof.violated
+        else "The guesses do not contradict the claim. They do not prove it either.",
+    )
+
+
+def demo_blocks(demo: DemoResult) -> list[Block]:
+    """Mechanisms side by side: how good the model is, and what either side can tell."""
+    first = demo.runs[0].first
+    canaries = [audit.canary or audit.findings for audit in demo.runs]
+    rows = [
+        (
+            audit.first.mechanism,
+            share(audit.means.test.get("accuracy")),
+            share(audit.means.centralised.get("accuracy")),
+            share(_best(canary).accuracy),
+            share(_best(audit.findings).accuracy),
+            _best(canary).name,
+        )
+        for audit, canary in zip(demo.runs, canaries, strict=True)
+    ]
+    headings = ("mechanism", "held-out accuracy", "in one place", "told, shuffled", "true", "by")
+    caption = (
+        f"{first.dataset}, {first.rows_train} training rows, "
+        f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
+    )
+    chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
+    note = (
+        "Told: labels that the best attack gets right. Shuffled: labels shuffled before training, "
+        f"so that only the messages tell them; without messages {chance}."
+    )
+    report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
+    seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}
+    return [
+        table(headings, rows, words=(0, 5), caption=caption),
+        Paragraph(note, "muted"),
+        *(seats_blocks(seats) if seats else []),
+        Paragraph(report, "muted"),
+    ]
+
+
+def _best(findings: Findings) -> AttackScore | Control:
+    entries: Sequence[AttackScore | Control] = findings.attacks or findings.controls
+    return max(entries, key=lambda entry: entry.accuracy)

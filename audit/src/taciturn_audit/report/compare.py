@@ -1,0 +1,181 @@
+"""A comparison of mechanisms as blocks: one table, one picture, a line for each mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from taciturn.report import blocks as b
+from taciturn.report.argument import argument
+from taciturn.report.training import at_alice, traffic
+from taciturn.report.words import NONE, data_size, duration, epsilon, footer, interval, share
+from taciturn_audit.report.audit import ABOVE
+from taciturn_audit.report.officer import decision
+from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
+
+_NOTE = (
+    "Trained and attacked without encryption, which changes none of these figures; time and "
+    "traffic are estimated with {scheme}, both parties on this machine. Ciphertexts were not "
+    "looked at: taciturn audit does that, one mechanism at a time."
+)
+
+
+def compare_blocks(comparison: Comparison) -> list[b.Block]:
+    """The table and what goes with it, for a terminal of 100 columns."""
+    return [
+        b.Paragraph(_subject(comparison), "strong"),
+        _table(comparison, digits=1),
+        *(b.Paragraph(line, "muted") for line in _reading(comparison)),
+        *(b.Paragraph(line, "muted") for line in _lines(comparison)),
+        *_refused(comparison),
+    ]
+
+
+def compare_page(comparison: Comparison) -> b.Page:
+    """The page of ``taciturn compare --html``."""
+    # Loaded here: drawing takes a second to load, and a terminal has no picture.
+    from taciturn_audit.report.plots import compare_svg
+
+    by = comparison.ranked_by
+    alt = "; ".join(
+        f"{name_of(one)}: held-out AUC {share(one.auc)}, labels told {_place(one.shuffled)}"
+        for one in comparison.compared
+    )
+    title = "The model against what Alice can tell"
+    drawn = b.Figure("compared", title, alt, compare_svg(comparison, "compared"))
+    figures = b.Figures(
+        (drawn,),
+        caption=f"To the right: how well the best attack tells labels that were shuffled before "
+        f"training, by {by}; the dashed line is what is known without any message. Upwards: the "
+        "model's AUC on held-out rows. Filled: an attack told more than every control. Hollow: "
+        "none did, or none of ours applies. The best place is the upper left.",
+        wide=True,
+    )
+    table = b.Section(
+        "Side by side",
+        "table",
+        (
+            _table(comparison, digits=2),
+            *(b.Paragraph(line, "muted") for line in _reading(comparison)),
+            *_refused(comparison),
+        ),
+        "Table",
+    )
+    findings = b.Section("What was found", "found", (_facts(comparison),), "Findings")
+    picture = b.Section(title, "picture", (figures,), "Picture")
+    silent = [one for one in comparison.compared if not one.label_epsilon_total]
+    names = [one.mechanism for one in silent if comparison.scheme != "clear"]
+    # One page has one argument; that of sealed says what mutual adds.
+    shown = "sealed" if "sealed" in names else "".join(names[:1])
+    reasons = argument(shown, comparison.scheme, comparison.key_bits)
+    none = b.Paragraph("Not recorded: the comparison was called from Python.", "muted")
+    command = b.Command(comparison.command) if comparison.command else none
+    return b.Page(
+        window=f"Mechanisms on {comparison.dataset} – Taciturn",
+        title="Mechanisms side by side",
+        subject=_subject(comparison),
+        blocks=(
+            table,
+            picture,
+            findings,
+            *reasons,
+            b.Section("Command", "command", (command,)),
+            decision(comparison.audited),
+        ),
+        footer=footer(comparison.version, comparison.audited),
+    )
+
+
+def name_of(one: ComparedMechanism) -> str:
+    """A mechanism with its epsilon, where it has one."""
+    return one.mechanism if one.epsilon is None else f"{one.mechanism} \u03b5\u00a0{one.epsilon:g}"
+
+
+def _subject(comparison: Comparison) -> str:
+    seeds = f"{comparison.seeds} seeds from {comparison.seed}"
+    return (
+        f"{comparison.dataset} · {comparison.rows_train:,} training and {comparison.rows_test:,} "
+        f"held-out rows · {at_alice(comparison)}, "
+        f"{comparison.bob_columns} at Bob · "
+        f"{seeds if comparison.seeds > 1 else f'seed {comparison.seed}'}"
+    )
+
+
+def _table(comparison: Comparison, digits: int) -> b.Table:
+    rows = [_row(one, digits) for one in comparison.compared]
+    headings = ("mechanism", "AUC", "label \u03b5", "shuffled", "known", "real", "known", "time")
+    caption = f"Labels told by the best attack, by {comparison.ranked_by}"
+    return b.table((*headings, "traffic"), rows, caption=caption)
+
+
+def _row(one: ComparedMechanism, digits: int) -> tuple[b.Words, ...]:
+    cost = one.estimate
+    return (
+        name_of(one),
+        share(one.auc, digits),
+        epsilon(one.label_epsilon_total),
+        _attack(one.shuffled, digits),
+        share(one.shuffled.known, digits),
+        _attack(one.real, digits),
+        share(one.real.known, digits),
+        duration(cost.seconds),
+        data_size(cost.bytes_to_alice + cost.bytes_to_bob),
+    )
+
+
+def _attack(best: BestAttack, digits: int) -> b.Words:
+    if best.attack is None:
+        return "nothing"
+    shown = share(best.value, digits)
+    return (b.Span(ABOVE, "bad"), f" {shown}") if best.leak else shown
+
+
+def _reading(comparison: Comparison) -> Iterable[str]:
+    alone = comparison.bob_alone_auc
+    beside = [f"the same columns in one place {share(comparison.centralised_auc)}"]
+    beside += [] if alone is None else [f"Bob's columns alone {share(alone)}"]
+    scheme = comparison.scheme
+    yield f"AUC: of the model on held-out rows; {', '.join(beside)}."
+    yield (
+        "Shuffled: labels shuffled before training, so that only messages tell them; real: the "
+        "training itself, whose columns tell much by themselves. Known: the best control, without "
+        f"any message. {ABOVE}: an attack told more than every control. Nothing: no attack of ours "
+        "applies, which is not a proof of safety."
+    )
+    yield _NOTE.format(scheme=scheme if scheme != "clear" else "no encryption, as asked for")
+
+
+def _lines(comparison: Comparison) -> list[str]:
+    return [f"{name_of(one)}: {one.verdict}" for one in comparison.compared]
+
+
+def _facts(comparison: Comparison) -> b.Facts:
+    return b.Facts({name_of(one): _said(one) for one in comparison.compared})
+
+
+def _said(one: ComparedMechanism) -> str:
+    ends = ""
+    if one.real.attack is not None and one.real.low is not None and one.real.high is not None:
+        ends = f" ({interval(one.real.low, one.real.high)})"
+    real = (
+        f"On the real labels {one.real.attack} has {share(one.real.value)}{ends}, where "
+        f"{one.real.control} has {share(one.real.known)}."
+        if one.real.attack is not None
+        else ""
+    )
+    cost = traffic(one.estimate.bytes_to_alice, one.estimate.bytes_to_bob)
+    return (
+        f"Labels shuffled: {one.verdict} {real} The ledger rests on: {one.assumption or NONE}. "
+        f"Solver {one.solver}; about {duration(one.estimate.seconds)}, {cost}."
+    )
+
+
+def _refused(comparison: Comparison) -> list[b.Block]:
+    return [
+        b.Paragraph(f"{one.mechanism}: not with these settings: {one.reason}", "warning")
+        for one in comparison.refused
+    ]
+
+
+def _place(best: BestAttack) -> str:
+    known = f"{share(best.known)} without any message"
+    return f"{share(best.value)} against {known}" if best.attack is not None else f"none, {known}"

@@ -1,0 +1,542 @@
+"""An audit as a page: the verdict, the attacks beside the controls, the ledger, all messages.
+
+It takes every figure from the result, and computes no statistic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from taciturn.privacy.statement import Statement
+from taciturn.report import blocks as b
+from taciturn.report.argument import argument
+from taciturn.report.training import (
+    at_alice,
+    distance,
+    metrics_table,
+    parties_facts,
+    randomness,
+    traffic,
+    whose,
+    worth_facts,
+)
+from taciturn.report.words import (
+    NONE,
+    data_size,
+    epsilon,
+    footer,
+    interval,
+    most_sure,
+    plain,
+    share,
+)
+from taciturn.report.worth import divergence
+from taciturn.results.serialise import Dataclass, record_of
+from taciturn.results.training import TrainingRun
+from taciturn_audit.report import audit as shared
+from taciturn_audit.report.columns import seat_section
+from taciturn_audit.report.officer import decision
+from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
+from taciturn_audit.results.audit import (
+    AfterEpochs,
+    AuditRun,
+    Control,
+    Distinguisher,
+    Findings,
+    MessageSeen,
+    Skipped,
+)
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import (
+    Conclusion,
+    Measure,
+    Weighed,
+    conclude,
+    interval_of,
+    value_of,
+    weigh,
+)
+
+# More lines than this make a page that nobody reads; the record has them all.
+MOST_LINES = 500
+
+
+def audit_page(audit: AuditResult) -> b.Page:
+    """The page of ``taciturn audit --html`` and ``--markdown``."""
+    conclusion = conclude(audit)
+    ledger, scope = _costliest_ledger(audit)
+    refuted = () if conclusion.refuted_by is None else shared.evidence_words(audit, conclusion)
+    verdict = shared.verdict_section(
+        audit,
+        conclusion,
+        *map(b.Paragraph, (*refuted, permits(ledger.label_epsilon_total))),
+        cards(conclusion, ledger, shared.run_title(audit), permuted=audit.first.permute_labels),
+    )
+    skipped = audit.shared(lambda run: run.findings.skipped)
+    subject = _subject(audit.first)
+    return b.Page(
+        window=f"{conclusion.headline} – Taciturn audit of {subject}",
+        title="What Alice can tell of the labels",
+        subject=" · ".join(filter(None, (subject, shared.several(audit)))),
+        blocks=(
+            verdict,
+            *_argument(audit.first),
+            attacks_section(_parts(audit, conclusion), _over(audit), *skipped),
+            *_apart(audit, conclusion),
+            *_epochs(audit, conclusion),
+            ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
+            *_columns(audit),
+            messages_section(*audit.shared(lambda run: run.messages)),
+            *_membership(audit),
+            _utility(audit),
+            _details(audit),
+            decision(audit.audited),
+        ),
+        footer=footer(audit.version, audit.audited),
+    )
+
+
+def _columns(audit: AuditResult) -> list[b.Section]:
+    seat = audit.bob_seat
+    return [] if seat is None else [seat_section(seat)]
+
+
+def _argument(training: TrainingRun) -> list[b.Section]:
+    shared_weights = training.sealed
+    if not training.encrypted or shared_weights is None or shared_weights.reveal:
+        return []
+    return argument(training.mechanism, training.scheme, training.key_bits)
+
+
+def _parts(audit: AuditResult, conclusion: Conclusion) -> list[Part]:
+    parts: list[Part] = [("run", shared.run_title(audit), conclusion.run)]
+    if conclusion.canary is not None:
+        parts.insert(0, ("canary", shared.SHUFFLED, conclusion.canary))
+    return parts
+
+
+def _over(audit: AuditResult) -> str:
+    if shared.several(audit):
+        return "95 % intervals (of the mean, where several runs are averaged)"
+    return "their 95 % intervals over the rows of the run"
+
+
+def _subject(training: TrainingRun) -> str:
+    return (
+        f"{training.dataset} · mechanism {training.mechanism} · {training.rows_train:,} training "
+        f"and {training.rows_test:,} held-out rows · "
+        f"{at_alice(training)}, {training.bob_columns} at Bob"
+    )
+
+
+def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
+    ledgers = [training.ledger for training in audit.trainings]
+    number = max(range(len(ledgers)), key=lambda one: ledgers[one].label_epsilon_total)
+    same = all(ledger == ledgers[0] for ledger in ledgers)
+    return ledgers[number], "" if same else audit.scope(number)
+
+
+def permits(total: float) -> str:
+    """What a total epsilon allows, in words."""
+    if math.isinf(total):
+        return "The ledger guarantees nothing: a label's epsilon is infinite."
+    if total == 0:
+        return "By the ledger nothing about a label is released, under the assumption it states."
+    return (
+        f"By the ledger a label's epsilon is {epsilon(total)} in all: someone at even odds before "
+        f"could be {most_sure(total)} afterwards."
+    )
+
+
+# --- the cards --------------------------------------------------------------------------------
+
+_CANARY = (
+    "A canary run: the columns say nothing about its labels, so whatever is told beyond the "
+    "prior, by the messages or by the model, is the protocol's own leak."
+)
+_RUN = (
+    "A good model tells much by itself. Only what lies beyond the controls comes from the messages."
+)
+_OWN_CANARY = "Its labels were shuffled before training: it is a canary run itself."
+
+
+def cards(
+    conclusion: Conclusion, ledger: Statement, title: str, *, permuted: bool = False
+) -> b.Cards:
+    """The figures in large type: of the canary, of the run, and what the ledger claims."""
+    meaning = _OWN_CANARY if permuted else _RUN
+    drawn = [_card(title, conclusion.run, meaning)]
+    if conclusion.canary is not None:
+        drawn.insert(0, _card(shared.SHUFFLED, conclusion.canary, _CANARY))
+    claim = b.Card(
+        "What the ledger claims",
+        epsilon(ledger.label_epsilon_total),
+        ("epsilon of a label, in all", "0: nothing is told", "infinite: nothing is hidden"),
+        {
+            "releases of a row": str(ledger.releases_per_row),
+            "against evidence": _tested(conclusion),
+        },
+        ledger.assumption,
+    )
+    return b.Cards((*drawn, claim))
+
+
+def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
+    verdict = weighed.verdict
+    known = verdict.controls
+    auc = verdict.figure == "AUC"
+    beside = {one.name: share(one.auc if auc else one.accuracy) for one in known}
+    if verdict.attack is None:
+        return b.Card(title, "no attack", ("none of ours applies here",), beside, meaning)
+    lines = (
+        f"{verdict.figure} of {verdict.attack.name}",
+        "95\u00a0% interval",
+        interval(*verdict.interval),
+    )
+    return b.Card(title, share(verdict.value), lines, beside, meaning)
+
+
+def _tested(conclusion: Conclusion) -> str:
+    if conclusion.evidence is None:
+        return "not tested"
+    return "violated" if conclusion.evidence.violated else "not violated"
+
+
+# --- the sections -----------------------------------------------------------------------------
+
+
+Part: TypeAlias = tuple[str, str, Weighed]
+"""A run's short name, its title, and what was found in it."""
+
+
+def attacks_section(
+    parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
+) -> b.Section:
+    """Attacks beside the controls; ``over`` says what the intervals are of."""
+    tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
+    figures = b.Figures(
+        tuple(_drawn(*part) for part in parts),
+        caption=f"Dots are the figure that the axis names, bars {over}, vertical lines the "
+        "controls. A filled dot: the whole interval, of the accuracy or of the AUC, lies above "
+        f"every control. A hollow one: it does not. {_RANKED}",
+        instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
+        summary="All figures as tables",
+    )
+    reasons = b.Facts({one.name: f"{one.reason}{whose(scope)}" for one in skipped})
+    none = b.Paragraph("None: every attack was run.", "muted")
+    words = (
+        "How well each attack tells the labels. The controls know no message: prior always guesses "
+        "the commoner label, model-only asks the model that Alice ends up with. With shuffled "
+        "labels model-only is an attack: no column knows them, so the model learnt them through "
+        "the protocol."
+    )
+    title = f"Attacks that were skipped: {len(skipped)}"
+    folded = b.Details(title, (reasons if skipped else none,))
+    blocks = (b.Paragraph(words), figures, folded)
+    return b.Section("Attacks beside the controls", "attacks", blocks, "Attacks")
+
+
+_RANKED = (
+    "The AUC is drawn where more than two thirds of the labels are alike, or where it alone shows "
+    "a leak: always guessing the commoner label is then hard to beat by accuracy."
+)
+
+
+def _drawn(name: str, title: str, weighed: Weighed) -> b.Figure:
+    findings, by = weighed.findings, weighed.verdict.ranked_by
+    controls = "; ".join(
+        f"{one.name} {share(value_of(one, by))}" for one in weighed.verdict.controls
+    )
+    attacks = "; ".join(
+        f"{one.name} {share(value_of(one, by))}, 95 % interval {interval(*interval_of(one, by))}"
+        for one in findings.attacks
+    )
+    alt = f"The {by} of each attack. Controls: {controls}. Attacks: {attacks or 'none applies'}."
+    return b.Figure(name, title, alt, attacks_svg(findings, weighed.verdict, name))
+
+
+def _figures(title: str, weighed: Weighed) -> list[b.Block]:
+    remarks = shared.remarks(weighed)
+    figures = shared.scores(weighed.findings, weighed.verdict, title, whole=True)
+    return [figures, *([b.Facts(remarks)] if remarks else [])]
+
+
+def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
+    look = conclusion.apart
+    if look is None:
+        return []
+    number = [run.distinguisher for run in audit.runs].index(look)
+    return [apart_section(look, audit.scope(number))]
+
+
+def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
+    """What was guessed from ciphertexts."""
+    words = (
+        "All that Alice receives about labels is encrypted, so that no attack has a number to "
+        "begin with. A learner therefore looked at the messages themselves, of small trainings "
+        f"whose labels were all 1 or all 0, by the toss of a coin{whose(scope)}."
+    )
+    blocks = (b.Paragraph(words), *shared.apart_blocks(look))
+    return b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")
+
+
+def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
+    if conclusion.canary is None:
+        return []
+    known = audit.runs[0].canary or conclusion.canary.findings
+    by = conclusion.canary.verdict.ranked_by
+    return epochs_section(audit.runs[0].over_epochs, known.controls, by, audit.scope(0))
+
+
+def epochs_section(
+    rows: Sequence[AfterEpochs], controls: Sequence[Control], by: Measure, scope: str = ""
+) -> list[b.Section]:
+    """The attacks on shuffled labels after fewer epochs; nothing where none was repeated."""
+    if not curves_of(rows):
+        return []
+    if any(one.auc is None for row in rows for one in row.attacks):
+        by = "accuracy"  # a record of an earlier version
+    curves = curves_of(rows, by)
+    prior = next((value_of(one, by) for one in controls if one.name == "prior"), None)
+    lines = [
+        (name, str(epochs), share(one.value), interval(one.low, one.high))
+        for name, points in curves.items()
+        for epochs, one in points.items()
+    ]
+    alt = "; ".join(
+        f"{name}: " + ", ".join(f"{share(one.value)} after {n}" for n, one in points.items())
+        for name, points in curves.items()
+    )
+    title = f"{_capital(by)} of each attack on shuffled labels, by number of epochs"
+    figures = b.Figures(
+        (b.Figure("epochs", title, alt, epochs_svg(rows, prior, "epochs", by)),),
+        caption=f"{_capital(by)} by number of epochs; the pale bars are 95 % intervals.",
+        instead=(b.table(("attack", "epochs", by, "95 % interval"), lines, label=title),),
+        wide=True,
+    )
+    words = (
+        "What each attack would have told had the training stopped earlier, on labels shuffled "
+        f"before training{whose(scope)}."
+    )
+    blocks = (b.Paragraph(words), figures)
+    return [b.Section("Leakage over epochs", "over-epochs", blocks, "Over epochs")]
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def ledger_section(
+    ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str]
+) -> b.Section:
+    """What the ledger claims, and what stands against it."""
+    label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
+    rows = [
+        ("claimed", ledger.claimed_epsilon_per_release, None, None),
+        ("residue", ledger.residue_epsilon_per_release, ledger.residue_epsilon_total, None),
+        ("label", ledger.label_epsilon_per_release, *label),
+    ]
+    headings = (
+        "epsilon of",
+        "one release",
+        f"all {ledger.releases_per_row} releases of a row",
+        f"all, with delta {ledger.delta:g}",
+    )
+    figures = [(name, *map(epsilon, values)) for name, *values in rows]
+    outcome = _tested(conclusion)
+    blocks: tuple[b.Block, ...] = (
+        b.Paragraph(permits(ledger.label_epsilon_total)),
+        b.table(headings, figures, label="Epsilon, by what it is about"),
+        b.Paragraph(
+            "Claimed is what the mechanism is said to give per release; residue and label are what "
+            "it gives. For a person, the label's total counts.",
+            "muted",
+        ),
+        *([b.Paragraph(scope, "muted")] if scope else []),
+        b.Paragraph(f"Rests on: {ledger.assumption or 'no stated assumption'}.", "muted"),
+        b.Heading(
+            ("Claim against evidence: ", b.Span(outcome, "bad" if outcome == "violated" else ""))
+        ),
+        *map(b.Paragraph, proof or (_untested(ledger),)),
+    )
+    return b.Section("The ledger", "ledger", blocks, "Ledger")
+
+
+def _untested(ledger: Statement) -> str:
+    if math.isinf(ledger.label_epsilon_total):
+        return "The ledger claims no bound, so there is no claim to test."
+    return (
+        "The claim was not set against evidence: no attack had a signal to guess from, or the "
+        "audit was asked to make no further run."
+    )
+
+
+def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Section:
+    """Everything that reached Alice, by kind."""
+    rows: list[tuple[b.Words, ...]] = [
+        (
+            b.Span(one.message, "code"),
+            f"{one.count:,}",
+            data_size(one.bytes),
+            _protected(one),
+            one.allows or "not described",
+        )
+        for one in messages
+    ]
+    headings = ("message", "count", "size", "protection", "what it allows")
+    listed = b.table(headings, rows, words=(0, 3, 4), label="Messages to Alice")
+    blocks: list[b.Block] = [listed if rows else b.Paragraph("This result lists no messages.")]
+    blocks += [b.Paragraph(scope, "muted")] if scope else []
+    return b.Section("Everything Alice received", "messages", tuple(blocks), "Messages")
+
+
+def _protected(message: MessageSeen) -> str:
+    if not message.encrypted:
+        return "in clear"
+    bits = f", {message.key_bits} bits" if message.key_bits else ""
+    return f"encrypted: {message.scheme or 'unnamed scheme'}{bits}"
+
+
+def _membership(audit: AuditResult) -> list[b.Section]:
+    guesses = audit.membership
+    if guesses is None:
+        return []
+    facts = {
+        "precision": share(guesses.precision),
+        "recall": share(guesses.recall),
+        "its size right": share(guesses.k_exact),
+        "iterations looked at": f"{guesses.iterations:.0f}",
+        "precision of calling every row a member": share(guesses.base_rate),
+        "iterations called certain": share(guesses.certified),
+    }
+    words = (
+        "The mechanism means to hide which rows a batch holds. This is how well Alice tells it, "
+        "beside what she would get by guessing."
+    )
+    blocks = (b.Paragraph(words), b.Facts(facts))
+    return [b.Section("Who is in the batch", "membership", blocks, "Membership")]
+
+
+def _utility(audit: AuditResult) -> b.Section:
+    words = (
+        "Held-out rows, beside a model of Bob's columns alone and beside the same solver in one "
+        "place, in clear, on the same batches with the true labels and no noise. Intervals are of "
+        "the held-out rows, 95 %."
+    )
+    apart = b.Paragraph(f"Distance to the model in one place: {distance(audit)}.", "muted")
+    worth = (*divergence(audit.means.diverged), b.Facts(worth_facts(audit)))
+    blocks = (b.Paragraph(words), metrics_table(audit), *worth, apart)
+    return b.Section("How good the model is", "utility", blocks, "Utility")
+
+
+# --- the details ------------------------------------------------------------------------------
+
+MEANINGS = {
+    "Alice, Bob": "Alice holds columns and is curious. Bob holds the labels, and perhaps columns "
+    "of his own.",
+    "canary run": "The same training on labels shuffled beforehand. Columns cannot tell such "
+    "labels; only the protocol can.",
+    "prior": "Always guessing the commoner label.",
+    "model-only": "Guessing with the model that Alice has in the end, and no message: a control on "
+    "real labels, an attack on shuffled ones.",
+    "called certain": "The share of labels that an attack says it has solved; beside it, how many "
+    "of those are right.",
+    "AUC": "How often a row labelled 1 ranks above a row labelled 0; 50 % is chance.",
+    "epsilon": "The most by which the odds of a label can shift, as a power of e: 0 not at all, 1 "
+    "by a factor of 2.7, 5 by 148.",
+    "residue": "Label minus predicted probability; its sign is the label.",
+    "95 % interval": "Of one run: of the rows of that run, which share a model. Of several runs: "
+    "of their mean.",
+}
+LIMITS = (
+    "Attacks that are not built in. That none of ours succeeds is not a proof of safety.",
+    "An Alice who breaks the rules: she is assumed to follow the protocol and to keep everything "
+    "she sees.",
+    "What Bob learns about Alice's columns, where his seat was not audited, or if he breaks the "
+    "rules.",
+)
+
+
+def _details(audit: AuditResult) -> b.Section:
+    preparation, scope = audit.shared(lambda run: run.training.preparation)
+    prepared = f"How the columns were prepared: {len(preparation)}{whose(scope)}"
+    blocks: list[b.Block] = []
+    if audit.notes:
+        blocks += [b.Heading("Notes"), b.Bullets(_lines(audit.notes))]
+    none = b.Paragraph("Not recorded: the audit was called from Python.", "muted")
+    blocks += [b.Heading("Command"), b.Command(audit.command) if audit.command else none]
+    blocks += [
+        *_runs(audit),
+        b.Details("Configuration", (b.Facts(_configuration(audit)),)),
+        b.Details(prepared, (b.Bullets(_lines(preparation)),)),
+        b.Details("What the words mean", (b.Facts(MEANINGS),)),
+        b.Details("What this report does not cover", (b.Bullets(LIMITS),)),
+    ]
+    return b.Section("Details", "details", tuple(blocks))
+
+
+def _lines(texts: tuple[str, ...]) -> tuple[str, ...]:
+    if len(texts) <= MOST_LINES:
+        return texts
+    return (*texts[:MOST_LINES], f"and {len(texts) - MOST_LINES} more, which --json lists")
+
+
+def _runs(audit: AuditResult) -> list[b.Block]:
+    if not shared.several(audit):
+        return []
+    rows = [
+        (
+            str(run.training.seed),
+            _line(run.canary, shuffled=True),
+            _line(run.findings, shuffled=run.training.permute_labels),
+            share(run.training.test.accuracy),
+            run.findings.verdict,
+        )
+        for run in audit.runs[:MOST_LINES]
+    ]
+    headings = ("seed", "labels shuffled", "real run", "held-out accuracy", "in words")
+    listed = b.table(headings, rows, words=(0, 1, 2, 4), label="Each run")
+    return [b.Details("Run by run", (listed,))]
+
+
+def _line(findings: Findings | None, *, shuffled: bool) -> str:
+    if findings is None:
+        return NONE
+    verdict = weigh(findings.controls, findings.attacks, shuffled=shuffled)
+    best = verdict.attack
+    name = "no attack" if best is None else f"{best.name} {share(verdict.value)}"
+    figure = "AUC; " if verdict.figure == "AUC" else ""
+    return f"{name} ({figure}{verdict.control.name} {share(verdict.known)})"
+
+
+# Shown elsewhere, or no setting.
+_NO_SETTING = {"seed", "max_weight_difference", "weight_bound", "bytes_to_alice", "bytes_to_bob"}
+_NO_SETTING |= {"seconds", "iterations"}
+
+
+def _configuration(audit: AuditResult) -> dict[str, str]:
+    """Every plain value of the training, so that a setting of tomorrow is not left out."""
+    facts = {
+        name.replace("_", " "): plain(value)
+        for name, value in record_of(audit.first).items()
+        if name not in _NO_SETTING and isinstance(value, str | int | float)
+    }
+    parts: dict[str, Callable[[AuditRun], Dataclass | None]] = {
+        "hidden batches": lambda run: run.training.hidden_batches,
+        "shared weights": lambda run: run.training.sealed,
+    }
+    for title, part in parts.items():
+        value, scope = audit.shared(part)
+        for name, item in (record_of(value) if value is not None else {}).items():
+            facts[f"{title}: {name.replace('_', ' ')}"] = f"{plain(item)}{whose(scope)}"
+    iterations, scope = audit.shared(lambda run: run.training.iterations)
+    means = audit.means
+    return facts | {
+        **parties_facts(audit.first.parties),
+        "iterations": f"{iterations:,}{whose(scope)}",
+        "randomness": randomness(audit),
+        "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
+        "training time": f"{means.seconds:.1f} s",
+    }

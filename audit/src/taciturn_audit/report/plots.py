@@ -1,0 +1,205 @@
+"""The figures of an audit and of a comparison."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    NullLocator,
+)
+
+from taciturn.report.blocks import printable
+from taciturn.report.plots import (
+    COLOURS,
+    DASHES,
+    INK,
+    LEAK,
+    MUTED,
+    POINTS,
+    SURFACE,
+    count_shares,
+    plot,
+    style,
+    to_svg,
+)
+from taciturn.report.words import share
+from taciturn_audit.results.audit import AfterEpochs, AttackScore, Findings
+from taciturn_audit.results.compare import ComparedMechanism, Comparison
+from taciturn_audit.verdict import Measure, Verdict, interval_of, value_of
+
+# As many as there are attacks: colours and dashes come again, shapes do not.
+_SHAPES = ("o", "s", "D", "^", "v", "X", "P", "p", "*", "h", "<")
+
+
+def attacks_svg(findings: Findings, verdict: Verdict, name: str) -> str:
+    """The picture of attacks and controls, for a page."""
+    with style():
+        return to_svg(attacks_figure(findings, verdict), name)
+
+
+def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
+    """Each attack's figure with its interval below the controls, which are vertical lines.
+
+    The figure is that by which the verdict ranks; the axis names it. A filled dot is an attack that
+    told more than every control; where the other figure shows it, that one stands beside the dot.
+    """
+    controls, attacks, by = verdict.controls, findings.attacks, verdict.ranked_by
+    names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
+    names += [] if attacks else ["no attack applies"]
+    lows = [interval_of(one, by)[0] for one in attacks]
+    lowest = _floor([value_of(one, by) for one in controls] + lows)
+    figure = Figure((430 / POINTS, (30 * len(names) + 60) / POINTS), layout="constrained")
+    axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7), xlabel=by)
+    count_shares(axes, "x", ticks=4)
+    for place, control in enumerate(controls):
+        ends = [place, len(names) - 0.5]
+        looks = {"color": INK, "linestyle": DASHES[1 + place % 2]}
+        plot(axes, [value_of(control, by)] * 2, ends, **looks)
+        _beside(axes, place, share(value_of(control, by)))
+    for place, attack in enumerate(attacks, start=len(controls)):
+        _attack(axes, place, attack, verdict, lowest)
+    axes.set_yticks(range(len(names)), names)
+    for place, label in enumerate(axes.get_yticklabels()):
+        label.set_color(MUTED if place < len(controls) else INK)
+        label.set_fontweight("bold" if names[place] in map(_short, verdict.above) else "normal")
+    return figure
+
+
+def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowest: float) -> None:
+    by, above = verdict.ranked_by, verdict.above.get(attack.name)
+    colour = LEAK if above is not None else INK
+    ends = _inside(lowest, *interval_of(attack, by))
+    plot(axes, ends, [place] * 2, color=colour, linewidth=2, marker="|", markersize=9)
+    fill = {"markerfacecolor": colour if above is not None else SURFACE}
+    dot = {"color": colour, "marker": "o", "markersize": 8, "markeredgewidth": 2, **fill}
+    plot(axes, _inside(lowest, value_of(attack, by)), [place], **dot)
+    other = f"\n{above} {share(value_of(attack, above))}" if above and above != by else ""
+    _beside(axes, place, f"{share(value_of(attack, by))}{other}")
+
+
+def compare_svg(comparison: Comparison, name: str) -> str:
+    """Each mechanism's model against how well the best attack tells shuffled labels.
+
+    Where no attack applies, a mechanism stands at what is known without any message.
+    """
+    by = comparison.ranked_by
+    known = max(one.shuffled.known for one in comparison.compared)
+    spots = [(_told(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
+    left = _floor([x for x, _ in spots] + [known])
+    low = min(0.9, math.floor(10 * min(y for _, y in spots)) / 10)
+    with style():
+        figure = Figure((860 / POINTS, 380 / POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(left, 1.0), ylim=(low, 1.0))
+        axes.set_xlabel(f"labels told by the best attack, shuffled before training ({by})")
+        axes.set_ylabel("AUC on held-out rows")
+        count_shares(axes, "x", ticks=6)
+        count_shares(axes, "y", ticks=6)
+        axes.tick_params(pad=9)
+        looks = {"color": INK, "linestyle": DASHES[1], "label": f"known: {share(known)}"}
+        plot(axes, [known, known], [low, 1.0], **looks)
+        for place, (one, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
+            colour = COLOURS[place % len(COLOURS)]
+            leak = one.shuffled.leak
+            epsilon = "" if one.epsilon is None else f" ε {one.epsilon:g}"
+            mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
+            fill = {"markerfacecolor": colour if leak else SURFACE, "markeredgewidth": 2}
+            label = _short(f"{one.mechanism}{epsilon}")
+            plot(axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill)
+        figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
+        return to_svg(figure, name)
+
+
+def _told(one: ComparedMechanism) -> float:
+    best = one.shuffled
+    return best.known if best.value is None else best.value
+
+
+class Point(NamedTuple):
+    """An attack's figure after so many epochs, and the ends of its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def epochs_svg(
+    rows: Sequence[AfterEpochs], prior: float | None, name: str, by: Measure = "accuracy"
+) -> str:
+    """Each attack's figure by number of epochs; the prior is a horizontal line."""
+    curves, epochs = curves_of(rows, by), [row.epochs for row in rows]
+    lows = [point.low for points in curves.values() for point in points.values()]
+    lowest = _floor([*lows, *([] if prior is None else [prior])])
+    with style():
+        height = 300 + 22 * math.ceil(len(curves) / 5)
+        figure = Figure((860 / POINTS, height / POINTS), layout="constrained")
+        axes = figure.add_subplot(xscale="log", xlabel="epochs (logarithmic)", ylim=(lowest, 1.0))
+        axes.set_xlim(epochs[0] / 1.15, epochs[-1] * 1.15)
+        axes.set_ylabel(by)
+        axes.xaxis.set_major_locator(FixedLocator(epochs))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+        count_shares(axes, "y", ticks=7)
+        for place, (curve, points) in enumerate(curves.items()):
+            _curve(axes, place, curve, points, lowest)
+        if prior is not None:
+            looks = {"color": INK, "linestyle": DASHES[1], "label": f"prior {share(prior)}"}
+            plot(axes, axes.get_xlim(), [prior, prior], **looks)
+        figure.legend(loc="outside lower center", ncols=5, handlelength=3.5)
+        return to_svg(figure, name)
+
+
+def curves_of(rows: Sequence[AfterEpochs], by: Measure = "accuracy") -> dict[str, dict[int, Point]]:
+    """Each attack's figure by number of epochs."""
+    curves: dict[str, dict[int, Point]] = {}
+    for row in rows:
+        for one in row.attacks:
+            point = Point(one.accuracy, one.accuracy_low, one.accuracy_high)
+            if by == "AUC" and one.auc is not None:
+                # Whoever asks for the AUC has seen that every record has it.
+                point = Point(one.auc, one.auc_low or 0.0, one.auc_high or 0.0)
+            curves.setdefault(one.name, {})[row.epochs] = point
+    return curves
+
+
+def _curve(axes: Axes, place: int, name: str, points: dict[int, Point], lowest: float) -> None:
+    colour = COLOURS[place % len(COLOURS)]
+    for epochs, point in points.items():
+        ends = _inside(lowest, point.low, point.high)
+        plot(axes, [epochs, epochs], ends, color=colour, alpha=0.3, linewidth=4)
+    looks = {"color": colour, "linewidth": 2, "markersize": 8, "markerfacecolor": SURFACE}
+    dash, shape = DASHES[place % len(DASHES)], _SHAPES[place % len(_SHAPES)]
+    heights = _inside(lowest, *(point.value for point in points.values()))
+    named = {"linestyle": dash, "marker": shape, "label": _short(name)}
+    plot(axes, list(points), heights, **looks, **named)
+
+
+def _beside(axes: Axes, place: int, words: str) -> None:
+    size = 10 if "\n" in words else 12
+    where = axes.get_yaxis_transform()
+    axes.text(1.06, place, words, transform=where, va="center", fontsize=size, color=INK)
+
+
+def _inside(lowest: float, *values: float) -> list[float]:
+    """Shares that lie on the scale; an interval of a mean may reach beyond it."""
+    return [min(1.0, max(lowest, value)) for value in values]
+
+
+def _floor(values: Sequence[float]) -> float:
+    """Where an axis starts: at a half, or at the next tenth below the least value that is one.
+
+    >>> _floor([0.62]), _floor([0.47, 0.9]), _floor([math.nan])
+    (0.5, 0.4, 0.5)
+    """
+    known = [value for value in values if not math.isnan(value)]
+    return max(0.0, min(5, math.floor(10 * min(known, default=1.0))) / 10)
+
+
+def _short(name: str) -> str:
+    plain = printable(name)
+    return plain if len(plain) <= 22 else f"{plain[:21]}…"

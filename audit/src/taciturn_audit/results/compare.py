@@ -1,0 +1,172 @@
+"""Mechanisms side by side on the same rows: the model, what Alice can tell of labels, the cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from taciturn.results.estimate import Estimate
+from taciturn.results.figures import HELD_OUT, cost_values, leakage_values
+from taciturn.results.run_list import Leakage
+from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.subject import Subject
+from taciturn.results.training import FeatureParty
+
+if TYPE_CHECKING:
+    from taciturn.report.blocks import Block, Page
+    from taciturn.results.parts import Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestAttack:
+    """The best attack by the figure of the comparison, beside the best control by the same.
+
+    ``attack`` is None where none of ours applies, and so are its figures. ``leak``: an attack told
+    more than every control, by its accuracy or its AUC.
+    """
+
+    attack: str | None
+    value: float | None
+    low: float | None
+    high: float | None
+    control: str
+    known: float
+    leak: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedMechanism:
+    """One mechanism: its model on held-out rows, its ledger, the attacks, and what it will cost.
+
+    ``shuffled`` is of a training on labels shuffled beforehand, which only messages can tell, and
+    ``real`` of the training itself. ``estimate`` is with the agreed encryption.
+    """
+
+    mechanism: str
+    epsilon: float | None
+    solver: str
+    accuracy: float | None
+    auc: float | None
+    label_epsilon_total: float
+    assumption: str
+    shuffled: BestAttack
+    real: BestAttack
+    verdict: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMechanism:
+    """A mechanism that these settings exclude, and why."""
+
+    mechanism: str
+    epsilon: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Result):
+    """Mechanisms on the same rows, each trained and attacked without encryption.
+
+    ``ranked_by`` is the figure in which attacks are given: the AUC where one label is rare.
+    ``bob_alone_auc`` is that of Bob's columns without Alice's. Of several Alices, the ``parties``,
+    the one with most columns attacks.
+    """
+
+    kind: ClassVar[str] = "compare"
+    known_by: ClassVar[str] = "compared"
+
+    dataset: str
+    rows_train: int
+    rows_test: int
+    alice_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
+    bob_columns: int
+    seed: int
+    seeds: int
+    scheme: str
+    key_bits: int
+    ranked_by: Literal["accuracy", "AUC"]
+    centralised_auc: float | None
+    bob_alone_auc: float | None
+    compared: tuple[ComparedMechanism, ...]
+    refused: tuple[RefusedMechanism, ...]
+    audited: str | None = field(default=None, metadata=OMITTED)
+    version: str | None = field(default=None, metadata=OMITTED)
+    command: str | None = field(default=None, metadata=OMITTED)
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        from taciturn_audit.report.compare import compare_blocks
+
+        return compare_blocks(self)
+
+    def page(self, made: str = "") -> Page:
+        """The comparison as a page."""
+        from taciturn_audit.report.compare import compare_page
+
+        return compare_page(self)
+
+    def subject(self) -> Subject:
+        """The rows and both sides' columns; the mechanisms differ."""
+        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
+        return Subject(self.dataset, None, self.rows_train, self.rows_test, columns)
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run for each mechanism, whose cost is forecast."""
+        return tuple(_part(one, self, bare) for one in self.compared)
+
+
+def _part(one: ComparedMechanism, whole: Comparison, bare: Part) -> Part:
+    cost = one.estimate
+    entry = replace(
+        bare.entry,
+        part=_spelled(one),
+        mechanism=one.mechanism,
+        epsilon=one.epsilon,
+        solver=one.solver,
+        scheme=whole.scheme,
+        seed=whole.seed,
+        seeds=whole.seeds,
+        auc=one.auc,
+        label_epsilon=one.label_epsilon_total,
+        leakage=_best(one.shuffled, whole, shuffled=True),
+        verdict=None,
+        seconds=cost.seconds,
+        bytes=float(cost.bytes_to_alice + cost.bytes_to_bob),
+        forecast=True,
+    )
+    model = {
+        f"AUC, {HELD_OUT}": one.auc,
+        f"accuracy, {HELD_OUT}": one.accuracy,
+        "AUC, Bob alone": whole.bob_alone_auc,
+        "AUC, in one place": whole.centralised_auc,
+    }
+    values = {
+        **{f"model/{name}": value for name, value in model.items() if value is not None},
+        "ledger/label epsilon, total": one.label_epsilon_total,
+        **leakage_values(entry.leakage),
+        **leakage_values(_best(one.real, whole, shuffled=False)),
+        **cost_values(cost.seconds, cost.iterations, cost.bytes_to_alice, cost.bytes_to_bob),
+    }
+    own = {"mechanism": one.mechanism, "epsilon": one.epsilon, "solver": one.solver}
+    return replace(bare, entry=entry, values=values, settings={**bare.settings, **own})
+
+
+def _spelled(one: ComparedMechanism) -> str:
+    return one.mechanism if one.epsilon is None else f"{one.mechanism}:{one.epsilon:g}"
+
+
+def _best(best: BestAttack, whole: Comparison, *, shuffled: bool) -> Leakage:
+    return Leakage(
+        labels="shuffled" if shuffled else "true",
+        figure=whole.ranked_by,
+        attack=best.attack,
+        value=best.value,
+        low=best.low,
+        high=best.high,
+        control=best.control,
+        known=best.known,
+        beyond=None if best.value is None else best.value - best.known,
+        shown=best.leak,
+    )

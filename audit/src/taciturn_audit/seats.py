@@ -1,0 +1,65 @@
+"""Whose seat is audited: Alice's, Bob's or both; and which of several Alices pool what they have.
+
+With several Alices ``alice`` is all of them together, the strongest that there is; names joined by
+``+`` are a coalition of fewer, and one name is one Alice alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from taciturn.data.split import VerticalData
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import ConfigError, TranscriptError, nearest
+from taciturn.simulation.outcome import Outcome
+from taciturn_audit.results.audit import SEATS
+from taciturn_audit.views.alice_view import AliceView
+from taciturn_audit.views.coalition import pooled
+
+_TOGETHER = "+"
+
+
+def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The Alices whose views are pooled at a seat, in the agreement's order; empty with one Alice.
+
+    >>> members("alice-3+alice-1", ["alice-1", "alice-2", "alice-3"])
+    ('alice-1', 'alice-3')
+    >>> members("both", ["alice-1", "alice-2"])
+    ('alice-1', 'alice-2')
+    """
+    if seat in SEATS:
+        return tuple(names)
+    asked = seat.split(_TOGETHER)
+    for name in asked:
+        if name not in names:
+            raise ConfigError(
+                f"there is no seat {name}", setting="seat", hint=nearest(name, [*SEATS, *names])
+            )
+    if len(set(asked)) < len(asked):
+        raise ConfigError(
+            f"a party is named twice in {seat}", setting="seat", hint="name each of them once"
+        )
+    return tuple(name for name in names if name in asked)
+
+
+def alice_view(
+    transcript: Transcript, data: VerticalData, names: Sequence[str] | None = None
+) -> AliceView:
+    """The view of the named Alices together, or of all, of a recorded simulation."""
+    parts = data.alice_train_parts
+    if not parts:
+        return AliceView.of(transcript, data.alice_train)
+    return pooled(
+        [
+            AliceView.of(transcript.link(number), table, name=name)
+            for number, (name, table) in enumerate(parts.items())
+            if names is None or name in names
+        ]
+    )
+
+
+def outcome_view(outcome: Outcome, names: Sequence[str] | None = None) -> AliceView:
+    """The view of the named Alices together, or of all, of a run that was kept."""
+    if outcome.transcript is None:
+        raise TranscriptError("the run kept no transcript")
+    return alice_view(outcome.transcript, outcome.data, names)

@@ -1,0 +1,274 @@
+"""One audit: a training as asked for, its attacks, and what makes their figures mean something.
+
+In a *canary run* labels are shuffled before training, so that what an attack recovers is the
+protocol's leak alone. A run on coin labels tests the ledger's claim. Both use no encryption: what
+Alice sees is the same to the last bit.
+
+**Guarantee.** As the parts: ``runner``, ``judge``, ``evidence``, ``distinguisher``.
+
+**Assumes.** The schemes compute exactly, so that an unencrypted run shows the same view.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from taciturn.data.raw import RawData
+from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.errors import counted
+from taciturn.protocol.observations import Signal
+from taciturn.results.training import TrainingRun
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.outcome import Outcome, require_arrived
+from taciturn.simulation.run import simulate
+from taciturn.simulation.source import Source, with_coin_labels
+from taciturn_audit.advice import inapplicable
+from taciturn_audit.attacks.base import LabelAttack
+from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.membership import guess_membership
+from taciturn_audit.attacks.registry import attacks
+from taciturn_audit.bob_seat import BobAudit
+from taciturn_audit.distinguisher import applies, distinguish
+from taciturn_audit.evidence import evidence
+from taciturn_audit.membership import judge_membership
+from taciturn_audit.messages import messages_to_alice
+from taciturn_audit.results.audit import (
+    Accuracy,
+    AfterEpochs,
+    AuditRun,
+    Distinguisher,
+    Evidence,
+    Findings,
+    Membership,
+)
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.runner import Examination, examine
+from taciturn_audit.seats import members, outcome_view
+from taciturn_audit.views.alice_view import AliceView
+
+# Attacks whose solvers did more on the whole run are not repeated for the picture over epochs.
+# Work is counted, not timed: the same audit has the same picture on any machine.
+_QUICK_WORK = 5_000.0
+_EPOCHS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
+SHUFFLED_TRUTH = "Judged against labels shuffled after the run."
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The canary's findings, the attacks over epochs and the evidence, beside a run's findings."""
+
+    canary: Findings | None
+    over_epochs: tuple[AfterEpochs, ...]
+    evidence: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Audits of runs of one table, or of two parties' tables.
+
+    ``shuffle_truth`` judges against labels shuffled after the run. ``attacks`` are loaded before
+    anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.seats``;
+    ``known_rows`` as in ``BobAudit``.
+    """
+
+    raw: Source
+    callbacks: Callbacks = SILENT
+    canary: bool = True
+    shuffle_truth: bool = False
+    attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
+    seat: str = "alice"
+    known_rows: int | None = None
+
+    def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
+        """Train and attack, with everything that belongs beside the findings.
+
+        Raises ``DivergenceError`` where the model is worse than none: nobody would use such a
+        training.
+        """
+        coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
+        outcome = simulate(
+            settings, self.raw, keep=True, record=record, observe=observe, coins=coins
+        )
+        require_arrived(outcome.result)
+        view, labels = self._view(outcome), outcome.data.labels_train
+        if self.seat == "bob":
+            run = self._unlooked(view, labels, outcome.result)
+        else:
+            run = self.examine(settings, view, labels, outcome.result)
+            run = replace(run, membership=self._membership(view, outcome))
+        if self.seat not in ("bob", "both"):
+            return run
+        bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
+        return replace(run, bob_seat=bob.audit(settings, coins, outcome))
+
+    def _view(self, outcome: Outcome) -> AliceView:
+        names = [name for name, _ in outcome.data.alices]
+        return outcome_view(outcome, members(self.seat, names))
+
+    def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
+        findings = examine(view, labels, attacks=()).findings
+        return AuditRun(
+            training=training,
+            shuffle_truth=False,
+            findings=replace(findings, verdict="Alice's seat was not audited."),
+            canary=None,
+            over_epochs=(),
+            evidence=None,
+            messages=tuple(messages_to_alice(view)),
+            membership=None,
+            seat=self.seat,
+            pooled=_pooled(view),
+        )
+
+    def examine(
+        self, settings: Settings, view: AliceView, labels: LabelTable, training: TrainingRun
+    ) -> AuditRun:
+        """Run the attacks on a view of a training, but for membership of hidden batches."""
+        truth = labels
+        if self.shuffle_truth:
+            truth = shuffled(labels, settings.seed)
+        findings = self._examine(view, truth, settings.permute_labels).findings
+        if self.shuffle_truth:
+            findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
+        beside = self.surroundings(settings, findings, training.ledger.label_epsilon_total)
+        wanted = self.canary and not self.shuffle_truth
+        notes = (*training.notes, *inapplicable(view))
+        return AuditRun(
+            training=replace(training, notes=notes),
+            shuffle_truth=self.shuffle_truth,
+            findings=findings,
+            canary=beside.canary,
+            over_epochs=beside.over_epochs,
+            evidence=beside.evidence,
+            messages=tuple(messages_to_alice(view)),
+            membership=None,
+            distinguisher=look_at_ciphertexts(view, settings.seed, self.callbacks)
+            if wanted
+            else None,
+            seat=self.seat,
+            pooled=_pooled(view),
+        )
+
+    def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
+        """Further trainings on the same rows; ``claim`` is the label epsilon of the ledger."""
+        canary, over_epochs = self._canary(settings, findings)
+        return Surroundings(canary, over_epochs, self._evidence(settings, claim))
+
+    def _examine(self, view: AliceView, truth: LabelTable, shuffled: bool) -> Examination:
+        callbacks = self.callbacks
+        return examine(
+            view,
+            truth,
+            attacks=self.attacks,
+            shuffled=shuffled,
+            announce=callbacks.announce,
+            progress=callbacks.progress,
+        )
+
+    def _canary(
+        self, settings: Settings, findings: Findings
+    ) -> tuple[Findings | None, tuple[AfterEpochs, ...]]:
+        if not self.canary or self.shuffle_truth:
+            return None, ()
+        if settings.permute_labels:
+            return findings, ()
+        self.callbacks.announce("canary run")
+        outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
+        view, labels = self._view(outcome), outcome.data.labels_train
+        whole = self._examine(view, labels, shuffled=True)
+        return whole.findings, tuple(self._over_epochs(view, labels, whole))
+
+    def _over_epochs(
+        self, view: AliceView, labels: LabelTable, whole: Examination
+    ) -> Iterator[AfterEpochs]:
+        quick = {name for name, guess in whole.guesses.items() if guess.work <= _QUICK_WORK}
+        chosen = tuple(attack for attack in self.attacks if attack.name in quick)
+        last = view.agreement.epochs
+        for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
+            self.callbacks.announce(f"after {counted(epochs, 'epoch')}")
+            findings = whole.findings
+            if epochs < last:
+                findings = examine(view.until(epochs), labels, attacks=chosen).findings
+            yield AfterEpochs(epochs, _accuracies(findings, quick))
+
+    def _evidence(self, settings: Settings, claim: float) -> Evidence | None:
+        if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
+            return None
+        self.callbacks.announce("coin labels")
+        fair = with_coin_labels(self.raw, _coins(settings.seed, "coin labels"))
+        plain = settings.model_copy(
+            update={"permute_labels": False, "scheme": "clear", "key_bits": None}
+        )
+        outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
+        labels = outcome.data.labels_train
+        examination = examine(
+            self._view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress
+        )
+        # Columns know no coin: what the model says of one, it learnt through the protocol.
+        model = examination.model_only
+        guesses = {} if model is None else {ModelOnlyControl.name: model}
+        return evidence({**guesses, **examination.guesses}, labels, outcome.result.ledger)
+
+    def _membership(self, view: AliceView, outcome: Outcome) -> Membership | None:
+        if Signal.RESPONSE not in view.signals:
+            return None
+        self.callbacks.announce("who is in the batch")
+        guesses = guess_membership(view, progress=self.callbacks.progress)
+        return judge_membership(guesses, dict(enumerate(outcome.batches)))
+
+
+def look_at_ciphertexts(
+    view: AliceView, seed: int | None = None, callbacks: Callbacks = SILENT
+) -> Distinguisher | None:
+    """The test of ciphertexts, where they are all that Alice receives; else None."""
+    if not applies(view):
+        return None
+    callbacks.announce("telling messages apart")
+    return distinguish(view, _coins(seed, "distinguisher"))
+
+
+def shuffled(labels: LabelTable, seed: int | None = None) -> LabelTable:
+    """The same labels in an order that has nothing to do with the rows."""
+    return labels.permuted(_coins(seed, "shuffled truth"))
+
+
+def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
+    root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
+    return root.fork(purpose)
+
+
+def audit_rows(raw: RawData, settings: Settings, *, canary: bool = True) -> AuditResult:
+    """Train on rows and attack from both seats."""
+    session = Session(raw, canary=canary, seat="both")
+    return AuditResult((session.audit(settings),))
+
+
+def _pooled(view: AliceView) -> tuple[str, ...] | None:
+    return None if view.agreement.parties is None else view.names
+
+
+def _shuffled(settings: Settings) -> Settings:
+    changes = {"permute_labels": True, "scheme": "clear", "key_bits": None}
+    return settings.model_copy(update=changes)
+
+
+def _accuracies(findings: Findings, names: set[str]) -> tuple[Accuracy, ...]:
+    return tuple(
+        Accuracy(
+            score.name,
+            score.accuracy,
+            score.accuracy_low,
+            score.accuracy_high,
+            score.auc,
+            score.auc_low,
+            score.auc_high,
+        )
+        for score in findings.attacks
+        if score.name in names
+    )

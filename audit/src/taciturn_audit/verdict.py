@@ -1,0 +1,604 @@
+"""Leak or no leak: the one rule, for a run, for several, for a rehearsal and for a whole audit.
+
+**Guarantee.** An attack is said to tell more than the controls only where the lower end of its 95 %
+interval, of the accuracy or of the AUC, lies above the best control's figure; the sentence names
+the figure that shows it. Where labels were shuffled before training, only ``prior`` is a control:
+whatever else ranks such labels, the model that Alice ends up with included, learnt of them through
+the protocol. There a protocol that tells nothing is called a leak with probability 5 % at most in
+one run, for all attacks and both figures together: at an area of one half the interval is the
+Mann-Whitney test, whose normal quantile errs on the side of silence for few positives and for ties,
+and its confidence is Bonferroni's (``_beyond_chance``).
+
+In a rehearsal on coin labels an attack that guesses at random is said to
+leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``: a leak where it
+gets most labels right, and any labels at all where the ledger promises nothing; one that calls rows
+certain leaks where nine of ten of those are right, and is a risk where they are few and all of
+them right. An attack that a limit on its work ended is a risk, whatever it said until then. No
+outcome is worded as safety.
+
+**Assumes.** What the intervals assume (``judge``). A control's figure is taken as it is. On real
+labels each attack and figure is compared on its own: with k of them, one may show by chance up to k
+times as often as one alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from taciturn.data.tables import LabelTable
+from taciturn.errors import counted
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
+from taciturn.results.run_list import Leakage
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.results.audit import (
+    REUSED_SEED,
+    UNENCRYPTED,
+    AttackScore,
+    Control,
+    Distinguisher,
+    Evidence,
+    Findings,
+)
+from taciturn_audit.results.runs import AuditResult, mean_findings
+from taciturn_audit.results.session import SessionAudit
+
+FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
+# Of the rows an attack speaks about it must get this share right, for sure, to be called a leak.
+_LEAK_SHARE = 0.75
+# A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
+_RISK_SHARE = 0.55
+# Where the commoner label is a larger share of the rows than this, attacks are ranked by AUC.
+_UNBALANCED = 2 / 3
+# Rows called certain count where they are this share of all, and nine of ten of them right.
+_CERTAIN_SHARE = 0.02
+
+_LIMITED = "a limit on its work ended it, so that more may be possible"
+
+Measure: TypeAlias = Literal["accuracy", "AUC"]
+
+
+class Status(Enum):
+    """Outcome of an audit, the gravest first: a word for style sheets, a sign, a label."""
+
+    REFUTED = ("refuted", "▲", "Claim refuted")
+    LEAK = ("leak", "▲", "Leak shown")
+    CERTAIN = ("certain", "◆", "Leak possible")
+    NOT_SHOWN = ("not-shown", "○", "No leak shown; not a proof of safety")
+    NOT_TESTED = ("not-tested", "○", "Nothing tested; not a proof of safety")
+    CHECK = ("check", "■", "A check of the audit, not of the protocol")
+
+    def __init__(self, word: str, sign: str, label: str) -> None:
+        self.word, self.sign, self.label = word, sign, label
+
+
+GRAVEST_FIRST = tuple(Status)
+
+
+# --- one run ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome of the attacks on one run.
+
+    ``attack`` is the strongest of those above the controls, by the figure that shows it, or else
+    the best by ``ranked_by``; None where none applies. ``control`` is the best of ``controls`` by
+    the same figure. ``above`` names the attacks above the controls, and the first figure that shows
+    it. ``ranked_by`` is the AUC where one label is rare, or where the AUC alone shows a leak.
+    """
+
+    status: Status
+    figure: Measure
+    attack: AttackScore | None
+    control: Control
+    above: Mapping[str, Measure]
+    sentence: str
+    ranked_by: Measure
+    controls: tuple[Control, ...]
+
+    @property
+    def value(self) -> float:
+        """The figure of the attack; NaN where there is none."""
+        return math.nan if self.attack is None else value_of(self.attack, self.figure)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the attack's figure; NaN where there is none."""
+        return (
+            (math.nan, math.nan) if self.attack is None else interval_of(self.attack, self.figure)
+        )
+
+    @property
+    def known(self) -> float:
+        """The figure of the control."""
+        return value_of(self.control, self.figure)
+
+
+def value_of(entry: AttackScore | Control, figure: Measure) -> float:
+    """An attack's or a control's figure."""
+    return entry.auc if figure == "AUC" else entry.accuracy
+
+
+def interval_of(attack: AttackScore, figure: Measure) -> tuple[float, float]:
+    """The ends of the 95 % interval of an attack's figure."""
+    if figure == "AUC":
+        return attack.auc_low, attack.auc_high
+    return attack.accuracy_low, attack.accuracy_high
+
+
+def ranking_figure(controls: Sequence[Control]) -> Measure:
+    """The figure by which attacks compare: the AUC where one label is rare.
+
+    Always guessing the commoner label is then hard to beat, and an attack that ranks every row
+    rightly can lie below it by its accuracy.
+
+    >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])
+    ('AUC', 'accuracy')
+    """
+    commoner = next((one.accuracy for one in controls if one.name == "prior"), 0.0)
+    return "AUC" if commoner > _UNBALANCED else "accuracy"
+
+
+def weigh(
+    controls: Sequence[Control], attacks: Sequence[AttackScore], *, shuffled: bool = False
+) -> Verdict:
+    """The verdict of the attacks, if any, against the controls, at least one.
+
+    The accuracy is looked at first, then the AUC: where one label is rare, an attack may rank the
+    rows perfectly and still guess fewer of them right than always guessing the common label does.
+    An attack that solved some rows for certain is named even where that shows in neither.
+    ``shuffled``: labels were shuffled before training, and only the prior is a control.
+
+    >>> prior = Control("prior", 0.93, 0.5)
+    >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
+    >>> print(weigh([prior], [blind]).sentence)  # doctest: +NORMALIZE_WHITESPACE
+    No attack of ours told more than the controls: best accuracy 84.00 % against 93.00 %, best AUC
+    52.00 % against 50.00 %. That is not a proof of safety.
+    """
+    if shuffled:
+        controls = [one for one in controls if one.name == "prior"]
+    known = max(controls, key=lambda control: control.accuracy)
+    ranked = max(controls, key=lambda control: _or_none(control.auc))
+    right = [attack for attack in attacks if attack.accuracy_low > known.accuracy]
+    ranking = [attack for attack in attacks if attack.auc_low > ranked.auc]
+    if shuffled:
+        right = [one for one in right if _beyond_chance(one, "accuracy", known, len(attacks))]
+        ranking = [one for one in ranking if _beyond_chance(one, "AUC", ranked, len(attacks))]
+    above: dict[str, Measure] = {attack.name: "AUC" for attack in ranking}
+    above |= {attack.name: "accuracy" for attack in right}
+    by, used = ranking_figure(controls), tuple(controls)
+    kind = "shuffled labels" if shuffled else "labels"
+    without = "the prior" if shuffled else "the better control"
+    if right:
+        best = max(right, key=lambda attack: attack.accuracy)
+        sentence = (
+            f"{best.name} tells Alice {_percent(best.accuracy)} of {best.rows:.0f} labels "
+            f"({_interval(best.accuracy_low, best.accuracy_high)}); "
+            f"{without} tells {_percent(known.accuracy)}."
+        )
+        return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by, used)
+    if ranking:
+        best = max(ranking, key=lambda attack: attack.auc)
+        sentence = (
+            f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
+            f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
+            f"{without}'s AUC is {_percent(ranked.auc)}."
+        )
+        return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC", used)
+    status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
+    strongest = max(attacks, key=lambda attack: _or_none(value_of(attack, by)), default=None)
+    best_control = ranked if by == "AUC" else known
+    return Verdict(status, by, strongest, best_control, above, sentence, by, used)
+
+
+def _beyond_chance(attack: AttackScore, figure: Measure, prior: Control, looked_at: int) -> bool:
+    """Whether guesses that know nothing of shuffled labels would rarely do as well.
+
+    Several attacks on both figures have as many chances to look right, hence the confidence: all of
+    them together exceed the prior with probability 5 % at most.
+    """
+    confidence, rows = 1 - 0.05 / looked_at, round(attack.rows)
+    if figure == "accuracy":
+        low, _ = clopper_pearson(round(attack.accuracy * rows), rows, confidence)
+    else:
+        # Which class is the rarer one does not matter to the interval.
+        rarer = max(1, round((1 - prior.accuracy) * rows))
+        low, _ = auc_interval(attack.auc, rarer, rows - rarer, confidence)
+    return low > value_of(prior, figure)
+
+
+def _nothing_shown(
+    attacks: Sequence[AttackScore], accuracy: float, auc: float
+) -> tuple[Status, str]:
+    if not attacks:
+        return Status.NOT_TESTED, (
+            f"No attack of ours applies to what Alice has; the controls tell {_percent(accuracy)} "
+            "of the labels. That is not a proof of safety."
+        )
+    sure = max(attacks, key=lambda attack: attack.decided)
+    if sure.decided_correct is not None:
+        return Status.CERTAIN, (
+            "Over all rows no attack of ours told more than the controls (accuracy "
+            f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
+            f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
+            f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
+            "what the protocol alone tells."
+        )
+    best = max(attack.accuracy for attack in attacks)
+    area = max((attack.auc for attack in attacks), key=_or_none)
+    return Status.NOT_SHOWN, (
+        f"No attack of ours told more than the controls: best accuracy {_percent(best)} "
+        f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
+        f"{_unfinished(attacks)}That is not a proof of safety."
+    )
+
+
+def _unfinished(attacks: Sequence[AttackScore]) -> str:
+    names = " and ".join(attack.name for attack in attacks if attack.limited)
+    return f"A limit on work ended {names}: more may be possible. " if names else ""
+
+
+def _or_none(figure: float) -> float:
+    return -math.inf if math.isnan(figure) else figure
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _count(rows: float) -> str:
+    return f"{rows:.0f}" if abs(rows - round(rows)) < 0.05 else f"{rows:.1f}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"95 % interval {100 * low:.2f} – {_percent(high)}"
+
+
+# --- a rehearsal ------------------------------------------------------------------------------
+
+
+def foresee(
+    guess: LabelGuess,
+    labels: LabelTable,
+    kind: str = "coin labels",
+    *,
+    promised: bool = True,
+) -> tuple[Level, str]:
+    """The level and the words for a guess in a rehearsal, of the rows that it speaks about.
+
+    ``labels`` are coins, or others at even odds. ``promised``: the ledger bounds what is told. A
+    little more than chance is then what it allows, and a risk; where nothing is promised, it is a
+    leak, as in an audit.
+    """
+    spoken = int(np.count_nonzero(guess.signal))
+    if not spoken:
+        nothing = "it has nothing to say of any row"
+        return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
+    right = (guess.scores > 0) == (labels.values == 1)
+    correct = int(np.count_nonzero(right & guess.signal))
+    low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * FALSE_ALARM)
+    likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
+    sure = int(np.count_nonzero(guess.certain))
+    sure_right = int(np.count_nonzero(right & guess.certain))
+    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} {kind} right"
+    if sure:
+        words += f", {sure} called certain and {sure_right} of those right"
+    certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
+    if certain or low > (_LEAK_SHARE if promised else 0.5):
+        return LEAKS, words
+    # Few rows proven are few labels lost, however little coins can show of it.
+    proven = sure > 0 and sure_right == sure
+    if proven or low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
+        return AT_RISK, words
+    return (AT_RISK, f"{words}; {_LIMITED}") if guess.limited else (CLEAR, words)
+
+
+def worst(levels: Sequence[Level]) -> Level:
+    """The worst of several levels.
+
+    >>> worst(["no attack of ours applies", "at risk"])
+    'at risk'
+    """
+    return min(levels, key=(LEAKS, AT_RISK, CLEAR).index, default=CLEAR)
+
+
+# --- an audit ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The findings of one run or the mean of several, and their verdict.
+
+    ``leaking`` counts the runs that show a leak by themselves: the interval of a mean over few runs
+    is wide. ``status`` is a leak where the mean or half of the runs show it, and a possible one
+    where fewer do: of many runs, one may by chance.
+    """
+
+    findings: Findings
+    verdict: Verdict
+    status: Status
+    runs: int
+    leaking: int
+
+    @property
+    def sentence(self) -> str:
+        """The verdict; of several runs also how many show a leak."""
+        alone = (
+            f" Taken alone, {self.leaking} of {self.runs} runs show an attack above the controls."
+        )
+        return self.verdict.sentence + (alone if self.runs > 1 else "")
+
+    @property
+    def headline(self) -> str:
+        """The status in a few words."""
+        if self.status is Status.LEAK:
+            whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
+            best = self.verdict.attack
+            model = best is not None and best.name == ModelOnlyControl.name
+            source = "model that Alice receives tells her" if model else "messages tell Alice"
+            part = f"The {source} about the labels"
+            return "Alice can tell every label" if whole else part
+        if self.status is Status.CERTAIN:
+            return "Some runs show a leak" if self.leaking else "Some labels may be given away"
+        if self.status is Status.NOT_SHOWN:
+            return "No attack of ours succeeded"
+        return "No attack of ours applies to what Alice has"
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """Outcome of an audit: the gravest of its findings.
+
+    ``evidence`` refutes the ledger's claim, by run number ``refuted_by``, or else is the strongest
+    there is. ``apart`` is the test of ciphertexts in the first run that told them apart, or else in
+    the first run.
+    """
+
+    status: Status
+    headline: str
+    canary: Weighed | None
+    run: Weighed
+    evidence: Evidence | None
+    refuted_by: int | None
+    caveat: str = ""
+    apart: Distinguisher | None = None
+
+
+_HIDDEN = (
+    "On the real labels no attack stands out from the controls. The leak is there all the same: "
+    "shuffled labels show it."
+)
+_ALONE = (
+    "No canary run stands beside this run: what the columns tell and what the messages tell are "
+    "not held apart."
+)
+_SHUFFLED = "The labels were shuffled before training, so that the columns say nothing about them."
+_CHECK = (
+    "Here every attack must sit at chance. The figures say whether the audit can be trusted, and "
+    "nothing about the protocol."
+)
+
+
+def conclude(audit: AuditResult) -> Conclusion:
+    """The gravest of the claim, the canary run, the run itself and the test of ciphertexts."""
+    looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
+    shuffled = audit.first.permute_labels
+    # A run whose labels were shuffled is its own canary; it is not shown twice.
+    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
+    conclusion = _conclude_attacks(
+        weigh_runs([one.findings for one in audit.runs], shuffled=shuffled),
+        weigh_runs(canaries, shuffled=True) if canaries else None,
+        _strongest(audit),
+        permuted=shuffled,
+        check=any(one.shuffle_truth for one in audit.runs),
+    )
+    return _beside_ciphertexts(conclusion, looks)
+
+
+def conclude_session(audit: SessionAudit) -> Conclusion | None:
+    """The conclusion of a real session's audit; None where nobody has judged it."""
+    if audit.findings is None:
+        return None
+    proof = audit.evidence
+    refuted_by = 0 if proof is not None and proof.violated else None
+    conclusion = _conclude_attacks(
+        weigh_runs([audit.findings]),
+        None if audit.canary is None else weigh_runs([audit.canary], shuffled=True),
+        (proof, refuted_by),
+        permuted=False,
+        check=audit.shuffle_truth,
+    )
+    return _beside_ciphertexts(conclusion, [audit.distinguisher] if audit.distinguisher else [])
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Outcome of an audit without findings about labels."""
+
+    status: Status
+    headline: str
+    sentence: str
+
+
+def before_judgement(audit: SessionAudit) -> Summary:
+    """Outcome for the recorder alone: rows called certain, and the test of ciphertexts."""
+    look, rows = audit.distinguisher, audit.recording.rows
+    if look is not None and look.noticed:
+        return Summary(Status.LEAK, _DEPENDS, apart_sentence(look))
+    sure = max(audit.guesses, key=lambda one: one.certain, default=None)
+    if sure is not None and sure.certain:
+        return Summary(
+            Status.CERTAIN,
+            "Some labels may be given away",
+            f"{sure.name} calls {sure.certain:,} of {rows:,} labels certain. Whether it is right, "
+            "Bob can say, who has them.",
+        )
+    if audit.guesses:
+        return Summary(
+            Status.NOT_TESTED,
+            "Guesses were made, and nobody has judged them",
+            f"{counted(len(audit.guesses), 'attack')} guessed at {rows:,} labels. How right they "
+            "are, Bob can say, who has the labels.",
+        )
+    tested = look is not None and _would_notice(look)
+    return Summary(
+        Status.NOT_SHOWN if tested else Status.NOT_TESTED,
+        "No attack of ours applies to what Alice has",
+        "That is not a proof of safety." if look is None else apart_sentence(look),
+    )
+
+
+def conclude_columns_of(audit: SessionAudit) -> Summary:
+    """Outcome of Bob's own recording: by Alice's columns, or by itself alone."""
+    seat = audit.bob_seat
+    if seat is not None:
+        if seat.findings.leaks:
+            headline = "The scores tell Bob about Alice's columns"
+            return Summary(Status.LEAK, headline, seat.findings.verdict)
+        if seat.findings.attacks:
+            headline = "No attack of ours succeeded"
+            return Summary(Status.NOT_SHOWN, headline, seat.findings.verdict)
+        return Summary(Status.NOT_TESTED, _NOTHING_OPENED, seat.findings.verdict)
+    best = max(audit.estimates or (), key=lambda one: one.explains, default=None)
+    if best is None:
+        return Summary(Status.NOT_TESTED, _NOTHING_OPENED, "That is not a proof of safety.")
+    return Summary(
+        Status.NOT_TESTED,
+        "Estimates were made, and nobody has judged them",
+        f"{best.name} explains {_percent(max(0.0, best.explains))} of the variance of the scores "
+        f"of rows that it was not fitted on, with {counted(best.columns, 'column')}; Alice has "
+        f"{audit.recording.peer_columns}. Whether the values are hers, she can say, who has them.",
+    )
+
+
+_NOTHING_OPENED = "No attack of ours applies to what Bob has"
+_DEPENDS = "What Alice receives depends on the labels"
+
+
+def _beside_ciphertexts(conclusion: Conclusion, looks: Sequence[Distinguisher]) -> Conclusion:
+    if not looks:
+        return conclusion
+    apart = next((look for look in looks if look.noticed), looks[0])
+    conclusion = replace(conclusion, apart=apart)
+    if apart.noticed and conclusion.status is not Status.REFUTED:
+        return replace(conclusion, status=Status.LEAK, headline=_DEPENDS)
+    if conclusion.status is Status.NOT_TESTED and _would_notice(apart):
+        headline = "No attack of ours succeeded"
+        return replace(conclusion, status=Status.NOT_SHOWN, headline=headline)
+    return conclusion
+
+
+def _would_notice(look: Distinguisher) -> bool:
+    """Whether it noticed the faults that it must on any machine, and so tested something."""
+    must = (UNENCRYPTED, REUSED_SEED)
+    return all(fault.noticed for fault in look.faults if fault.name in must)
+
+
+def apart_sentence(look: Distinguisher) -> str:
+    """The outcome of a test of ciphertexts, in words."""
+    if look.noticed:
+        return f"What Alice receives depends on the labels: {'; '.join(_noticed(look))}."
+    counts = ", ".join(f"{one.name} {one.right} of {one.judged}" for one in look.looks)
+    seen = "; ".join(fault.words for fault in look.faults if fault.noticed) or "nothing"
+    unseen = "; ".join(fault.words for fault in look.faults if not fault.noticed)
+    blind = f" Not even this would have been noticed: {unseen}." if unseen else ""
+    return (
+        "Trainings on labels 1 were not told from trainings on labels 0 by what Alice receives "
+        f"(guessed right from {counts}): chance. This would have been noticed: {seen}.{blind} "
+        "That is not a proof of safety."
+    )
+
+
+def _noticed(look: Distinguisher) -> list[str]:
+    parts = [
+        f"from {one.name} {one.right} of {one.judged} trainings were told"
+        for one in look.looks
+        if one.noticed
+    ]
+    if look.repeated:
+        parts.append(f"{look.repeated:,} blocks of 16 bytes occur again")
+    # What is neither told nor repeated was noticed by its entropy.
+    if not parts:
+        parts.append(f"a byte has {look.entropy:.2f} bits of entropy, unlike one of a ciphertext")
+    return parts
+
+
+def _conclude_attacks(
+    run: Weighed,
+    canary: Weighed | None,
+    claim: tuple[Evidence | None, int | None],
+    *,
+    permuted: bool,
+    check: bool,
+) -> Conclusion:
+    """``claim`` is the evidence against the ledger, and the run that refutes it.
+
+    ``permuted``: the run's own labels were shuffled before it. ``check``: it was judged against
+    labels shuffled afterwards.
+    """
+    evidence, refuted_by = claim
+    rest = (canary, run, evidence, refuted_by)
+    if check:
+        headline = "Judged against labels shuffled after the run"
+        return Conclusion(Status.CHECK, headline, *rest, _CHECK)
+    if refuted_by is not None:
+        return Conclusion(Status.REFUTED, "The claimed protection does not hold", *rest)
+    if canary is None:
+        return Conclusion(run.status, run.headline, *rest, _SHUFFLED if permuted else _ALONE)
+    if canary.status is Status.LEAK:
+        caveat = "" if run.status is Status.LEAK else _HIDDEN
+        return Conclusion(canary.status, canary.headline, *rest, caveat)
+    if run.status is Status.LEAK:
+        headline = "On the real labels, an attack told Alice more than the controls"
+        return Conclusion(run.status, headline, *rest)
+    gravest = min((canary, run), key=lambda weighed: GRAVEST_FIRST.index(weighed.status))
+    return Conclusion(gravest.status, gravest.headline, *rest)
+
+
+def weigh_runs(parts: Sequence[Findings], *, shuffled: bool = False) -> Weighed:
+    """The findings of one run, or the mean of several, with their verdict."""
+    mean = mean_findings(parts)
+    verdict = weigh(mean.controls, mean.attacks, shuffled=shuffled)
+    alone = [weigh(part.controls, part.attacks, shuffled=shuffled).status for part in parts]
+    leaking = alone.count(Status.LEAK)
+    gravest = min([verdict.status, *alone], key=GRAVEST_FIRST.index)
+    enough = verdict.status is Status.LEAK or 2 * leaking >= len(alone)
+    status = Status.CERTAIN if gravest is Status.LEAK and not enough else gravest
+    return Weighed(mean, verdict, status, len(parts), leaking)
+
+
+def _strongest(audit: AuditResult) -> tuple[Evidence | None, int | None]:
+    evidence = audit.evidence
+    for number, run in enumerate(audit.runs):
+        # One run that refutes the claim refutes it; but one of many may do so by chance, so that
+        # the failure is that of all together.
+        if evidence is not None and run.evidence is not None and run.evidence.violated:
+            return replace(run.evidence, failure=evidence.failure), number
+    return evidence, None
+
+
+def leakage(weighed: Weighed, *, shuffled: bool) -> Leakage:
+    """The best attack beside the best control, as a list of runs has it."""
+    verdict = weighed.verdict
+    value = None if verdict.attack is None else verdict.value
+    low, high = verdict.interval
+    return Leakage(
+        labels="shuffled" if shuffled else "true",
+        figure=verdict.figure,
+        attack=None if verdict.attack is None else verdict.attack.name,
+        value=value,
+        low=None if value is None else low,
+        high=None if value is None else high,
+        control=verdict.control.name,
+        known=verdict.known,
+        beyond=None if value is None else value - verdict.known,
+        shown=weighed.status in (Status.LEAK, Status.REFUTED),
+    )

@@ -1,0 +1,249 @@
+"""``BobView``: his columns, labels and coins, and the conversation. A column attack gets this.
+
+His observations come from running his own program again over the recording, so they are by
+construction what an honest Bob could compute. Alice's code is not imported here, and of a
+transcript only the frames are kept. Of several Alices he sees the sum of their scores: to his
+attacks they are one Alice who has all their columns, in the agreement's order.
+
+**Assumes.** The scheme computes exactly, so that a recording without encryption shows him the same
+scores as one with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar, cast
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.registry import scheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.replay import replay
+from taciturn.engine.transcript import Transcript
+from taciturn.errors import TranscriptError
+from taciturn.numerics.batches import batch_count
+from taciturn.parallel import one_thread
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.observations import (
+    BatchScored,
+    BobObservation,
+    BobSignal,
+    DirectionScored,
+)
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.registry import TRAININGS
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.events import Event
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import Hello, KeyOffer
+from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import Agreement
+from taciturn_audit.views.answers import NotingScheme, scores_answered
+from taciturn_audit.views.header import own_header
+
+Seen = TypeVar("Seen", bound=BobObservation)
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, eq=False)
+class BobView:
+    """Everything that Bob knows.
+
+    His coins are part of a view by definition. The conversation has neither header nor footer.
+    ``budget`` is the limit of his ledger, which may have ended the training. ``kept`` is what his
+    program had remembered: keys that no coins give again. ``predictions`` are Alice's part of the
+    scores in a joint prediction of the same rows with the finished model, and hold his part too
+    where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only what he saw
+    in so many passes or epochs; None is all. ``used`` are the labels that the training used, where
+    his coins do not give them.
+    """
+
+    agreement: Agreement
+    features: FeatureTable
+    labels: LabelTable = field(repr=False)
+    coins: KeyedEntropy = field(repr=False)
+    conversation: Transcript = field(repr=False)
+    budget: float | None = None
+    kept: tuple[bytes, ...] = field(default=(), repr=False)
+    predictions: FloatArray | None = field(default=None, repr=False)
+    predicts_whole: bool = False
+    passes: int | None = None
+    used: LabelTable | None = field(default=None, repr=False)
+    held_out: HeldOut | None = field(default=None, repr=False)
+
+    @classmethod
+    def of_session(
+        cls,
+        transcript: Transcript,
+        features: FeatureTable,
+        labels: LabelTable,
+        *,
+        held_out: HeldOut | None = None,
+        budget: float | None = None,
+    ) -> BobView:
+        """The view of a real session that he recorded; ``whole_session`` replays it."""
+        agreement, coins = own_header(transcript, "bob", features)
+        if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
+            raise TranscriptError(
+                "the transcript does not hold Bob's keys: an earlier version recorded it",
+                hint="record a session again",
+            )
+        return cls(
+            agreement,
+            features,
+            labels,
+            coins,
+            Transcript({}, transcript.records, further=transcript.further),
+            budget,
+            transcript.kept,
+            held_out=held_out,
+        )
+
+    def whole_session(self) -> BobView:
+        """The same with what he saw in a real session, and predicted at its end."""
+        seen: list[BobObservation] = []
+        # On one thread, as the session was: the same numbers.
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            result = self._replayed(bob_program(self._inputs), seen)
+            self.__dict__["observations"] = tuple(seen)
+            if result.train_scores is None:
+                return self
+            own = self.features.values @ result.trained.weights
+            return self.predicting(result.train_scores - own)
+
+    @property
+    def partners(self) -> tuple[str, ...]:
+        """The names under which his program speaks to Alice, or to several."""
+        return tuple(self.agreement.parties or (ONLY,))
+
+    @property
+    def columns(self) -> int:
+        """How many columns Alice has, or all Alices together, as they said."""
+        return sum(self.widths)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each Alice has."""
+        links = self.conversation.links
+        if links != len(self.partners):
+            raise TranscriptError(
+                f"the transcript has links with {links} Alices, and {len(self.partners)} are "
+                "agreed on"
+            )
+        return tuple(self._width(number) for number in range(links))
+
+    def _width(self, number: int) -> int:
+        for frame in self.conversation.link(number).frames("alice"):
+            if kind_of(frame) is Hello:
+                return cast(Hello, decode(frame)).columns
+        raise TranscriptError("the transcript does not begin with a handshake")
+
+    @cached_property
+    def observations(self) -> tuple[BobObservation, ...]:
+        """What he saw of Alice's columns, by replaying his own program."""
+        seen: list[BobObservation] = []
+        inputs = self._inputs
+        self._replayed(TRAININGS[inputs.terms.conversation](inputs), seen)
+        return tuple(seen)
+
+    @cached_property
+    def answers(self) -> tuple[dict[int, IntArray], ...]:
+        """The numbers that each Alice told her scores in, before he added them up.
+
+        By iteration or pass, of a training without sessions around it.
+        """
+        noting = NotingScheme(scheme(self.agreement.scheme))
+        inputs = replace(self._inputs, terms=Terms(self.agreement, noting.as_scheme))
+        self._replayed(TRAININGS[inputs.terms.conversation](inputs), [])
+        return tuple(
+            scores_answered(self.conversation.link(number), inputs.terms, noting.numbers)
+            for number in range(self.conversation.links)
+        )
+
+    @property
+    def _inputs(self) -> BobInputs[Mechanism]:
+        terms = Terms(self.agreement, scheme(self.agreement.scheme))
+        method = mechanism(self.agreement)
+        ledger = Ledger(self.labels.rows, method.assumption, self.budget)
+        given = self.used
+        responder = None if given is None else lambda _labels, _coins: given
+        labels = released_labels(self.labels, method, ledger, self.coins, responder)
+        return BobInputs(
+            self.features,
+            labels,
+            terms,
+            method,
+            ledger,
+            self.coins,
+            held_out=self.held_out,
+            partners=self.partners,
+        )
+
+    def _replayed(self, program: Program[R], seen: list[BobObservation]) -> R:
+        """What his program returns; what he sees on the way goes into the list."""
+
+        def note(event: Event) -> None:
+            if isinstance(event, BobObservation):
+                seen.append(event)
+
+        remembered = iter(self.kept)
+        return replay(
+            program,
+            self.conversation,
+            role="bob",
+            verify=False,
+            observe=note,
+            keep=lambda data: next(remembered, data),
+            peers=self.partners,
+        )
+
+    def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:
+        """The same with Alice's part of joint scores of these rows, or both sides' if ``whole``."""
+        view = replace(self, predictions=scores, predicts_whole=whole)
+        # The replay is not run again: what came before does not change by it.
+        view.__dict__["observations"] = self.observations
+        return view
+
+    @cached_property
+    def signals(self) -> frozenset[BobSignal]:
+        """What kinds of things he received of her columns."""
+        predicted = set() if self.predictions is None else {BobSignal.PREDICTIONS}
+        return frozenset({event.signal for event in self.observations} | predicted)
+
+    def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
+        """The observations of one kind, in order."""
+        return tuple(event for event in self.observations if isinstance(event, kind))
+
+    def until(self, passes: int) -> BobView:
+        """What he knew after so many passes or epochs, with no joint prediction yet."""
+        view = replace(self, passes=passes, predictions=None)
+        # The replay is not run again: what he saw first does not change by what came later.
+        view.__dict__["observations"] = tuple(self._first(passes))
+        return view
+
+    def _first(self, passes: int) -> Iterator[BobObservation]:
+        agreed, rows = self.agreement, self.features.rows
+        per_pass = batch_count(rows, agreed.batch_size, agreed.minimum_batch)
+        for event in self.observations:
+            whole = isinstance(event, DirectionScored)
+            if event.iteration < (passes if whole else passes * per_pass):
+                yield event
+
+    @property
+    def batches(self) -> tuple[BatchScored, ...]:
+        """The scores of each batch, and what followed of them."""
+        return self.of(BatchScored)
+
+    @property
+    def directions(self) -> tuple[DirectionScored, ...]:
+        """The scores of each pass over all rows."""
+        return self.of(DirectionScored)

@@ -1,0 +1,114 @@
+"""The figures of a result by name, for exports. A figure's name is ``group/name``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.privacy.statement import Statement
+from taciturn.results.columns import BobSeat
+from taciturn.results.run_list import Leakage
+
+_SHARES = {
+    "auc": "AUC",
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "pr_auc": "PR-AUC",
+    "ks": "KS",
+}
+_LOSSES = {"loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
+
+
+HELD_OUT, TRAINING = "held-out", "training"
+
+Values = dict[str, float]
+Curve = tuple[tuple[int, float], ...]
+"""Steps, each with the figure there."""
+
+LOSS, HELD_OUT_LOSS, HELD_OUT_AUC = "training loss", "held-out loss", "held-out AUC"
+ATTACK = "best attack on shuffled labels"
+
+
+def metric_values(metrics: Metrics | Mapping[str, float] | None, rows: str) -> Values:
+    """The figures of a model on a set of rows; those that are not numbers are left out."""
+    if metrics is None:
+        return {}
+    values: Values = {}
+    for name, words in (_SHARES | _LOSSES).items():
+        value = metrics.get(name) if isinstance(metrics, Mapping) else getattr(metrics, name)
+        if value is not None and not math.isnan(value):
+            values[f"model/{words}, {rows}"] = float(value)
+    return values
+
+
+def ledger_values(ledger: Statement | None) -> Values:
+    """What a ledger comes to."""
+    if ledger is None:
+        return {}
+    values = {
+        "label epsilon, total": ledger.label_epsilon_total,
+        "label epsilon, total at delta": ledger.label_epsilon_total_delta,
+        "label epsilon, one release": ledger.label_epsilon_per_release,
+        "residue epsilon, one release": ledger.residue_epsilon_per_release,
+        "claimed epsilon, one release": ledger.claimed_epsilon_per_release,
+        "releases of a row": float(ledger.releases_per_row),
+    }
+    if ledger.columns is not None:
+        values["scores of a row that Bob gets"] = float(ledger.columns.scores_per_row)
+    return {f"ledger/{name}": value for name, value in values.items()}
+
+
+def leakage_values(leakage: Leakage | None) -> Values:
+    """What the best attack told, and what is known without it."""
+    if leakage is None:
+        return {}
+    labels = "labels shuffled" if leakage.labels == "shuffled" else "true labels"
+    values = {
+        f"leakage/best attack, {labels}": leakage.value,
+        f"leakage/known without messages, {labels}": leakage.known,
+        f"leakage/beyond the control, {labels}": leakage.beyond,
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def seat_values(seat: BobSeat | None) -> Values:
+    """What Bob told of Alice's columns, by the best attack on them."""
+    if seat is None or not seat.findings.attacks:
+        return {}
+    best = max(attack.recovered for attack in seat.findings.attacks)
+    return {"leakage/Alice's values that Bob tells": best}
+
+
+def cost_values(
+    seconds: float | None = None,
+    iterations: float | None = None,
+    to_alice: float | None = None,
+    to_bob: float | None = None,
+) -> Values:
+    """What a training took."""
+    parts = {
+        "time": seconds,
+        "iterations": iterations,
+        "bytes to Alice": to_alice,
+        "bytes to Bob": to_bob,
+    }
+    return {f"cost/{name}": float(value) for name, value in parts.items() if value is not None}
+
+
+def reference_values(
+    alone: Mapping[str, float] | None, adds: AddedAuc | None, centralised: Mapping[str, float]
+) -> Values:
+    """What the model is compared with: Bob's columns alone, and training in one place."""
+    parts = {
+        "AUC, Bob alone": (alone or {}).get("auc"),
+        "the partner adds to the AUC": None if adds is None else adds.auc,
+        "AUC, in one place": centralised.get("auc"),
+    }
+    known = {name: value for name, value in parts.items() if value is not None}
+    return {f"model/{name}": value for name, value in known.items() if not math.isnan(value)}
+
+
+def known(value: float) -> float | None:
+    """A figure, or None where it is not a number."""
+    return None if math.isnan(value) else value

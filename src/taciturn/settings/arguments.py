@@ -1,0 +1,50 @@
+"""What the functions of the Python interface are given, as checked settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.settings.checked import named
+from taciturn.settings.options import SettingsOptions
+from taciturn.settings.schema import Settings
+
+
+def given_options(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
+    """The options by their settings' names, without those that are None, which means not given.
+
+    Raises:
+        ConfigError: One is neither a setting nor a parameter of the function.
+    """
+    parameters = [name for name in inspect.signature(function).parameters if name != "options"]
+    given = named(options, [*Settings.model_fields, *parameters])
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
+    """The checked settings, and the table where one was given in Python."""
+    if isinstance(data, str | Path):
+        return Settings.of({**options, "data": str(data)}).resolved(), None
+    return Settings.of(options).resolved(), data
+
+
+def record_target(record: str | Path | None, settings: Settings) -> Path | None:
+    """Where a transcript goes; ConfigError where there are several runs."""
+    if record is not None and settings.seeds > 1:
+        raise ConfigError(
+            "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")
+        )
+    return None if record is None else Path(record)
+
+
+def per_seed(settings: Settings) -> list[Settings]:
+    """One run's settings for each seed; without a first seed they count from 0."""
+    if settings.seeds == 1:
+        return [settings]
+    first = settings.seed or 0
+    return [
+        settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
+    ]

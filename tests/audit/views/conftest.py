@@ -1,0 +1,43 @@
+"""One small simulated run, made once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from taciturn.data import load
+from taciturn.engine import Transcript
+from taciturn.settings import Settings
+from taciturn.simulation import Outcome, simulate
+from taciturn_audit.views import AliceView
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run, its recording, and Alice's view of it."""
+
+    outcome: Outcome
+    transcript: Transcript
+
+    @property
+    def view(self) -> AliceView:
+        return AliceView.of(self.transcript, self.outcome.data.alice_train)
+
+
+@pytest.fixture(scope="session")
+def run() -> Run:
+    settings = Settings.of(
+        {
+            "dataset": "breast-cancer",
+            "mechanism": "none",
+            "scheme": "clear",
+            "epochs": 2,
+            "batch-size": 16,
+            "alice-columns": "half",
+            "seed": 3,
+        }
+    ).resolved()
+    outcome = simulate(settings, load("breast-cancer"), keep=True)
+    assert outcome.transcript is not None
+    return Run(outcome, outcome.transcript)

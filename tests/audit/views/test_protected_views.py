@@ -1,0 +1,93 @@
+"""Alice's view of every kind of batch training: what she saw, from the recording alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from taciturn.crypto import scheme
+from taciturn.data import load
+from taciturn.engine import replay_program as replay
+from taciturn.privacy import mechanism
+from taciturn.protocol import (
+    Event,
+    GradientSeen,
+    HiddenBatchSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+    Terms,
+)
+from taciturn.protocol.alice import TRAININGS, AliceInputs
+from taciturn.settings import Settings
+from taciturn.simulation import Outcome, simulate
+from taciturn_audit.views import AliceView
+from tests.protocol.parties import same
+
+RUNS: dict[str, dict[str, Any]] = {
+    "none": {"mechanism": "none", "batch-size": 16},
+    "add": {"mechanism": "add", "epsilon": 1.0},
+    "add-continuous": {"mechanism": "add", "epsilon": 1.0, "noise": "continuous"},
+    "add-with-a-budget": {"mechanism": "add", "epsilon": 1.0, "budget": 0.75},
+    "mult": {"mechanism": "mult", "epsilon": 1.0, "variant": "mean-one"},
+    "hybrid": {"mechanism": "hybrid"},
+    "hybrid-bfv": {"mechanism": "hybrid", "scheme": "bfv", "epochs": 1, "batch_size": 60},
+}
+OF_RESIDUES = {Signal.FEATURES, Signal.WEIGHTS, Signal.RESIDUES}
+OF_BATCHES = {Signal.FEATURES, Signal.WEIGHTS, Signal.GRADIENTS}
+SIGNALS = {"none": OF_BATCHES, "hybrid": OF_BATCHES | {Signal.RESPONSE}}
+
+
+def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
+    base = {"dataset": "breast-cancer", "scheme": "clear", "epochs": 2, "seed": 3}
+    settings = Settings.of({**base, "alice-columns": "half", **RUNS[name]}).resolved()
+    seen: list[Observation] = []
+
+    def keep(event: Event) -> None:
+        if isinstance(event, Observation):
+            seen.append(event)
+
+    outcome = simulate(settings, load("breast-cancer"), keep=True, observe=keep)
+    assert outcome.transcript is not None
+    return outcome, seen, AliceView.of(outcome.transcript, outcome.data.alice_train)
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(2)
+def test_observations_and_weights_are_those_of_the_live_run(name):
+    outcome, live, view = run(name)
+    observations = view.observations
+    kinds: tuple[type[Observation], ...] = (ResiduesSeen,)
+    if "GRADIENTS" in {signal.name for signal in view.signals}:
+        kinds = (HiddenBatchSeen, GradientSeen) if "hybrid" in name else (GradientSeen,)
+    assert [type(event) for event in observations.events] == [*kinds] * outcome.result.iterations
+    assert all(same(now, then) for now, then in zip(observations.events, live, strict=True))
+    assert same(observations.weights, outcome.alice_weights)
+    assert view.signals == SIGNALS.get(name.partition("-")[0], OF_RESIDUES)
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(2)
+def test_the_fast_replay_equals_the_full_one(name):
+    _, _, view = run(name)
+    agreed = view.agreement
+    program = TRAININGS[mechanism(agreed).conversation](
+        AliceInputs(view.features, Terms(agreed, scheme(agreed.scheme)), view.coins)
+    )
+    # SEAL draws for itself: under bfv a second run gives the same weights, not the same bytes.
+    seen: list[Event] = []
+    verify = agreed.scheme != "bfv"
+    trained = replay(program, view.conversation, verify=verify, observe=seen.append)
+    assert same(trained.weights, view.observations.weights)
+    full = [event for event in seen if isinstance(event, Observation)]
+    assert all(same(one, two) for one, two in zip(full, view.observations.events, strict=True))
+
+
+def test_a_run_that_ended_early_replays_to_its_end():
+    outcome, _, view = run("add-with-a-budget")
+    assert outcome.result.iterations == 29
+    assert outcome.result.stopped
+    seen = view.observations.of(ResiduesSeen)
+    assert len(seen) == 29
+    assert {one.event for one in seen} == {mechanism(outcome.terms.agreement).event}
