@@ -5,8 +5,8 @@ Run it with the Python of an environment in which the tree is installed::
     .venv/bin/python tools/measure_tree.py [ROOT]
 
 Lines are all lines of ``src``, ``audit/src`` and ``paper/src``; code is a line that is neither
-blank, nor a comment of its own, nor part of a docstring. Times are processor seconds of a new process, the best
-of five.
+blank, nor a comment of its own, nor part of a docstring. Times are processor seconds of a new
+process, the best of five.
 """
 
 from __future__ import annotations
