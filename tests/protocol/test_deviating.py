@@ -183,7 +183,11 @@ def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
 def test_he_has_the_census_81_columns_within_seven_epochs():
     place = find_dataset_dir("census-income")
     setup = Setup.of(
-        mechanism="none", dataset="census-income", data_dir=str(place), alice_columns="all", epochs=7
+        mechanism="none",
+        dataset="census-income",
+        data_dir=str(place),
+        alice_columns="all",
+        epochs=7,
     )
     exposed = exposure(setup)
     notes = read_by(stacking_bob, setup)
