@@ -22,7 +22,8 @@ from typer.main import get_command
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.cli import application, train
+from taciturn.cli import application
+from taciturn_audit import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
 from tests.seldom import seldom
@@ -410,9 +411,9 @@ def test_demo_with_one_epoch(scheme, tmp_path, monkeypatch, capsys):
     """The same work on a fifth of the batches: of hybrid's hidden ones that is too little."""
     short = tuple(
         (seat, {**chosen, **({"epochs": 1} if "epochs" in chosen else {"passes": 2})})
-        for seat, chosen in module_of(train).DEMO
+        for seat, chosen in module_of(demo).DEMO
     )
-    monkeypatch.setattr(module_of(train), "DEMO", short)
+    monkeypatch.setattr(module_of(demo), "DEMO", short)
     monkeypatch.setattr("taciturn_audit.api.audit", partial(taciturn.audit, scheme=scheme))
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--json"]) == 0

@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Never
 
 from taciturn.errors import ConfigError, ExtensionError, TaciturnError
-from taciturn.extras import install_hint
+from taciturn.extras import install_hint, missing_package
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
@@ -57,6 +57,8 @@ class Extension:
         except TaciturnError:
             raise
         except Exception as problem:  # what a package raises is its own affair
+            if isinstance(problem, ModuleNotFoundError) and (absent := missing_package(problem)):
+                raise absent from None
             reason = " ".join(f"{type(problem).__name__}: {problem}".split())
             self.refuse(f"{failure}: {reason}", problem)
 

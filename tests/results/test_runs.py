@@ -150,4 +150,4 @@ def test_one_run_is_its_own_record():
 
 
 def test_nothing_of_the_runs_is_in_the_words_for_them():
-    assert repr(several()) == f"AuditResult(version='0.1.0', command={several().command!r})"
+    assert repr(several()) == f"AuditResult(breast-cancer, none: {several().findings.verdict})"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.cli import train
 from taciturn.results import REPORT, ResultFolder
 from taciturn.runs import parts_of
+from taciturn_audit import demo
 from tests.bad_input import session_files
 from tests.modules import module_of
 from tests.seldom import seldom
@@ -60,7 +60,7 @@ def test_a_command_leaves_what_it_prints(name, request, tmp_path, monkeypatch, c
     monkeypatch.setattr(sys, "argv", ["taciturn", *words])
     # Two of its audits, and short ones.
     short = {"mechanism": "none", "solver": "sgd", "epochs": 1}
-    monkeypatch.setattr(module_of(train), "DEMO", (("alice", short),) * 2)
+    monkeypatch.setattr(module_of(demo), "DEMO", (("alice", short),) * 2)
     assert run([*words, "--json", "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
     out, err = capsys.readouterr()
     assert str(tmp_path / "run") in err

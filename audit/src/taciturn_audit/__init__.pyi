@@ -2,6 +2,7 @@ from taciturn_audit.bob_seat import bob_view as bob_view
 from taciturn_audit.bob_seat import examine_columns as examine_columns
 from taciturn_audit.challenge import Challenge as Challenge
 from taciturn_audit.challenge import challenge as train_on_random_labels
+from taciturn_audit.cli import demo as demo
 from taciturn_audit.columns import Truth as Truth
 from taciturn_audit.columns import controls as controls
 from taciturn_audit.columns import judge_columns as judge_columns

@@ -29,6 +29,7 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.estimate import Columns, estimate_cost
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
+from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
 from taciturn.results.agreement import Review
 from taciturn.results.check import CheckResult, ColumnExposure
@@ -106,7 +107,8 @@ def _assumed_columns(
 
 def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> CheckResult | None:
     # Without the audit the rest is still said.
-    if "check_party" not in extensions.names(extensions.FUNCTIONS):
+    installed = "check_party" in extensions.names(extensions.FUNCTIONS)
+    if not (installed and all(map(is_installed, EXTRAS["audit"]))):
         return None
     result: CheckResult = extensions.function("check_party")(config, assumed, announce)
     return result

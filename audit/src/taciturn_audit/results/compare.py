@@ -74,7 +74,7 @@ class Comparison(Result):
     """
 
     kind: ClassVar[str] = "compare"
-    known_by: ClassVar[str] = "compared"
+    known_by: ClassVar[str] = "ranked_by"
 
     dataset: str
     rows_train: int
