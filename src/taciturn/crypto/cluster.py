@@ -23,14 +23,13 @@ from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import count
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from distributed import Client, Future, KilledWorker, LocalCluster, Security, get_worker, wait
+from distributed import Client, Future, KilledWorker, LocalCluster, Security, get_worker
 from distributed.utils import silence_logging_cmgr
 
 from taciturn.crypto.bfv.crew import Frame, Job, Reply, Setup, Worker, written
@@ -195,6 +194,9 @@ class DaskEngine:
             with suppress(OSError, RuntimeError, CancelledError):
                 self.client.cancel(futures, force=True)
             raise
+        finally:
+            for future in futures:
+                future.release()
 
     def _identity(self) -> dict[str, Any]:
         with self._explained():
@@ -214,9 +216,15 @@ class DaskEngine:
         )
 
     def _gathered(self, futures: list[Future]) -> list[Reply]:
-        replies, waiting = dict[Future, Reply](), set(futures)
+        replies, waiting, news = dict[Future, Reply](), set(futures), Event()
+        for future in futures:
+            future.add_done_callback(lambda _: news.set())
         while waiting:
-            done = self._patiently(partial(self._some_done, list(waiting)))
+            news.clear()
+            done = {future for future in waiting if future.done()}
+            # Not by Dask's wait: its timeouts are errors whose frames keep keys in memory.
+            if not done and not news.wait(POLL_SECONDS):
+                self._look_for_workers()
             for future in done:
                 reply = self._patiently(future.result)
                 if isinstance(reply, TaciturnError):
@@ -224,11 +232,6 @@ class DaskEngine:
                 replies[future] = reply
             waiting -= done
         return [replies[future] for future in futures]
-
-    def _some_done(self, futures: list[Future], seconds: float) -> set[Future]:
-        with self.client.as_current():
-            done: set[Future] = wait(futures, seconds, return_when="FIRST_COMPLETED").done
-        return done
 
     def _patiently(self, attempt: Callable[[float], T]) -> T:
         seconds = POLL_SECONDS
@@ -307,7 +310,10 @@ class DaskCrew:
 
     def close(self) -> None:
         """Let the cluster drop the setups; its workers keep running."""
-        self._held = []
+        held, self._held = self._held, []
+        for setup in held:
+            # Not left to the garbage collection: they hold keys and rows.
+            setup.release()
 
 
 # --- What workers run ----------------------------------------------------------------------------
