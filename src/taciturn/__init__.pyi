@@ -19,10 +19,10 @@ from taciturn.audit.epsilon_bound import epsilon_lower_bound
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.compare import Comparison
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 from taciturn.version import __version__
 

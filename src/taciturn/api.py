@@ -30,6 +30,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, counted
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.privacy.registry import mechanism_class
 from taciturn.report import notebook
 from taciturn.report.progress import in_cell
@@ -44,7 +45,6 @@ from taciturn.results.runs import Runs
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
@@ -55,7 +55,6 @@ from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import arrange, load_features, load_raw
-from taciturn.simulation.woe import WoeChoice, simulate_woe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -560,11 +559,15 @@ def woe(
     >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
     ('worst perimeter', 6.19)
     """
-    choice = WoeChoice(smoothing, min_rows, names)
+    # Loaded here: the sides of a job know the party's files too.
+    from taciturn.jobs.woe.job import WoeOptions
+    from taciturn.jobs.woe.simulation import simulate_woe
+
+    chosen = WoeOptions(smoothing, min_rows, names)
     settings, table = _settings(data, _given(options, woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:
-        return simulate_woe(settings, raw, choice, watching.observe)
+        return simulate_woe(settings, raw, chosen, watching.observe)
 
 
 def audit_woe(
@@ -597,12 +600,13 @@ def audit_woe(
     """
     with explained():
         from taciturn.audit.woe import audit_woe as attack
+    from taciturn.jobs.woe.job import WoeOptions
 
-    choice = WoeChoice(smoothing, min_rows)
+    chosen = WoeOptions(smoothing, min_rows)
     settings, table = _settings(data, _given(options, audit_woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(announce, progress=progress)) as watching:
-        return attack(settings, raw, choice, watching)
+        return attack(settings, raw, chosen, watching)
 
 
 DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")

@@ -19,7 +19,8 @@ from taciturn.attacks import (
     recover_counts,
     total_ones,
 )
-from taciturn.numerics import auc, weights_of_evidence
+from taciturn.jobs.woe import weights_of_evidence
+from taciturn.numerics import auc
 
 COUNTED = st.lists(
     st.integers(1, 60).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))),

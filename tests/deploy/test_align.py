@@ -29,7 +29,7 @@ from taciturn.deploy import (
     PartyConfig,
     Past,
     Trial,
-    run_party,
+    run_program,
     template,
 )
 from taciturn.deploy.transport import make_certificates
@@ -307,7 +307,7 @@ def test_a_peer_that_sends_rubbish_ends_both_sides(tmp_path):
             return AligningParty(config, endpoint, callbacks, Normalisation()).run
         past = Past(Meta({}, b"", b"b" * 16))
         link = Link(endpoint, None, past, purpose=ALIGNMENT, rejoins=False)
-        return partial(run_party, "bob", hostile(3), link, past)
+        return partial(run_program, "bob", hostile(3), link, past)
 
     kind: Any = side
     ends = run_both(tmp_path, kind=kind, act=lambda begun: begun())

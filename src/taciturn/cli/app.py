@@ -21,7 +21,7 @@ from taciturn.cli.runs import runs
 from taciturn.cli.serve import serve
 from taciturn.cli.simulate import audit, check, demo, train
 from taciturn.cli.study import study
-from taciturn.cli.woe import woe
+from taciturn.jobs.woe.command import woe
 from taciturn.version import __version__
 
 app = typer.Typer(

@@ -346,6 +346,20 @@ def shown(
 
 
 @contextmanager
+def stateless_side(
+    command: str, settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
+) -> Iterator[Callbacks]:
+    """Run one side of a command that stores nothing: progress, signals, what to do after a stop."""
+    with (
+        shown_by(settings.face),
+        stoppable(),
+        again_on_both(command, settings.peer),
+        shown(settings, bar) as callbacks,
+    ):
+        yield callbacks
+
+
+@contextmanager
 def again_on_both(command: str, peer: str) -> Iterator[None]:
     """Says after a stop of a command that stores nothing what comes next."""
     try:

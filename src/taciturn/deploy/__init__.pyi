@@ -60,7 +60,7 @@ from taciturn.deploy.model_report import model_report as make_model_report
 from taciturn.deploy.new_rows import new_rows as read_new_rows
 from taciturn.deploy.outlook import outlook as training_outlook
 from taciturn.deploy.playback import Rhythm as Rhythm
-from taciturn.deploy.playback import run_party as run_party
+from taciturn.deploy.playback import run_program as run_program
 from taciturn.deploy.predict import Answer as Answer
 from taciturn.deploy.predict import Predictor as Predictor
 from taciturn.deploy.predict import Question as Question
@@ -103,9 +103,6 @@ from taciturn.deploy.vault import MAGIC as MAGIC
 from taciturn.deploy.vault import Vault as Vault
 from taciturn.deploy.vault import reporting_write_errors as reporting_write_errors
 from taciturn.deploy.way import way_to_peer as way_to_peer
-from taciturn.deploy.woe import OwnChoice as OwnChoice
-from taciturn.deploy.woe import WoeParty as WoeParty
-from taciturn.deploy.woe import WoeSide as WoeSide
 from taciturn.deploy.woe_book import GivenTable as GivenTable
 from taciturn.deploy.woe_book import WoeBook as WoeBook
 

@@ -156,9 +156,6 @@ from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.together import together as gather
 from taciturn.protocol.together import with_peer as with_peer
-from taciturn.protocol.woe import Counts as Counts
-from taciturn.protocol.woe import SizedColumn as SizedColumn
-from taciturn.protocol.woe import WoeTerms as WoeTerms
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "align_ids", "gather"]

@@ -48,7 +48,6 @@ from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
 from taciturn.report.woe import woe_audit_page as woe_audit_page
-from taciturn.report.woe import woe_page as woe_page
 
 # Exported under another name than their module gives them.
 __all__ = ["render_html", "render_markdown", "render_model_page", "render_terminal"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.report.blocks import Page
 from taciturn.results.compare import Comparison
 from taciturn.results.runs import AuditResult
 from taciturn.results.saved import DemoResult
 from taciturn.results.serialise import Result
 from taciturn.results.session import SessionAudit
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 
 
@@ -30,9 +30,7 @@ def result_page(result: Result) -> Page | None:
 
             return compare_page(result)
         case WoeResult():
-            from taciturn.report.woe import woe_page
-
-            return woe_page(result)
+            return result.page()
         case WoeAudit():
             from taciturn.report.woe import woe_audit_page
 

@@ -94,5 +94,4 @@ from taciturn.results.subject import subject_of as subject_of
 from taciturn.results.training import FeatureParty as FeatureParty
 from taciturn.results.training import HiddenBatches as HiddenBatches
 from taciturn.results.training import TrainingRun as TrainingRun
-from taciturn.results.woe import WoeResult as WoeResult
 from taciturn.results.woe_audit import WoeAudit as WoeAudit

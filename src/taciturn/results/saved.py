@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import DataError
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.agreement import Proposal, Review, SignedAgreement
 from taciturn.results.audit import AuditRun, Membership
 from taciturn.results.check import CheckResult
@@ -29,7 +30,6 @@ from taciturn.results.serialise import Result, object_schema, properties, read, 
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 
 # Each kind by the name of its command, with a key that tells it; the first that a record has

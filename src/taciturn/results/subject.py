@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.check import CheckResult
 from taciturn.results.compare import Comparison
 from taciturn.results.parties import AlignmentResult, DryRun, PartyRun
@@ -15,7 +16,6 @@ from taciturn.results.serialise import Result
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 
 OWN_DATA = "own data"

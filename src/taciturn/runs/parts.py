@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.numerics.metrics import AddedAuc
 from taciturn.results.check import CheckResult
 from taciturn.results.compare import BestAttack, ComparedMechanism, Comparison
@@ -23,7 +24,6 @@ from taciturn.results.serialise import Result, record_of
 from taciturn.results.session import SessionAudit
 from taciturn.results.study import SimulatedStudy, StudyRun
 from taciturn.results.training import TrainingRun
-from taciturn.results.woe import WoeResult
 from taciturn.results.woe_audit import WoeAudit
 from taciturn.runs.figures import (
     HELD_OUT,

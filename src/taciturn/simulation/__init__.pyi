@@ -9,5 +9,3 @@ from taciturn.simulation.run import programs as programs
 from taciturn.simulation.run import simulate as simulate
 from taciturn.simulation.source import arrange as arrange
 from taciturn.simulation.source import load_raw as load_raw
-from taciturn.simulation.woe import TrainingRows as TrainingRows
-from taciturn.simulation.woe import converse as converse

@@ -32,10 +32,18 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
-from taciturn.data.evidence_bins import Bins
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.faces import Hint
+from taciturn.jobs.woe.bins import Bins
+from taciturn.jobs.woe.terms import (
+    MOST_BINS,
+    MOST_COLUMN_BINS,
+    MOST_COLUMNS,
+    SizedColumn,
+    WoeTerms,
+    one_hot,
+)
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import BinsDue, RowsCounted
@@ -49,19 +57,11 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.protocol.woe import (
-    MOST_BINS,
-    MOST_COLUMN_BINS,
-    MOST_COLUMNS,
-    SizedColumn,
-    WoeTerms,
-    one_hot,
-)
 from taciturn.rng import Entropy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WoeInputs:
+class FeatureInputs:
     """What Alice answers with.
 
     ``columns`` are cut into bins. ``names`` says whether Bob learns what columns and bins are
@@ -95,7 +95,7 @@ class ToldColumn:
         return SizedColumn.of(self.bins)
 
 
-def answer(inputs: WoeInputs) -> Program[tuple[ToldColumn, ...]]:
+def answer(inputs: FeatureInputs) -> Program[tuple[ToldColumn, ...]]:
     """Sums Bob's encrypted labels in each bin; returns the columns as told, with her own names."""
     _require_some(inputs.columns, inputs.size)
     told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)

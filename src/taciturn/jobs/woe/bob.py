@@ -14,6 +14,14 @@ from taciturn.arrays import EVERY_ROW, IntArray
 from taciturn.crypto.base import SecretKey, TableSize
 from taciturn.data.tables import LabelTable
 from taciturn.errors import RemoteProtocolError
+from taciturn.jobs.woe.terms import (
+    MOST_BINS,
+    MOST_COLUMNS,
+    CountedColumn,
+    Counts,
+    SizedColumn,
+    WoeTerms,
+)
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.batch_seed import key_seed
@@ -23,19 +31,11 @@ from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import BinnedColumn, BinSums, Hello, SealedLabels
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.woe import (
-    MOST_BINS,
-    MOST_COLUMNS,
-    CountedColumn,
-    Counts,
-    SizedColumn,
-    WoeTerms,
-)
 from taciturn.rng import Entropy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class WoeInputs:
+class LabelInputs:
     """What Bob asks with; ``ledger`` is charged before the labels leave."""
 
     labels: LabelTable
@@ -44,7 +44,7 @@ class WoeInputs:
     entropy: Entropy
 
 
-def ask(inputs: WoeInputs) -> Program[Counts]:
+def ask(inputs: LabelInputs) -> Program[Counts]:
     """How many of his labels are 1 in each bin of Alice's columns."""
     labels, terms = inputs.labels, inputs.terms
     hello = yield from shake_hands(

@@ -14,29 +14,28 @@ import polars as pl
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data import DEFAULTS, cut_column, default_least
-from taciturn.deploy import (
-    GivenTable,
-    OwnChoice,
-    Party,
-    PartyConfig,
-    WoeBook,
-    WoeParty,
-    WoeSide,
-    load_tables,
-)
+from taciturn.data import DEFAULTS
+from taciturn.deploy import GivenTable, Party, PartyConfig, WoeBook, load_tables
 from taciturn.deploy.transport import make_certificates
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
     ConfigError,
     DataError,
     PeerStopped,
-    TaciturnError,
 )
-from taciturn.numerics import information_value, weights_of_evidence
-from tests.deploy.sides import Ends, run_both, write_config, write_tables
+from taciturn.jobs import run_party
+from taciturn.jobs.woe import (
+    FeatureSide,
+    WoeJob,
+    WoeOptions,
+    cut_column,
+    default_least,
+    information_value,
+    weights_of_evidence,
+)
+from tests.deploy.sides import Ends, run_both, run_jobs, write_config, write_tables
 from tests.deploy.test_loads import COMMAND, NEVER, PAYING, within
 from tests.expected import all_refused, refused
 from tests.tampering import furnish, name_agreement
@@ -45,6 +44,7 @@ from tests.waiting import HANG
 
 ROLES = ("alice", "bob")
 ROWS = 400
+USUAL = WoeOptions()
 
 
 def furnished(folder: Path, woe: dict[str, Any] | None = None, **agreement: Any) -> Path:
@@ -58,24 +58,10 @@ def furnished(folder: Path, woe: dict[str, Any] | None = None, **agreement: Any)
     return folder
 
 
-def meet(folder: Path, choices: dict[str, OwnChoice] | None = None) -> Ends:
+def meet(folder: Path, choices: dict[str, WoeOptions] | None = None) -> Ends:
     """Both sides over a wire in memory."""
 
-    def act(begun: tuple[PartyConfig, WoeParty]) -> Any:
-        config, party = begun
-        choice = (choices or {}).get(config.role, OwnChoice())
-        try:
-            own = WoeSide.read(config, choice)
-        except TaciturnError as problem:
-            party.refuse(problem)
-            raise
-        return party.run(own, choice)
-
-    def side(config: PartyConfig, *others: Any) -> tuple[PartyConfig, WoeParty]:
-        return config, WoeParty(config, *others)
-
-    kind: Any = side
-    return run_both(folder, kind=kind, act=act)
+    return run_jobs(folder, {role: WoeJob((choices or {}).get(role, USUAL)) for role in ROLES})
 
 
 def by_hand(folder: Path, least: int) -> dict[str, list[tuple[str, int, int, float]]]:
@@ -145,7 +131,7 @@ def test_names_are_hidden_unless_she_tells_them(tmp_path):
 
 def test_her_least_rows_come_from_her_command_first(tmp_path):
     folder = furnished(tmp_path, {"allow": True, "min-rows": 60, "tables": 5})
-    for choice, least in ((OwnChoice(), 60), (OwnChoice(min_rows=120), 120)):
+    for choice, least in ((USUAL, 60), (WoeOptions(min_rows=120), 120)):
         hers, his = meet(folder, {"alice": choice}).records
         assert hers["min_rows"] == least
         assert min(one["rows"] for c in his["columns"] for one in c["bins"]) >= least
@@ -193,31 +179,28 @@ def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
 def test_a_side_that_trains_is_told_apart(tmp_path):
     folder = furnished(tmp_path, mechanism="none")
 
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> Any:
+    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "bob":
             return Party(config, endpoint, callbacks).run
-        choice = OwnChoice()
-        own = WoeSide.read(config, choice)
-        return partial(WoeParty(config, endpoint, callbacks).run, own, choice)
+        return partial(run_party, WoeJob(), config, callbacks, endpoint)
 
-    kind: Any = side
-    ends = run_both(folder, kind=kind, act=lambda begun: begun())
+    ends = run_both(folder, kind=side, act=lambda begun: begun())
     assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
 
 
 @pytest.mark.parametrize(
     ("role", "choice", "named"),
     [
-        ("alice", OwnChoice(smoothing=1.0), "smoothing"),
-        ("bob", OwnChoice(min_rows=10), "min-rows"),
-        ("bob", OwnChoice(names=True), "names"),
-        ("bob", OwnChoice(smoothing=-1.0), "smoothing"),
+        ("alice", {"smoothing": 1.0}, "smoothing"),
+        ("bob", {"min_rows": 10}, "min-rows"),
+        ("bob", {"names": True}, "names"),
+        ("bob", {"smoothing": -1.0}, "smoothing"),
     ],
 )
 def test_what_is_the_other_sides_to_choose_is_refused(tmp_path, role, choice, named):
     config = PartyConfig.read(furnished(tmp_path) / f"{role}.toml")
     with refused(ConfigError, names=named):
-        WoeSide.read(config, choice)
+        WoeJob(WoeOptions(**choice)).prepare(config)
 
 
 def test_bob_has_no_say_in_her_section(tmp_path):
@@ -232,13 +215,13 @@ def test_several_alices_are_refused(tmp_path):
     pins = {"alice": "a" * 64, "other": "b" * 64}
     path = write_config(tmp_path, "alice", woe={"allow": True}, **{"agreement.parties": pins})
     with refused(ConfigError):
-        WoeSide.read(PartyConfig.read(path), OwnChoice())
+        WoeJob().prepare(PartyConfig.read(path))
 
 
 def test_a_table_too_small_for_two_bins_is_refused(tmp_path):
     config = PartyConfig.read(furnished(tmp_path) / "alice.toml")
     with pytest.raises(DataError):
-        WoeSide.read(config, OwnChoice(min_rows=300))
+        WoeJob(WoeOptions(min_rows=300)).prepare(config)
 
 
 def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):
@@ -251,15 +234,15 @@ def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):
         assert run(["sign", str(agreement), str(tmp_path / f"{role}.toml"), "--yes"]) == 0
     path = tmp_path / "alice.toml"
     with refused(AgreementError, names="allow"):
-        WoeSide.read(PartyConfig.read(path), OwnChoice())
+        WoeJob().prepare(PartyConfig.read(path))
     path.write_text(path.read_text() + "\n[woe]\nallow = true\nmin-rows = 20\n")
-    signed = WoeSide.read(PartyConfig.read(path), OwnChoice())
-    assert signed.cut is not None
+    signed = WoeJob().prepare(PartyConfig.read(path))
+    assert isinstance(signed, FeatureSide)
     names = {column.name for column in signed.cut.columns}
     table = pl.read_csv(tmp_path / "alice.csv")
     table.with_columns(secret=pl.int_range(pl.len()) % 7).write_csv(tmp_path / "alice.csv")
-    again = WoeSide.read(PartyConfig.read(path), OwnChoice())
-    assert again.cut is not None
+    again = WoeJob().prepare(PartyConfig.read(path))
+    assert isinstance(again, FeatureSide)
     assert {column.name for column in again.cut.columns} == names
     assert "secret" not in names
     hers, his = meet(tmp_path).records
@@ -300,5 +283,6 @@ def test_two_processes_with_certificates_weigh_and_load_their_own_side_alone(tmp
     loaded = {role: set(json.loads((folder / f"{role}.modules").read_text())) for role in ROLES}
     for role in ROLES:
         assert not within(loaded[role], *NEVER)
-    assert not within(loaded["alice"], "taciturn.protocol.bob", *PAYING)
-    assert not within(loaded["bob"], "taciturn.protocol.alice")
+    assert not within(loaded["alice"], "taciturn.protocol.bob", "taciturn.jobs.woe.bob", *PAYING)
+    assert within(loaded["alice"], "taciturn.jobs.woe.alice")
+    assert not within(loaded["bob"], "taciturn.protocol.alice", "taciturn.jobs.woe.alice")

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, Plan, finish, of_party, planned, simulated
-from taciturn.cli.party import again_on_both, shown, stoppable
-from taciturn.cli.simulate import untrained, write_page
-from taciturn.errors import ConfigError, shown_by
+from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated
+from taciturn.cli.party import stateless_side
+from taciturn.cli.simulate import untrained
+from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
-from taciturn.files import require_writable, write_private
+from taciturn.files import require_writable, write_private, write_text
+
+if TYPE_CHECKING:
+    from taciturn.jobs.woe.result import WoeResult
 
 
 @with_settings
@@ -70,60 +74,59 @@ def woe(
     require_writable(html)
     if party is not None:
         _refuse_settings(settings)
-        _weigh(party, (smoothing, min_rows, names), html, plan, json)
+        _run_side(party, (smoothing, min_rows, names), html, plan, json)
         return
     from taciturn import api
-    from taciturn.report.woe import woe_blocks, woe_page
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    choice: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
-    choice |= {} if smoothing is None else {"smoothing": smoothing}
+    chosen: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
+    chosen |= {} if smoothing is None else {"smoothing": smoothing}
     with progress_bar() as meter:
         meter.announce("counting")
-        result = api.woe(observe=meter.observe, **choice, **wanted)
-    made = datetime.now(UTC).isoformat(timespec="seconds")
-    if html is not None:
-        write_page(woe_page(result, made), html, None)
+        result = api.woe(observe=meter.observe, **chosen, **wanted)
     beside = {"smoothing": result.smoothing, "min_rows": result.min_rows, "names": names}
-    finish(
-        plan,
-        result,
-        json,
-        woe_blocks,
-        lambda: untrained(simulated(settings, **beside)),
-        lambda: woe_page(result, made),
-    )
+    _show(result, html, plan, json, lambda: simulated(settings, **beside))
 
 
-def _weigh(
+def _run_side(
     party: Path,
-    chosen: tuple[float | None, int | None, bool | None],
+    options: tuple[float | None, int | None, bool | None],
     html: Path | None,
     plan: Plan | None,
     json: bool,
 ) -> None:
     # Imported here: the transport takes a second to load.
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.woe import OwnChoice, weigh
-    from taciturn.report.woe import woe_blocks, woe_page
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.woe.job import WoeJob, WoeOptions
 
     config = PartyConfig.read(party)
-    again = again_on_both("woe", config.peer)
-    with shown_by(config.face), stoppable(), again, shown(config) as callbacks:
-        result = weigh(config, OwnChoice(*chosen), callbacks)
+    with stateless_side("woe", config) as callbacks:
+        result = run_party(WoeJob(WoeOptions(*options)), config, callbacks)
+    _show(result, html, plan, json, lambda: of_party(config))
+
+
+def _show(
+    result: WoeResult,
+    html: Path | None,
+    plan: Plan | None,
+    json: bool,
+    origin: Callable[[], Origin],
+) -> None:
     made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
         from taciturn.report.html import render
 
-        # What it says is this side's alone.
-        write_private(html, render(woe_page(result, made)))
+        # A party's result is its own: nobody else may read the file.
+        write = write_text if result.role == "simulation" else write_private
+        write(html, render(result.page(made)))
     finish(
         plan,
         result,
         json,
-        woe_blocks,
-        lambda: untrained(of_party(config)),
-        lambda: woe_page(result, made),
+        lambda shown: shown.blocks(),
+        lambda: untrained(origin()),
+        lambda: result.page(made),
     )
 
 

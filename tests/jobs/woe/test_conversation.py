@@ -15,30 +15,35 @@ from hypothesis import strategies as st
 from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme
 from taciturn.crypto import PaillierSecretKey as PaillierSecret
 from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import Bins, LabelTable, RowIds
+from taciturn.data import LabelTable, RowIds
 from taciturn.engine import Recorder, Tap, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.jobs.woe import (
+    Bins,
+    Counts,
+    FeatureInputs,
+    LabelInputs,
+    SizedColumn,
+    ToldColumn,
+    WoeTerms,
+    ask,
+    hidden,
+)
+from taciturn.jobs.woe import answer as alice_answer
 from taciturn.privacy import CiphertextsOnly, Ledger
 from taciturn.protocol import (
     BinnedColumn,
     BinsDue,
     BinSums,
-    Counts,
     Hello,
     KeyOffer,
     Message,
     Role,
     SealedLabels,
-    SizedColumn,
-    WoeTerms,
     decode,
     kind_of,
 )
-from taciturn.protocol.alice import ToldColumn, WoeInputs, hidden
-from taciturn.protocol.alice import answer as alice_answer
-from taciturn.protocol.bob import WoeInputs as bob_WoeInputs
-from taciturn.protocol.bob import ask
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of
@@ -59,11 +64,11 @@ def bins(name: str, codes: Any, count: int | None = None) -> Bins:
 
 def sides(
     columns: Sequence[Bins], labels: list[int], terms: WoeTerms = CLEAR, *, names: bool = True
-) -> tuple[WoeInputs, bob_WoeInputs]:
+) -> tuple[FeatureInputs, LabelInputs]:
     ids = RowIds.numbered(len(labels))
-    hers = WoeInputs(ids, tuple(columns), terms, HERS, names)
+    hers = FeatureInputs(ids, tuple(columns), terms, HERS, names)
     truth = LabelTable(ids, np.array(labels, dtype=np.int8))
-    his = bob_WoeInputs(truth, terms, Ledger(len(labels), "tests"), HIS)
+    his = LabelInputs(truth, terms, Ledger(len(labels), "tests"), HIS)
     return hers, his
 
 
@@ -280,7 +285,7 @@ def test_keys_of_another_size_are_refused():
 
 def conversation(
     columns: Sequence[Bins], labels: list[int], terms: WoeTerms = CLEAR
-) -> tuple[WoeInputs, bob_WoeInputs, list[tuple[str, Message]]]:
+) -> tuple[FeatureInputs, LabelInputs, list[tuple[str, Message]]]:
     """Every message of one conversation, by sender, to be told again."""
     said: list[tuple[str, Message]] = []
     hers, his = sides(columns, labels, terms)
@@ -355,7 +360,7 @@ def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():
 
 
 def test_more_bins_than_can_be_asked_for_are_refused(monkeypatch):
-    monkeypatch.setattr(module_of(WoeInputs), "MOST_BINS", 10)
+    monkeypatch.setattr(module_of(FeatureInputs), "MOST_BINS", 10)
     hers, _ = sides(*many(rows=60))
     with refused(ConfigError):
         next(alice_answer(hers))

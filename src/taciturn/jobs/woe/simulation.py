@@ -1,68 +1,33 @@
-"""Weight of evidence between two simulated parties: frames cross the codec as on a wire."""
+"""Weight of evidence between two simulated parties."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.crypto.registry import scheme
-from taciturn.data.evidence_bins import (
-    DEFAULT_BINS,
-    CutTable,
-    cut_table,
-    default_least,
-    no_bins,
-)
 from taciturn.data.ids import RowIds
 from taciturn.data.raw import RawData
 from taciturn.data.split import random_partition, split_columns
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
-from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.numerics.weight_of_evidence import DEFAULT_SMOOTHING, check_smoothing
-from taciturn.parallel import one_thread
+from taciturn.jobs.base import Simulated, simulate
+from taciturn.jobs.woe.alice import ToldColumn
+from taciturn.jobs.woe.bins import DEFAULT_BINS, CutTable, cut_table, no_bins
+from taciturn.jobs.woe.job import FeatureSide, LabelSide, WoeOptions, weighed
+from taciturn.jobs.woe.result import WoeResult, woe_result
+from taciturn.jobs.woe.terms import Counts, WoeTerms
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.sealed import ASSUMPTION
-from taciturn.protocol.alice import woe as alice_woe
-from taciturn.protocol.bob import woe as bob_woe
-from taciturn.protocol.messages import Role
-from taciturn.protocol.woe import Counts, WoeTerms
-from taciturn.results.woe import ALICE_LEARNS, WoeColumn, WoeResult, bob_learns, counts_told
+from taciturn.protocol.steps import ONLY
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-
-
-@dataclass(frozen=True, slots=True)
-class WoeChoice:
-    """What may be chosen of a weight of evidence, beside the settings.
-
-    ``smoothing`` is what Bob adds to both counts of a bin. ``min_rows`` is the least rows of a bin;
-    None for the default of this many rows. ``names`` says whether Bob learns what columns and bins
-    are called.
-    """
-
-    smoothing: float = DEFAULT_SMOOTHING
-    min_rows: int | None = None
-    names: bool = True
-
-    def __post_init__(self) -> None:
-        check_smoothing(self.smoothing)
-        if self.min_rows is not None and self.min_rows < 1:
-            raise ConfigError(
-                f"a bin of {self.min_rows} rows is none",
-                setting="min_rows",
-                hint=Hint("use {min_rows}, say", min_rows=50),
-            )
-
-    def least(self, rows: int) -> int:
-        """The least rows of a bin."""
-        return default_least(rows) if self.min_rows is None else self.min_rows
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -124,55 +89,29 @@ class TrainingRows:
         return table
 
 
-@dataclass(frozen=True, slots=True)
-class Conversed:
-    """What came of one conversation in this process."""
-
-    counts: Counts
-    ledger: Ledger = field(repr=False)
-    bytes_to_alice: int
-    bytes_to_bob: int
-
-
 def simulate_woe(
     settings: Settings,
     raw: RawData,
-    choice: WoeChoice,
+    options: WoeOptions,
     observe: Observer = ignore,
 ) -> WoeResult:
-    """Counts Bob's labels in Alice's bins, and weighs them."""
+    """Count Bob's labels in Alice's bins, and compute their weights; names are told by default."""
     start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
     terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
-    rows = TrainingRows.of(settings, raw, coins)
-    least = choice.least(len(rows.rows))
-    cut = rows.cut(least)
-    end = converse(cut, rows.labels, terms, coins, names=choice.names, observe=observe)
-    columns = tuple(
-        WoeColumn.counted(
-            one.column.name,
-            one.column.labels,
-            one.column.rows,
-            one.ones,
-            choice.smoothing,
-            ordered=one.column.ordered,
-        )
-        for one in end.counts.columns
-    )
-    return WoeResult(
+    rows, names = TrainingRows.of(settings, raw, coins), options.names is not False
+    least = options.least(len(rows.rows))
+    cut, labels = rows.cut(least), rows.labels
+    end, ledger = converse(cut, labels, terms, coins, names=names, observe=observe)
+    return woe_result(
+        weighed(end.bob, options.effective_smoothing),
+        terms,
         role="simulation",
         dataset=raw.name,
-        rows=len(rows.rows),
-        columns=columns,
-        names_hidden=not choice.names,
-        smoothing=choice.smoothing,
+        rows=labels.rows,
+        names_hidden=not names,
+        smoothing=options.effective_smoothing,
         min_rows=least,
-        scheme=terms.scheme.name,
-        key_bits=terms.key_bits,
-        counts_told=counts_told(columns),
-        label_epsilon=end.ledger.statement().label_epsilon_total,
-        assumption=end.ledger.statement().assumption,
-        alice_learns=ALICE_LEARNS,
-        bob_learns=bob_learns(columns, names_hidden=not choice.names),
+        label_epsilon=ledger.statement().label_epsilon_total,
         seed=settings.seed,
         seconds=time.perf_counter() - start,
         bytes_to_alice=end.bytes_to_alice,
@@ -190,22 +129,14 @@ def converse(
     names: bool,
     observe: Observer = ignore,
     tap: Tap | None = None,
-) -> Conversed:
-    """Runs both programs against each other; ``names`` says whether Bob learns names and edges."""
-    crossed: dict[Role, int] = {"alice": 0, "bob": 0}
-
-    def listen(sender: Role, frame: bytes) -> None:
-        crossed[sender] += len(frame)
-        if tap is not None:
-            tap(sender, frame)
-
-    ledger = Ledger(labels.rows, ASSUMPTION)
-    hers = alice_woe.WoeInputs(labels.ids, cut.columns, terms, coins.alice, names)
-    his = bob_woe.WoeInputs(labels, terms, ledger, coins.bob)
-    with one_thread():
-        _, counts = run_pair(alice_woe.answer(hers), bob_woe.ask(his), tap=listen, observe=observe)
-    counts.require_possible()
-    return Conversed(counts, ledger, crossed["bob"], crossed["alice"])
+) -> tuple[Simulated[tuple[ToldColumn, ...], Counts], Ledger]:
+    """Run both programs against each other; ``names`` says whether Bob learns names and edges."""
+    alice = FeatureSide(terms, labels.ids, cut, names=names)
+    bob = LabelSide(terms, labels, Ledger(labels.rows, ASSUMPTION))
+    listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    end = simulate({ONLY: (alice, coins.alice)}, (bob, coins.bob), tap=listen, observe=observe)
+    end.bob.require_possible()
+    return end, bob.ledger
 
 
 def _wanted(raw: RawData) -> list[str]:

@@ -15,9 +15,9 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Scheme, TableSize, Wrapping
-from taciturn.data.evidence_bins import Bins
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.files import canonical_json
+from taciturn.jobs.woe.bins import Bins
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 
 PURPOSE = "woe"

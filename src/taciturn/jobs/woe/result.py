@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from taciturn.arrays import IntArray
-from taciturn.numerics.weight_of_evidence import (
+from taciturn.jobs.woe.weights import (
     information_value,
     mutual_bits,
     weights_of_evidence,
 )
+from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.results.serialise import OMITTED, Result
+
+if TYPE_CHECKING:
+    from taciturn.jobs.woe.terms import WoeTerms
+    from taciturn.report.blocks import Block, Page
 
 ALICE_LEARNS = (
     "that it was asked for, for how many rows, and when: the labels reach her under Bob's key only"
@@ -135,6 +141,19 @@ class WoeResult(Result):
         """The columns, the most telling first; in their order where Alice says it."""
         return tuple(sorted(self.columns, key=lambda column: -(column.iv or 0.0)))
 
+    def blocks(self) -> list[Block]:
+        """The result for a terminal."""
+        # Loaded here: with --json nothing is rendered.
+        from taciturn.jobs.woe.report import woe_blocks
+
+        return woe_blocks(self)
+
+    def page(self, made: str | None = None) -> Page:
+        """The HTML page; ``made`` is the time in UTC, None where it was not recorded."""
+        from taciturn.jobs.woe.report import woe_page
+
+        return woe_page(self, made)
+
 
 def counts_told(columns: Sequence[WoeColumn]) -> int:
     """The numbers that Bob got: the last of a column's counts follows from his total."""
@@ -148,4 +167,25 @@ def bob_learns(columns: Sequence[WoeColumn], *, names_hidden: bool) -> str:
         f"of {len(columns):,} columns of Alice's the sizes of their bins, {names}, and "
         f"{counts_told(columns):,} counts of his labels in them; which row is in which bin only as "
         "far as its label tells"
+    )
+
+
+def woe_result(
+    columns: tuple[WoeColumn, ...],
+    terms: WoeTerms,
+    *,
+    names_hidden: bool,
+    **facts: Any,  # noqa: ANN401 - the fields of a result that differ by side
+) -> WoeResult:
+    """A result with what follows from the columns and the terms."""
+    return WoeResult(
+        columns=columns,
+        names_hidden=names_hidden,
+        scheme=terms.scheme.name,
+        key_bits=terms.key_bits,
+        counts_told=counts_told(columns),
+        assumption=ASSUMPTION,
+        alice_learns=ALICE_LEARNS,
+        bob_learns=bob_learns(columns, names_hidden=names_hidden),
+        **facts,
     )

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import Bins, PrepareSettings, cut_column, cut_table, default_least
+from taciturn.data import PrepareSettings
+from taciturn.jobs.woe import Bins, cut_column, cut_table, default_least
 
 USUAL = PrepareSettings()
 
