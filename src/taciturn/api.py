@@ -49,7 +49,6 @@ from taciturn.results.woe_audit import WoeAudit
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
-from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
 from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.record import RecordedRun
@@ -227,6 +226,9 @@ def align(
     >>> [table.rows() for table in hers], his.rows()
     ([[(3, 30)], [(3, 7)]], [(3, 0)])
     """
+    # Loaded here: the sides of a job know the party's files too.
+    from taciturn.jobs.align.simulation import align_tables
+
     his = id if bob_id is None else bob_id
     if not isinstance(alice, list):
         (one,), two = align_tables([alice], bob, alice_id=id, bob_id=his, normalise=normalise)

@@ -13,15 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from taciturn.deploy import (
-    ACCEPTED_EXPOSURE,
-    ACCEPTED_LEAK,
-    Party,
-    PartyConfig,
-    Predictor,
-    Question,
-    way_to_peer,
-)
+from taciturn.deploy import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, Party, PartyConfig, way_to_peer
 from taciturn.deploy.transport import make_certificates, show_certificate
 from taciturn.engine import (
     Callbacks,
@@ -34,6 +26,7 @@ from taciturn.engine import (
     run_star,
 )
 from taciturn.jobs import Job, run_party
+from taciturn.jobs.predict import PredictJob
 from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
 from taciturn.protocol import Event, PartyResult, WeightShare
@@ -316,8 +309,7 @@ def _new_rows(config: PartyConfig) -> str:
 def scoring(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
     """Scores the new rows beside the party's file."""
     rows = config.path(_new_rows(config))
-    question = Question.read(config, config.path(config.output.model), rows)
-    return Predictor(config, way, calls).run(question)
+    return run_party(PredictJob(config.path(config.output.model), rows), config, calls, way)
 
 
 def records(ends: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

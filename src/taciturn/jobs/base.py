@@ -60,7 +60,7 @@ class SessionFacts:
     """A finished session: the peer, the traffic, and the log for what is still to be said.
 
     ``confirmed``: the peer has confirmed all that was sent. ``seconds`` include the wait for the
-    peer.
+    peer, ``connected_seconds`` do not.
     """
 
     role: Role
@@ -68,6 +68,7 @@ class SessionFacts:
     traffic: Traffic
     confirmed: bool
     seconds: float
+    connected_seconds: float
     log: Log = field(repr=False)
 
 
@@ -153,7 +154,7 @@ def _run_session(
     callbacks: Callbacks,
     connection: Endpoints,
 ) -> R:
-    start, consent = time.perf_counter(), side.consent
+    start, consent = time.monotonic(), side.consent
     session = PeerSession(config, connection, callbacks)
     with (
         side.at_work(config, session.log),
@@ -171,14 +172,16 @@ def _run_session(
         meeting.connect()
         outcome = meeting.run(side.program(KeyedEntropy.from_system()), observe=observe)
         side.deliver(outcome)
-        confirmed = meeting.finish(FAREWELL_SECONDS)
+        confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
+        now = time.monotonic()
     facts = SessionFacts(
-        config.role,
-        config.peer,
-        meeting.traffic,
-        confirmed,
-        time.perf_counter() - start,
-        session.log,
+        role=config.role,
+        peer=config.peer,
+        traffic=traffic,
+        confirmed=confirmed,
+        seconds=now - start,
+        connected_seconds=now - (traffic.since or now),
+        log=session.log,
     )
     return side.conclude(outcome, facts)
 
@@ -194,16 +197,16 @@ class Simulated(Generic[A, B]):
 
 
 def simulate(
-    alices: Mapping[str, tuple[Side[A, Any], Entropy]],
-    bob: tuple[Side[B, Any], Entropy],
+    alices: Mapping[str, Program[A]],
+    bob: Program[B],
     *,
     tap: StarTap | None = None,
     observe: Observer = ignore,
 ) -> Simulated[A, B]:
     """Run the programs of all sides in one process; every frame crosses the codec.
 
-    ``alices`` has each Alice by name, the only one under ``ONLY``. ``tap`` is called with the link,
-    the sender and the bytes of each frame.
+    ``alices`` has each Alice's by name, the only one's under ``ONLY``. ``tap`` is called with the
+    link, the sender and the bytes of each frame.
     """
     # Loaded here: a party between machines never simulates.
     from taciturn.engine.pair import run_star
@@ -215,9 +218,7 @@ def simulate(
         if tap is not None:
             tap(link, sender, frame)
 
-    programs = {name: side.program(entropy) for name, (side, entropy) in alices.items()}
-    own, entropy = bob
     # On one thread the same numbers come out on every machine.
     with one_thread():
-        theirs, his = run_star(programs, own.program(entropy), tap=count, observe=observe)
+        theirs, his = run_star(alices, bob, tap=count, observe=observe)
     return Simulated(theirs, his, bytes_to_alice=sent["bob"], bytes_to_bob=sent["alice"])

@@ -32,9 +32,7 @@ from taciturn.report.model_report import report_blocks as report_blocks
 from taciturn.report.officer import in_plain_words as in_plain_words
 from taciturn.report.page import MOST_LINES as MOST_LINES
 from taciturn.report.page import audit_page as audit_page
-from taciturn.report.parties import alignment_blocks as alignment_blocks
 from taciturn.report.parties import party_blocks as party_blocks
-from taciturn.report.parties import prediction_blocks as prediction_blocks
 from taciturn.report.plots import attacks_svg as attacks_svg
 from taciturn.report.plots import epochs_svg as epochs_svg
 from taciturn.report.review import review_blocks as review_blocks

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import DataError
+from taciturn.jobs.align.result import AlignmentResult
+from taciturn.jobs.predict.result import PredictionResult
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.agreement import Proposal, Review, SignedAgreement
 from taciturn.results.audit import AuditRun, Membership
@@ -23,7 +25,7 @@ from taciturn.results.export import ExportResult
 from taciturn.results.ledger import ExposureResult, LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
-from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
+from taciturn.results.parties import DryRun, PartyRun
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import AuditResult, Runs, TrainingMeans
 from taciturn.results.serialise import Result, object_schema, properties, read, refusal

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from taciturn.jobs.align.result import AlignmentResult
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.check import CheckResult
 from taciturn.results.compare import Comparison
-from taciturn.results.parties import AlignmentResult, DryRun, PartyRun
+from taciturn.results.parties import DryRun, PartyRun
 from taciturn.results.runs import Runs
 from taciturn.results.saved import DemoResult
 from taciturn.results.serialise import Result

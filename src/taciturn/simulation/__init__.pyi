@@ -1,7 +1,3 @@
-from taciturn.simulation.align import AlignedStar as AlignedStar
-from taciturn.simulation.align import align_ids as align_ids
-from taciturn.simulation.align import align_lists as align_lists
-from taciturn.simulation.align import align_tables as align_tables
 from taciturn.simulation.coins import Coins as Coins
 from taciturn.simulation.outcome import Outcome as Outcome
 from taciturn.simulation.record import RecordedRun as RecordedRun

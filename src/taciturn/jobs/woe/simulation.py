@@ -134,7 +134,9 @@ def converse(
     alice = FeatureSide(terms, labels.ids, cut, names=names)
     bob = LabelSide(terms, labels, Ledger(labels.rows, ASSUMPTION))
     listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
-    end = simulate({ONLY: (alice, coins.alice)}, (bob, coins.bob), tap=listen, observe=observe)
+    end = simulate(
+        {ONLY: alice.program(coins.alice)}, bob.program(coins.bob), tap=listen, observe=observe
+    )
     end.bob.require_possible()
     return end, bob.ledger
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from taciturn.crypto import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
+from taciturn.jobs.align import Alignment, ElementBuckets, bits_for, common_to
 from taciturn.mapped import Scratch
-from taciturn.protocol import Alignment, ElementBuckets, bits_for, common_to
 from tests.expected import refused
 from tests.modules import module_of
 from tests.test_mapped import mapped_bytes

@@ -7,7 +7,7 @@ common to all, only Bob can say: an Alice does not know how long the others' lis
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taciturn.arrays import IndexArray
@@ -15,12 +15,12 @@ from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
 from taciturn.errors import RowOrderError
 from taciturn.faces import Hint
+from taciturn.jobs.align.pairwise import Alignment, Match, Spread, align, match_ids
+from taciturn.jobs.align.result import SharedIds
+from taciturn.jobs.align.several import Matches, hear_common, match_each, tell_common
 from taciturn.mapped import MEMORY, Scratch
-from taciturn.protocol.align import Alignment, Match, Spread, align, match_ids
-from taciturn.protocol.align_several import Matches, hear_common, match_each, tell_common
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.results.parties import SharedIds
 from taciturn.rng import Entropy
 
 
@@ -30,25 +30,27 @@ def fraction_of_shortest(common: int, *lists: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Enough:
+class MatchRequirement:
     """How many ids must be common.
 
     ``ids`` are this side's, normalised; ``least`` is the fraction of the shorter list below which
-    an alignment stops.
+    an alignment stops, and None lets any number be common, also none.
     """
 
     ids: RowIds = field(repr=False)
     normalisation: Normalisation
-    least: float
-    where: str
+    least: float | None
+    where: str = ""
 
     def spellings(self, common: int) -> tuple[Spelling, ...]:
         """What else might make ids of this table the peer's; nothing where all are common."""
         return () if common == len(self.ids) else spellings(self.ids, self.normalisation)
 
     def require_pair(self, match: Alignment | Match) -> None:
-        """Insists that two sides have enough in common."""
+        """Insists that two sides have requirement in common."""
         common, own = len(match.rows), len(self.ids)
+        if self.least is None:
+            return
         if not common:
             raise self._nothing(match)
         fraction = fraction_of_shortest(common, own, match.peer_ids)
@@ -90,10 +92,10 @@ class Enough:
             raise problem.by(name) from None
 
     def require_all(self, matches: Matches) -> None:
-        """Insists that Bob and all Alices have enough in common."""
+        """Insists that Bob and all Alices have requirement in common."""
         common, lists = matches.common, [match.peer_ids for match in matches.pairs.values()]
         fraction = fraction_of_shortest(common, len(self.ids), *lists)
-        if common and fraction >= self.least:
+        if self.least is None or (common and fraction >= self.least):
             return
         worst = max(matches.pairs, key=matches.lacking)
         lacks = matches.lacking(worst)
@@ -116,15 +118,19 @@ class Enough:
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class Intersection:
     """What one side has at the end.
 
-    ``rows`` are those that all sides have, in the order of their ids; of ``shared``, the only peer
-    has no name.
+    ``ends`` are its alignments by peer, of the same rows; of ``shared``, the only peer has no name.
     """
 
-    rows: IndexArray = field(repr=False)
+    ends: Mapping[str, Alignment] = field(repr=False)
     shared: tuple[SharedIds, ...]
+
+    @property
+    def rows(self) -> IndexArray:
+        """The rows that all sides have, in the order of their ids."""
+        return next(iter(self.ends.values())).rows
 
     @property
     def shortest(self) -> int:
@@ -133,46 +139,46 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class IntersectionTask:
     """One side's alignment with its peers; ``alices`` is empty where there is one."""
 
     role: Role
     alices: Sequence[str]
-    enough: Enough
+    requirement: MatchRequirement
     terms: str
     spread: Spread = map
     scratch: Scratch = MEMORY
 
-    def program(self, coins: Entropy) -> Program[Common]:
+    def program(self, entropy: Entropy) -> Program[Intersection]:
         """This side's part."""
         if not self.alices:
-            return self._one_of_two(coins)
-        return self._alice(coins) if self.role == "alice" else self._bob(coins)
+            return self._one_of_two(entropy)
+        return self._alice(entropy) if self.role == "alice" else self._bob(entropy)
 
-    def _one_of_two(self, coins: Entropy) -> Program[Common]:
-        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
-        pair = yield from align(self.role, ids, *rest)
-        self.enough.require_pair(pair)
-        return Common(pair.rows, (_shared(ONLY, pair),))
+    def _one_of_two(self, entropy: Entropy) -> Program[Intersection]:
+        ids, rest = self.requirement.ids, (self.terms, entropy, self.spread, self.scratch)
+        end = yield from align(self.role, ids, *rest)
+        self.requirement.require_pair(end)
+        return Intersection({ONLY: end}, (_shared(ONLY, end),))
 
-    def _alice(self, coins: Entropy) -> Program[Common]:
-        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
+    def _alice(self, entropy: Entropy) -> Program[Intersection]:
+        ids, rest = self.requirement.ids, (self.terms, entropy, self.spread, self.scratch)
         match = yield from match_ids("alice", ids, *rest)
-        self.enough.require_pair(match)
-        rows = (yield from hear_common(ids, match)).rows
-        if not len(rows):
+        self.requirement.require_pair(match)
+        end = yield from hear_common(ids, match)
+        if not len(end.rows) and self.requirement.least is not None:
             # Bob ends before he says so; one who deviates may not.
-            raise RowOrderError("no id is common to all parties", where=self.enough.where)
-        return Common(rows, (_shared(ONLY, match),))
+            raise RowOrderError("no id is common to all parties", where=self.requirement.where)
+        return Intersection({ONLY: end}, (_shared(ONLY, match),))
 
-    def _bob(self, coins: Entropy) -> Program[Common]:
-        ids, rest = self.enough.ids, (self.terms, coins, self.spread, self.scratch)
-        matches = yield from match_each(self.alices, ids, *rest, self.enough.require_pair_with)
+    def _bob(self, entropy: Entropy) -> Program[Intersection]:
+        ids, rest = self.requirement.ids, (self.terms, entropy, self.spread, self.scratch)
+        matches = yield from match_each(self.alices, ids, *rest, self.requirement.require_pair_with)
         # Before anybody is told: whoever hears of a list writes it.
-        self.enough.require_all(matches)
+        self.requirement.require_all(matches)
         ends = yield from tell_common(ids, matches)
         shared = tuple(_shared(name, match) for name, match in matches.pairs.items())
-        return Common(ends[self.alices[0]].rows, shared)
+        return Intersection(ends, shared)
 
 
 def _shared(name: str, match: Alignment | Match) -> SharedIds:

@@ -20,9 +20,7 @@ import pytest
 from taciturn.data import Normalisation, RowIds
 from taciturn.deploy import (
     ALIGNMENT,
-    SCRATCH,
     AlignedRows,
-    AligningParty,
     Link,
     Meta,
     Party,
@@ -33,7 +31,7 @@ from taciturn.deploy import (
     template,
 )
 from taciturn.deploy.transport import make_certificates
-from taciturn.engine import Callbacks, Endpoint, Endpoints
+from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -44,10 +42,11 @@ from taciturn.errors import (
     RowOrderError,
 )
 from taciturn.faces import COMMAND_LINE
+from taciturn.jobs import run_party
+from taciturn.jobs.align import SCRATCH, AlignJob, Alignment
 from taciturn.mapped import Scratch
 from taciturn.protocol import (
     Aligning,
-    Alignment,
     AlignmentHello,
     BlindedIds,
     Event,
@@ -60,7 +59,7 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.watch import Board
-from tests.deploy.sides import Ends, run_both, write_config
+from tests.deploy.sides import Ends, run_both, run_jobs, write_config
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
 from tests.modules import module_of
@@ -89,14 +88,11 @@ def both(
 ) -> Ends:
     """Both sides, each in a thread."""
 
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> AligningParty:
-        role = config.role
-        how = Normalisation.of(normalise[ROLES.index(role)])
-        place, table = (out or {}).get(role), (rows or {}).get(role)
-        return AligningParty(config, endpoint, callbacks, how, place, table)
-
-    kind: Any = side
-    return run_both(folder, wire, kind=kind, watch=watch)
+    jobs = {
+        role: AlignJob(Normalisation.of(how), (out or {}).get(role), (rows or {}).get(role))
+        for role, how in zip(ROLES, normalise, strict=True)
+    }
+    return run_jobs(folder, jobs, wire, watch)
 
 
 def lists(folder: Path) -> list[AlignedRows]:
@@ -251,20 +247,19 @@ def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
     people(tmp_path, ["a", "b", "a"], ["a"])
     config = PartyConfig.read(tmp_path / "alice.toml")
     with refused(RowIdError):
-        AligningParty(config, Wire().endpoint(serves=True), Callbacks(), Normalisation())
+        AlignJob().prepare(config)
 
 
 def test_an_alignment_does_not_meet_a_training(tmp_path):
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)
 
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> Any:
+    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "bob":
-            return Party(config, endpoint, callbacks)
-        return AligningParty(config, endpoint, callbacks, Normalisation())
+            return Party(config, endpoint, callbacks).run
+        return partial(run_party, AlignJob(), config, callbacks, endpoint)
 
-    kind: Any = side
-    ends = run_both(tmp_path, kind=kind)
+    ends = run_both(tmp_path, kind=side, act=lambda begun: begun())
     assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
 
 
@@ -304,13 +299,12 @@ def test_a_peer_that_sends_rubbish_ends_both_sides(tmp_path):
 
     def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "alice":
-            return AligningParty(config, endpoint, callbacks, Normalisation()).run
+            return partial(run_party, AlignJob(), config, callbacks, endpoint)
         past = Past(Meta({}, b"", b"b" * 16))
         link = Link(endpoint, None, past, purpose=ALIGNMENT, rejoins=False)
         return partial(run_program, "bob", hostile(3), link, past)
 
-    kind: Any = side
-    ends = run_both(tmp_path, kind=kind, act=lambda begun: begun())
+    ends = run_both(tmp_path, kind=side, act=lambda begun: begun())
     all_refused(RemoteProtocolError, ends.alice)
     all_refused(PeerStopped, ends.bob)
 
@@ -324,7 +318,7 @@ def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
 @pytest.fixture
 def elements_in_files(monkeypatch):
     """As with many millions of ids: both sides' elements are on the disk, in many buckets."""
-    monkeypatch.setattr(module_of(AligningParty), "Scratch", partial(Scratch, least=1))
+    monkeypatch.setattr(module_of(AlignJob), "Scratch", partial(Scratch, least=1))
     monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 4)
 
 
@@ -351,7 +345,7 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
 
 
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(module_of(AligningParty), "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(AlignJob), "NOTE_SECONDS", 0.0)
     monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)

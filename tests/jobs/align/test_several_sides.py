@@ -11,14 +11,15 @@ import polars as pl
 import pytest
 
 from taciturn.data import Normalisation, RowIds
-from taciturn.deploy import AlignedRows, AligningParty, PartyConfig
-from taciturn.engine import Callbacks
+from taciturn.deploy import AlignedRows, PartyConfig
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
+from taciturn.jobs import run_party
+from taciturn.jobs.align import AlignJob
 from taciturn.mapped import LEAST_MAPPED_BYTES
 from tests.deploy.sides import write_config
-from tests.deploy.test_align import some
 from tests.deploy.wires import Wire
 from tests.expected import all_refused
+from tests.jobs.align.test_sides import some
 from tests.modules import module_of
 from tests.waiting import HANG
 
@@ -55,7 +56,7 @@ def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> 
         way = bobs if name == "bob" else wires[name].endpoint(serves=False)
         chosen = Normalisation.of((how or {}).get(name, "none"))
         try:
-            ends[name] = AligningParty(config, way, Callbacks(), chosen).run().to_dict()
+            ends[name] = run_party(AlignJob(chosen), config, endpoint=way).to_dict()
         except BaseException as problem:
             ends[name] = problem
 
@@ -162,5 +163,5 @@ def test_the_elements_of_all_pairs_may_take_the_memory_of_one(tmp_path):
     furnish(tmp_path, {"bob": ["a"], "alice-1": ["a"]})
     for name, most in (("bob", LEAST_MAPPED_BYTES // 2), ("alice-1", LEAST_MAPPED_BYTES)):
         config = PartyConfig.read(tmp_path / name / f"{role_of(name)}.toml")
-        with module_of(AligningParty)._scratch(config) as scratch:
+        with module_of(AlignJob)._scratch(config) as scratch:
             assert scratch.least == most

@@ -17,21 +17,19 @@ import pytest
 
 from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, fit
 from taciturn.deploy import (
+    LISTED_PREDICTION,
+    PREDICTION,
     AlignedRows,
-    Answer,
     Charge,
     DataSection,
     Meeting,
     Party,
     PartyConfig,
-    Predictor,
-    Question,
     ScoreBook,
 )
-from taciturn.deploy import predict_rows as predict
 from taciturn.deploy import read_new_rows as new_rows
 from taciturn.deploy.transport import make_certificates
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -43,11 +41,21 @@ from taciturn.errors import (
     RowIdError,
     RowOrderError,
 )
+from taciturn.jobs import Job, run_party
+from taciturn.jobs.predict import Answer, PredictionSide, PredictJob
 from taciturn.model import ModelShare, whole_model
 from taciturn.numerics import chosen
 from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
-from tests.deploy.sides import MECHANISMS, NEWTON, Ends, run_both, write_config, write_tables
+from tests.deploy.sides import (
+    MECHANISMS,
+    NEWTON,
+    Ends,
+    run_both,
+    run_jobs,
+    write_config,
+    write_tables,
+)
 from tests.deploy.wires import Wire
 from tests.expected import all_refused, refused
 from tests.model.models import share_of
@@ -118,12 +126,12 @@ def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
 
 
-def question(folder: Path, role: str, only: tuple[str, ...] = (), **options: Any) -> Question:
+def question(folder: Path, role: str, only: tuple[str, ...] = (), **options: Any) -> PredictionSide:
     config, model = PartyConfig.read(folder / f"{role}.toml"), folder / f"{role}.model.json"
-    return Question.read(config, model, folder / f"new-{role}.csv", only, **options)
+    return PredictJob(model, folder / f"new-{role}.csv", only, **options).prepare(config)
 
 
-def listed(folder: Path, role: str, only: tuple[str, ...] = ()) -> Question:
+def listed(folder: Path, role: str, only: tuple[str, ...] = ()) -> PredictionSide:
     """The rows, and a list that says both sides have them."""
     path = folder / f"{role}.list.csv"
     ids = RowIds.of(list(only) or pl.read_csv(folder / f"new-{role}.csv")["id"])
@@ -138,19 +146,29 @@ def answers(ends: Ends) -> tuple[Answer, Answer]:
     return ends.alice, ends.bob
 
 
+@dataclass(frozen=True)
+class Prepared(Job[Answer]):
+    """A prediction whose files are read already, and perhaps altered."""
+
+    side: PredictionSide
+
+    @property
+    def purpose(self) -> int:
+        return PREDICTION if self.side.rows.listed is None else LISTED_PREDICTION
+
+    def prepare(self, config: PartyConfig) -> PredictionSide:
+        return self.side
+
+
 def in_threads(
     folder: Path,
-    questions: dict[str, Question],
+    questions: dict[str, PredictionSide],
     wire: Wire | None = None,
     watch: dict[str, Callbacks] | None = None,
 ) -> Ends:
     """Both sides over a wire in memory."""
 
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> Any:
-        return partial(Predictor(config, endpoint, callbacks).run, questions[config.role])
-
-    kind: Any = side
-    return run_both(folder, wire, kind=kind, act=lambda asking: asking(), watch=watch)
+    return run_jobs(folder, {role: Prepared(side) for role, side in questions.items()}, wire, watch)
 
 
 def expected(folder: Path) -> tuple[dict[str, float], float]:
@@ -412,13 +430,12 @@ def test_shares_of_two_trainings_are_named(sealed):
 
 
 def test_a_training_and_a_prediction_do_not_meet(plain):
-    def side(config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> Any:
+    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "alice":
             return Party(config, endpoint, callbacks).dry_run
-        return partial(Predictor(config, endpoint, callbacks).run, question(plain, "bob"))
+        return partial(run_party, Prepared(question(plain, "bob")), config, callbacks, endpoint)
 
-    kind: Any = side
-    ends = run_both(plain, kind=kind, act=lambda begun: begun())
+    ends = run_both(plain, kind=side, act=lambda begun: begun())
     all_refused(AgreementError, ends.alice, ends.bob)
 
 
@@ -463,7 +480,7 @@ def test_a_greeting_that_does_not_fit_is_refused(plain, changes, kind, named):
         program.send(answered(first.message, asked, **changes))
 
 
-def answered(heard: Hello, asked: Question, **changes: Any) -> Hello:
+def answered(heard: Hello, asked: PredictionSide, **changes: Any) -> Hello:
     """What Bob says to her greeting, about the same rows."""
     ids = asked.rows.table.ids.digest()
     return wire_form(replace(heard, **{"role": "bob", "ids_digest": ids, **changes}))
@@ -543,7 +560,7 @@ def test_a_gap_that_nothing_fills_is_named(tmp_path):
 def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
     config = PartyConfig.read(plain / "bob.toml")
     with refused(FileError, names=("alice", "bob")):
-        Question.read(config, plain / "alice.model.json", plain / "new-bob.csv")
+        PredictJob(plain / "alice.model.json", plain / "new-bob.csv").prepare(config)
 
 
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------
@@ -593,11 +610,10 @@ def test_another_model_ends_both_over_a_real_link(plain):
         "bob": question(plain, "bob"),
     }
 
-    def side(config: PartyConfig, _: Endpoints, callbacks: Callbacks) -> Any:
-        return predict(config, lambda: asked[config.role], callbacks)
+    def side(config: PartyConfig, _: Endpoint, callbacks: Callbacks) -> Any:
+        return run_party(Prepared(asked[config.role]), config, callbacks)
 
-    kind: Any = side
-    ends = run_both(plain, kind=kind, act=lambda answer: answer)
+    ends = run_both(plain, kind=side, act=lambda answer: answer)
     all_refused(AgreementError, ends.alice, ends.bob, names="session")
 
 
@@ -610,11 +626,8 @@ def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
     assert bob.stderr is not None
     assert bob.stderr.readline()  # he listens
 
-    def read() -> Question:
-        return Question.read(config, plain / "alice.model.json", plain / "bob.csv")
-
     with refused(ColumnError, names=6):
-        predict(config, read, Callbacks())
+        run_party(PredictJob(plain / "alice.model.json", plain / "bob.csv"), config)
     end = ended(bob)
     assert (end.code, end.out) == (PeerStopped.exit_code, "")
     assert "ColumnError" in end.err

@@ -25,14 +25,20 @@ from taciturn.errors import (
     RowIdError,
     ShapeError,
 )
-from taciturn.mapped import MEMORY
-from taciturn.protocol import (
-    MAX_ELEMENTS,
+from taciturn.jobs.align import (
     MAX_IDS,
     SHARE_BYTES,
     TURN_IDS,
-    Aligning,
     Alignment,
+    align_ids,
+    align_tables,
+    in_order_of_ids,
+)
+from taciturn.jobs.align import align_program as align
+from taciturn.mapped import MEMORY
+from taciturn.protocol import (
+    MAX_ELEMENTS,
+    Aligning,
     AlignmentEnd,
     AlignmentHello,
     BlindedIds,
@@ -45,12 +51,9 @@ from taciturn.protocol import (
     decode,
     encode,
     greeting,
-    in_order_of_ids,
     shake_hands,
 )
-from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation import align_ids, align_tables
 from tests.expected import refused
 from tests.modules import module_of
 from tests.protocol.hostile import Change, altered, only

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.align import Normalise
 from taciturn.cli.console import show
-from taciturn.cli.party import again_on_both, shown, stoppable
-from taciturn.errors import ConfigError, shown_by
+from taciturn.cli.party import Normalise, stateless_side
+from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
@@ -78,9 +77,8 @@ def predict(
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.predict import Question
-    from taciturn.deploy.predict import predict as run
-    from taciturn.report.parties import prediction_blocks
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.predict.job import PredictJob
 
     normalisation = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
@@ -108,28 +106,16 @@ def predict(
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
 
-    def read() -> Question:
-        only = tuple(id or ())
-        return Question.read(
-            settings,
-            file,
-            rows,
-            only,
-            normalisation=normalisation,
-            common=common,
-            threshold=threshold,
-        )
-
-    again = again_on_both("predict", settings.peer)
-    with shown_by(settings.face), stoppable(), again, shown(settings) as callbacks:
-        answer = run(settings, read, callbacks)
+    job = PredictJob(file, rows, tuple(id or ()), normalisation, common, threshold)
+    with stateless_side("predict", settings) as callbacks:
+        answer = run_party(job, settings, callbacks)
     scored = answer.rows()
     if out is not None:
         write_private(out, _csv(scored))
     result = replace(answer.result, model=str(file), out=None if out is None else str(out))
     if settings.role == "bob" and (out is None or not json):
         result = replace(result, scores=scored)
-    show(result, json, prediction_blocks)
+    show(result, json, lambda shown: shown.blocks())
 
 
 def _csv(rows: tuple[ScoredRow, ...]) -> str:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from taciturn.cli.console import Json, show
-from taciturn.cli.party import shown, stoppable
+from taciturn.cli.party import Normalise, stateless_side
 from taciturn.cli.watching import Watch, WatchPort, watched_side
-from taciturn.errors import PeerAbsent, PeerStopped, shown_by
 from taciturn.files import require_writable
-
-Normalise = Annotated[
-    str | None,
-    typer.Option(
-        help="Which differences in spelling to ignore, the same on both sides: none, or any of "
-        "trim (spaces at the ends), case, nfkc (Unicode) and zeros (in front of numbers), "
-        "separated by commas (default: as the settings say, or else none)."
-    ),
-]
 
 
 def align(
@@ -69,39 +57,15 @@ def align(
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
-    from taciturn.deploy.align import AligningParty, list_file
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.way import way_to_peer
-    from taciturn.report.parties import alignment_blocks
+    from taciturn.jobs.align.job import AlignJob, list_file
+    from taciturn.jobs.base import run_party
 
     given = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)
-    chosen = settings.normalisation if given is None else given
     log = settings.output.log
     require_writable(list_file(settings, out, rows), settings.path(log) if log else None)
-    with (
-        shown_by(settings.face),
-        stoppable(),
-        _in_words(),
-        shown(settings, watched_side("align", watch, watch_port, settings)) as callbacks,
-        way_to_peer(settings, callbacks.announce) as endpoint,
-    ):
-        result = AligningParty(settings, endpoint, callbacks, chosen, out, rows).run()
-    show(result, json, alignment_blocks)
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """Says what comes next: unlike a training, an alignment cannot be resumed."""
-    try:
-        yield
-    except PeerStopped as problem:
-        raise PeerStopped(
-            problem.message,
-            where=problem.where,
-            hint="fix what it reports, then run taciturn align again on both sides",
-        ) from None
-    except PeerAbsent as problem:
-        raise PeerAbsent(
-            problem.message, where=problem.where, hint="start taciturn align on both sides"
-        ) from None
+    bar = watched_side("align", watch, watch_port, settings)
+    with stateless_side("align", settings, bar) as callbacks:
+        result = run_party(AlignJob(given, out, rows), settings, callbacks)
+    show(result, json, lambda shown: shown.blocks())

@@ -1,4 +1,4 @@
-"""All sides of an alignment in one process: the same programs, every frame through the codec."""
+"""An alignment with all sides in one process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.data.own import ids_alone
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
-from taciturn.engine.pair import StarTap, run_pair, run_star, unheard
-from taciturn.protocol.align import Alignment, Spread, align, match_ids
-from taciturn.protocol.align_several import hear_common, match_each, tell_common, terms_among
-from taciturn.protocol.steps import Program
+from taciturn.engine.pair import StarTap
+from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement
+from taciturn.jobs.align.pairwise import Alignment, Spread
+from taciturn.jobs.align.several import terms_among
+from taciturn.jobs.base import simulate
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import ONLY
 from taciturn.rng import Entropy, KeyedEntropy
 
 
@@ -55,17 +58,17 @@ def align_ids(
     >>> aligned.ids.series.to_list(), aligned.alice.rows.tolist(), aligned.bob.rows.tolist()
     (['bea', 'cy'], [2, 0], [0, 2])
     """
-    chosen = normalisation or Normalisation()
-    coins = entropy or KeyedEntropy.from_system()
-    hers, his = chosen.apply(alice), chosen.apply(bob)
-    terms = chosen.canonical()
-    one, two = run_pair(
-        align("alice", hers, terms, coins.fork("alice"), spread),
-        align("bob", his, terms, coins.fork("bob"), spread),
-        tap=tap,
+    chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
+    listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    hers, his = _task("alice", (), alice, chosen, spread), _task("bob", (), bob, chosen, spread)
+    end = simulate(
+        {ONLY: hers.program(root.fork("alice"))},
+        his.program(root.fork("bob")),
+        tap=listen,
         observe=observe,
     )
-    return AlignedPair(one, two, hers.take(one.rows))
+    one, two = end.alices[ONLY].ends[ONLY], end.bob.ends[ONLY]
+    return AlignedPair(one, two, hers.requirement.ids.take(one.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def align_lists(
     normalisation: Normalisation | None = None,
     entropy: Entropy | None = None,
     spread: Spread = map,
-    tap: StarTap = unheard,
+    tap: StarTap | None = None,
     observe: Observer = ignore,
 ) -> AlignedStar:
     """Aligns the lists of several Alices with Bob's.
@@ -97,29 +100,26 @@ def align_lists(
     >>> aligned.ids.series.to_list(), [one.rows.tolist() for one in aligned.alices.values()]
     (['bea'], [[2], [0]])
     """
-    chosen = normalisation or Normalisation()
-    coins = entropy or KeyedEntropy.from_system()
-    lists = {name: chosen.apply(ids) for name, ids in alices.items()}
-    his, terms = chosen.apply(bob), terms_among(chosen, dict.fromkeys(alices, ""))
-    theirs, own = run_star(
-        {name: _alice(ids, terms, coins.fork(name), spread) for name, ids in lists.items()},
-        _bob([*lists], his, terms, coins.fork("bob"), spread),
+    chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
+    names = tuple(alices)
+    tasks = {name: _task("alice", names, ids, chosen, spread) for name, ids in alices.items()}
+    his = _task("bob", names, bob, chosen, spread)
+    end = simulate(
+        {name: task.program(root.fork(name)) for name, task in tasks.items()},
+        his.program(root.fork("bob")),
         tap=tap,
         observe=observe,
     )
-    return AlignedStar(theirs, own, his.take(next(iter(own.values())).rows))
+    theirs = {name: one.ends[ONLY] for name, one in end.alices.items()}
+    return AlignedStar(theirs, end.bob.ends, his.requirement.ids.take(end.bob.rows))
 
 
-def _alice(ids: RowIds, terms: str, coins: Entropy, spread: Spread) -> Program[Alignment]:
-    match = yield from match_ids("alice", ids, terms, coins, spread)
-    return (yield from hear_common(ids, match))
-
-
-def _bob(
-    names: Sequence[str], ids: RowIds, terms: str, coins: Entropy, spread: Spread
-) -> Program[dict[str, Alignment]]:
-    matches = yield from match_each(names, ids, terms, coins, spread)
-    return (yield from tell_common(ids, matches))
+def _task(
+    role: Role, alices: Sequence[str], ids: RowIds, chosen: Normalisation, spread: Spread
+) -> IntersectionTask:
+    terms = terms_among(chosen, dict.fromkeys(alices, "")) if alices else chosen.canonical()
+    requirement = MatchRequirement(chosen.apply(ids), chosen, least=None)
+    return IntersectionTask(role, alices, requirement, terms, spread)
 
 
 def align_tables(

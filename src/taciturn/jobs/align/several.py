@@ -3,7 +3,7 @@
 ::
 
     each Alice                                             Bob
-      the alignment of the two (``taciturn.protocol.align``), with all of them at once
+      the alignment of the two (``taciturn.jobs.align.pairwise``), with all of them at once
       both: the ids that the two share, in the order of their twice blinded elements
                                                       <--  CommonToAll   of these, which all have
       AlignmentEnd    how many remain, digest         <->  AlignmentEnd
@@ -18,9 +18,9 @@ shared ones all others have too: not which of the others lacks one, nor how many
 Nobody learns anything of an id that is not its own. Alices who pool what they have learn no more
 than that of each.
 
-**Assumes.** What ``taciturn.protocol.align`` assumes, of each pair. A Bob who deviates can tell an
-Alice any part of what the two share for what all share; the greetings of a training compare the ids
-themselves.
+**Assumes.** What ``taciturn.jobs.align.pairwise`` assumes, of each pair. A Bob who deviates can
+tell an Alice any part of what the two share for what all share; the greetings of a training compare
+the ids themselves.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
 from taciturn.errors import RemoteProtocolError
 from taciturn.files import canonical_json
-from taciturn.mapped import MEMORY, Scratch
-from taciturn.protocol.align import (
+from taciturn.jobs.align.pairwise import (
     PARTIES,
     Alignment,
     Match,
@@ -50,6 +49,7 @@ from taciturn.protocol.align import (
     match_ids,
     report_progress,
 )
+from taciturn.mapped import MEMORY, Scratch
 from taciturn.protocol.messages import AlignmentEnd, CommonToAll, PublicBytes
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.together import together

@@ -21,18 +21,28 @@ from taciturn.crypto import ELEMENT_BYTES, Scalar
 from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Driver, run_pair, run_star
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError, RowOrderError
+from taciturn.jobs.align import (
+    AlignedStar,
+    Alignment,
+    Match,
+    Matches,
+    align_lists,
+    hear_common,
+    match_each,
+    match_ids,
+    tell_common,
+    terms_among,
+)
+from taciturn.jobs.align import align_program as align
 from taciturn.mapped import MEMORY, Scratch
 from taciturn.protocol import (
     Aligning,
-    Alignment,
     AlignmentEnd,
     BlindedIds,
     CommonToAll,
     Emit,
     Event,
     GroupElements,
-    Match,
-    Matches,
     Message,
     Program,
     PublicBytes,
@@ -40,20 +50,13 @@ from taciturn.protocol import (
     TwiceBlinded,
     decode,
     encode,
-    hear_common,
-    match_each,
-    match_ids,
-    tell_common,
-    terms_among,
 )
-from taciturn.protocol import align_ids as align
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation import AlignedStar, align_lists
 from tests.expected import refused
+from tests.jobs.align.test_pairwise import ids, numbered, shuffled
 from tests.modules import module_of
 from tests.protocol.hostile import Change, altered, only, stepped
 from tests.protocol.stars import names
-from tests.protocol.test_align import ids, numbered, shuffled
 
 
 def terms(count: int) -> str:
