@@ -88,7 +88,7 @@ def both(
 ) -> Ends:
     """Both sides, each in a thread."""
 
-    jobs = {
+    jobs: dict[str, AlignJob] = {
         role: AlignJob(Normalisation.of(how), (out or {}).get(role), (rows or {}).get(role))
         for role, how in zip(ROLES, normalise, strict=True)
     }

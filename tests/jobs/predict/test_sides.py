@@ -27,6 +27,7 @@ from taciturn.deploy import (
     PartyConfig,
     ScoreBook,
 )
+from taciturn.deploy import open_score_book as score_book
 from taciturn.deploy import read_new_rows as new_rows
 from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
@@ -427,6 +428,16 @@ def test_shares_of_two_trainings_are_named(sealed):
     alice = replace(asked["alice"], model=replace(asked["alice"].model, agreement=agreement))
     ends = in_threads(sealed, {**asked, "alice": alice})
     all_refused(AgreementError, ends.alice, ends.bob, names="agreement")
+
+
+def test_alice_counts_the_scores_of_a_prediction(plain):
+    budget = score_book(PartyConfig.read(plain / "alice.toml"))
+    assert budget is not None
+    # The training has scored other rows, each as often as this.
+    before = budget.most_given()
+    for _ in range(before + 1):
+        answers(in_threads(plain, {role: question(plain, role) for role in ROLES}))
+    assert budget.most_given() == before + 1
 
 
 def test_a_training_and_a_prediction_do_not_meet(plain):
