@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,14 @@ from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.jobs import run_party
 from taciturn.jobs.align import AlignJob
 from taciturn.mapped import LEAST_MAPPED_BYTES
-from tests.deploy.sides import write_config
+from tests.deploy.sides import in_threads, role_of, write_config
 from tests.deploy.wires import Wire
 from tests.expected import all_refused
 from tests.jobs.align.test_sides import some
 from tests.modules import module_of
-from tests.waiting import HANG
 
 PINS = {"alice-1": "1" * 64, "alice-2": "2" * 64}
 People = Mapping[str, list[str]]
-
-
-def role_of(name: str) -> str:
-    return "bob" if name == "bob" else "alice"
 
 
 def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS) -> None:
@@ -48,25 +43,16 @@ def furnish(folder: Path, people: People, pins: Mapping[str, str] = PINS) -> Non
 
 def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> dict[str, Any]:
     """All parties, each in a thread: a record of each, or what was raised."""
-    wires, ends = {name: Wire() for name in people if name != "bob"}, dict[str, Any]()
+    wires = {name: Wire() for name in people if name != "bob"}
 
-    def side(name: str) -> None:
+    def side(name: str) -> Any:
         config = PartyConfig.read(folder / name / f"{role_of(name)}.toml")
         bobs = {other: wire.endpoint(serves=True) for other, wire in wires.items()}
         way = bobs if name == "bob" else wires[name].endpoint(serves=False)
-        chosen = Normalisation.of((how or {}).get(name, "none"))
-        try:
-            ends[name] = run_party(AlignJob(chosen), config, endpoint=way).to_dict()
-        except BaseException as problem:
-            ends[name] = problem
+        job = AlignJob(Normalisation.of((how or {}).get(name, "none")))
+        return run_party(job, config, endpoint=way).to_dict()
 
-    threads = [threading.Thread(target=side, args=(name,)) for name in people]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(HANG)
-    assert not any(thread.is_alive() for thread in threads)
-    return ends
+    return in_threads({name: partial(side, name) for name in people})
 
 
 def list_of(folder: Path, name: str) -> AlignedRows:
