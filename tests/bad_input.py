@@ -275,6 +275,12 @@ def by_template(
     return Case(command, setting, file=f"{role}.toml", content=content, **expected)
 
 
+def with_ids() -> bytes:
+    """A party's file, beside its table."""
+    Path("bob.csv").write_text("id,label\np1,0\np2,1\n")
+    return template("bob", Trial("add")).encode()
+
+
 def party(
     old: str,
     new: str,
@@ -829,7 +835,8 @@ CASES = (
     party("# minimum-match = 0.5", "minimum-match = 50", "minimum_match"),
     by_template("align bob.toml --out no/where.csv", kind=OutputError),
     by_template("align bob.toml --out rows.txt", "out"),
-    by_template("align bob.toml", kind=CertificateError),
+    by_template("align bob.toml", kind=FileError),
+    replace(by_template("align bob.toml", kind=CertificateError), content=with_ids),
     Case("predict bob.toml", kind=TyperException),
     by_template("predict alice.toml --rows new.csv --out scores.csv", role="alice"),
     serve("", setting="tokens"),

@@ -134,6 +134,17 @@ def test_tests_import_from_packages():
     assert [place for path in files for place in deep_imports(path)] == []
 
 
+def test_jobs_know_each_other_by_their_public_names_alone():
+    jobs, wrong = SOURCE / "jobs", []
+    for path in sorted(jobs.rglob("*.py")):
+        own = path.relative_to(jobs).parts[0]
+        for module in imports(path):
+            _, _, job, *inside = module.split(".") if "taciturn.jobs." in module else [""] * 3
+            if job not in (own, "base", "") and inside:
+                wrong += [module] * (jobs / job / f"{inside[0]}.py").is_file()
+    assert wrong == []
+
+
 def test_a_deep_import_is_noticed(tmp_path):
     lines = [
         "from taciturn.errors import ConfigError",

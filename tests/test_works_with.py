@@ -16,8 +16,8 @@ from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
 from tests.deploy.sides import MECHANISMS as AGREEMENTS
 from tests.deploy.sides import NEWTON, write_config
-from tests.deploy.test_predict import shares, trained
 from tests.expected import refused
+from tests.jobs.predict.test_sides import shares, trained
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = {"add": {"epsilon": 1.0}, "mult": {"epsilon": 10.0}, "label-rr": {"epsilon": 1.0}}

@@ -24,22 +24,20 @@ from taciturn.engine.callbacks import (
 )
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
+from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.model_report import ModelReport
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
-from taciturn.results.woe import WoeResult
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
-from taciturn.simulation.align import align_tables
 from taciturn.simulation.estimate import estimate as calibrate
 from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.progress import in_cell
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
-from taciturn.simulation.woe import WoeChoice, simulate_woe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,6 +161,9 @@ def align(
     >>> [table.rows() for table in hers], his.rows()
     ([[(3, 30)], [(3, 7)]], [(3, 0)])
     """
+    # Loaded here: the sides of a job know the party's files too.
+    from taciturn.jobs.align.simulation import align_tables
+
     his = id if bob_id is None else bob_id
     if not isinstance(alice, list):
         (one,), two = align_tables([alice], bob, alice_id=id, bob_id=his, normalise=normalise)
@@ -316,11 +317,15 @@ def woe(
     >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
     ('worst perimeter', 6.19)
     """
-    choice = WoeChoice(smoothing, min_rows, names)
+    # Loaded here: the sides of a job know the party's files too.
+    from taciturn.jobs.woe.job import WoeOptions
+    from taciturn.jobs.woe.simulation import simulate_woe
+
+    chosen = WoeOptions(smoothing, min_rows, names)
     settings, table = settings_of(data, given_options(options, woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:
-        return simulate_woe(settings, raw, choice, watching.observe)
+        return simulate_woe(settings, raw, chosen, watching.observe)
 
 
 def runs(

@@ -14,14 +14,20 @@ import pytest
 import taciturn
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError
-from taciturn.numerics import information_value, weights_of_evidence
-from taciturn.report import render_html, woe_page
+from taciturn.jobs.woe import (
+    TrainingRows,
+    WoeResult,
+    converse,
+    information_value,
+    weights_of_evidence,
+)
+from taciturn.report import render_html
 from taciturn.report import render_markdown as to_markdown
-from taciturn.results import ResultFolder, WoeResult, of_record, run_folders
+from taciturn.results import ResultFolder, of_record, run_folders
 from taciturn.rng import KeyedEntropy
 from taciturn.runs import parts_of
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, TrainingRows, converse, load_raw
+from taciturn.simulation import Coins, load_raw
 from taciturn_audit import audit_woe, judge_guess
 from taciturn_audit.report import woe_audit_page
 from taciturn_audit.results import WoeAudit
@@ -189,7 +195,7 @@ def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
 
 
 def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):
-    for page, tables in ((woe_page(weighed), 2), (woe_audit_page(audit), 4)):
+    for page, tables in ((weighed.page(), 2), (woe_audit_page(audit), 4)):
         text = render_html(page)
         assert text.count("<table") >= tables
         assert "<script" not in text

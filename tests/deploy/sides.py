@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,16 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from taciturn.deploy import (
-    ACCEPTED_EXPOSURE,
-    ACCEPTED_LEAK,
-    Party,
-    PartyConfig,
-    Predictor,
-    Question,
-    Trainer,
-    way_to_peer,
-)
+from taciturn.deploy import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, Party, PartyConfig, way_to_peer
 from taciturn.deploy.transport import make_certificates, show_certificate
 from taciturn.engine import (
     Callbacks,
@@ -34,6 +25,8 @@ from taciturn.engine import (
     run_pair,
     run_star,
 )
+from taciturn.jobs import Job, run_party
+from taciturn.jobs.predict import PredictJob
 from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
 from taciturn.protocol import Event, PartyResult, WeightShare
@@ -191,7 +184,7 @@ def run_both(
     *,
     act: Callable[[Any], Any] = lambda party: party.run(),
     watch: Mapping[str, Callbacks] | None = None,
-    kind: type[Trainer] = Party,
+    kind: Callable[[PartyConfig, Endpoint, Callbacks], Any] = Party,
 ) -> Ends:
     """Both parties of a folder."""
     wire = wire or Wire()
@@ -202,6 +195,20 @@ def run_both(
         return act(kind(config, endpoint, (watch or {}).get(role, Callbacks())))
 
     return Ends(**in_threads({role: lambda role=role: side(role) for role in ROLES}))  # type: ignore[misc]
+
+
+def run_jobs(
+    folder: Path,
+    jobs: Mapping[str, Job[Any]],
+    wire: Wire | None = None,
+    watch: Mapping[str, Callbacks] | None = None,
+) -> Ends:
+    """Both parties of a folder, each with its job."""
+
+    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
+        return partial(run_party, jobs[config.role], config, callbacks, endpoint)
+
+    return run_both(folder, wire, kind=side, act=lambda run: run(), watch=watch)
 
 
 def record(folder: Path, **options: Any) -> Callable[[Party], Any]:
@@ -302,8 +309,7 @@ def _new_rows(config: PartyConfig) -> str:
 def scoring(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
     """Scores the new rows beside the party's file."""
     rows = config.path(_new_rows(config))
-    question = Question.read(config, config.path(config.output.model), rows)
-    return Predictor(config, way, calls).run(question)
+    return run_party(PredictJob(config.path(config.output.model), rows), config, calls, way)
 
 
 def records(ends: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

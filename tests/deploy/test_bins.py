@@ -11,9 +11,9 @@ from taciturn.deploy import Party, PartyConfig, PreparedFolder, load_tables
 from taciturn.errors import AgreementError
 from taciturn.model import ModelShare
 from tests.deploy.sides import NEWTON, run_both, write_config, write_tables
-from tests.deploy.test_predict import ROLES, answers, expected, in_threads, question, write_new
 from tests.deploy.wires import Wire
 from tests.expected import refused
+from tests.jobs.predict.test_sides import ROLES, answers, expected, in_threads, question, write_new
 
 HERS = {"bins.mean_radius": [12, 15, 18], "bins.mean_texture": 4, "impute": "bin"}
 HIS = {"bins": 6, "impute": "bin"}

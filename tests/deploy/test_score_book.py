@@ -18,8 +18,8 @@ from taciturn.deploy import Charge, Opening, PartyConfig, ScoreBook
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
-from tests.deploy.test_predict import in_threads, question, write_new
 from tests.expected import refused
+from tests.jobs.predict.test_sides import in_threads, question, write_new
 from tests.results.test_schema import problems
 
 IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))

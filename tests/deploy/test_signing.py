@@ -33,10 +33,11 @@ from taciturn.deploy import (
     statement,
     verified,
 )
-from taciturn.deploy import predict_rows as predict
 from taciturn.doctor import look_at_agreement
 from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, SignatureError
+from taciturn.jobs import run_party
+from taciturn.jobs.predict import PredictJob
 from taciturn.results import Level
 from taciturn.serve import partner_of, service_of
 from tests import tampering
@@ -258,7 +259,7 @@ def test_no_prediction_and_no_service_begins_after_the_end(scene, role, monkeypa
     monkeypatch.setattr(module_of(require_signed), "datetime", Later)
     serve = partner_of if role == "alice" else service_of
     with pytest.raises(SignatureError):
-        predict(config, lambda: pytest.fail("the model was read"), Callbacks())
+        run_party(PredictJob(Path("no model"), Path("no rows")), config)
     # There is no such model: its end is seen before that.
     with pytest.raises(SignatureError), serve(config, Path("nowhere.json"), Callbacks()):
         pass

@@ -30,7 +30,7 @@ from taciturn.deploy import (
     Rhythm,
     Traffic,
     Vault,
-    run_party,
+    run_program,
 )
 from taciturn.engine import Callbacks, Endpoints, run_star
 from taciturn.errors import (
@@ -407,7 +407,7 @@ def test_a_journal_of_another_order_is_refused_before_a_word_is_sent():
         for place, name in enumerate(NAMES)
     }
     with refused(StateError):
-        run_party("bob", with_peer("alice-1", send(residues(0))), links, past)
+        run_program("bob", with_peer("alice-1", send(residues(0))), links, past)
 
 
 # --- who is named --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import pytest
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
-from taciturn.deploy import PartyConfig, Question, StudyParty, studied_model, use_model
+from taciturn.deploy import PartyConfig, StudyParty, studied_model, use_model
 from taciturn.deploy import open_ledger_book as ledger_book
 from taciturn.deploy import open_score_book as score_book
 from taciturn.engine import Callbacks, Endpoints, silent
@@ -27,6 +27,7 @@ from taciturn.errors import (
     ShapeError,
     TaciturnError,
 )
+from taciturn.jobs.predict import PredictJob
 from taciturn.model import ModelShare, whole_model
 from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record
@@ -369,11 +370,11 @@ def test_a_model_scores_nothing_until_it_is_used(finished):
     config = PartyConfig.read(finished / "bob.toml")
     path = finished / "bob.models" / "model-02.json"
     with refused(ConfigError, names=2):
-        Question.read(config, path, finished / "bob.csv")
+        PredictJob(path, finished / "bob.csv").prepare(config)
     use_model(config, 2, silent)
     share = ModelShare.load(finished / "bob.model.json")
     assert share.study["used"] is True
-    assert Question.read(config, finished / "bob.model.json", finished / "bob.csv")
+    assert PredictJob(finished / "bob.model.json", finished / "bob.csv").prepare(config)
 
 
 def test_a_choice_without_noise_is_charged_infinity_once(finished):

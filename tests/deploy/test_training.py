@@ -18,10 +18,11 @@ import pytest
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import Normalisation
-from taciturn.deploy import AligningParty, Party, PartyConfig, Rhythm
+from taciturn.deploy import Party, PartyConfig, Rhythm
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import ConfigError, PeerStopped
+from taciturn.jobs import run_party
+from taciturn.jobs.align import AlignJob
 from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
 from taciturn.numerics import auc, of_labels, optimum, penalised_loss
 from taciturn.privacy import EncryptedMechanism
@@ -487,7 +488,7 @@ def test_every_process_may_be_killed_in_turn(tmp_path, name, alices):
 
 
 def aligning(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
-    return AligningParty(config, way, calls, Normalisation.of("none")).run()
+    return run_party(AlignJob(), config, calls, way)
 
 
 def trying(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:

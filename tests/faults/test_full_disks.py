@@ -17,13 +17,13 @@ import pytest
 from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
 from taciturn.deploy import open_score_book as score_book
 from taciturn.errors import OutputError, TaciturnError
-from tests.deploy import test_align
 from tests.deploy.sides import MECHANISMS, ROLES, Ends, write_config, write_tables
-from tests.deploy.test_align import elements_in_files  # noqa: F401 - a fixture
-from tests.deploy.test_predict import answers, expected, in_threads, question, trained
 from tests.deploy.wires import HookedWire, Hooks, Wire
 from tests.faults.setups import pair_is_same, train_on, two_parties
 from tests.faults.trials import Tally, judged
+from tests.jobs.align import test_sides as test_align
+from tests.jobs.align.test_sides import elements_in_files  # noqa: F401 - a fixture
+from tests.jobs.predict.test_sides import answers, expected, in_threads, question, trained
 from tests.system import small_disk
 
 pytestmark = pytest.mark.slow

@@ -31,8 +31,8 @@ from taciturn.protocol import Verdict
 from taciturn.serve import REASONS
 from tests.deploy.serving.stands import Stand, partner, runs, serve_settings
 from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import trained
 from tests.deploy.wires import HookedEndpoint, Hooks, MutatingPeer
+from tests.jobs.predict.test_sides import trained
 from tests.modules import module_of
 from tests.protocol.hostile import Mutator
 from tests.serve.services import Running, furnish, started

@@ -29,11 +29,11 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
-from tests.deploy.test_predict import expected, in_threads, question, trained
 from tests.deploy.wires import Wire
 from tests.faults.damage import DAMAGES, damage
 from tests.faults.setups import pair_is_same, state_of, train_on
 from tests.faults.trials import Tally, judged
+from tests.jobs.predict.test_sides import expected, in_threads, question, trained
 
 pytestmark = pytest.mark.slow
 PASSES = 4

@@ -10,6 +10,8 @@ import pytest
 from rich.console import Console
 
 from taciturn.data import Spelling
+from taciturn.jobs.align import AlignmentResult, SharedIds
+from taciturn.jobs.predict import PredictionResult
 from taciturn.numerics import Symmetry, Threshold
 from taciturn.report import (
     WIDTH,
@@ -29,12 +31,10 @@ from taciturn.report import (
     Section,
     Span,
     Table,
-    alignment_blocks,
     check_blocks,
     coded,
     doctor_blocks,
     party_blocks,
-    prediction_blocks,
     render_html,
     render_markdown,
     table,
@@ -42,7 +42,6 @@ from taciturn.report import (
 )
 from taciturn.report import render_terminal as render
 from taciturn.results import (
-    AlignmentResult,
     AttackVerdict,
     CheckFacts,
     CheckResult,
@@ -54,11 +53,9 @@ from taciturn.results import (
     Outlook,
     PartyMetrics,
     PartyRun,
-    PredictionResult,
     Refusal,
     Runs,
     ScoredRow,
-    SharedIds,
     Sizes,
 )
 from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
@@ -254,17 +251,17 @@ def test_a_dry_run_shows_what_each_side_learns_and_why_it_will_not_begin():
 
 
 def test_a_prediction_shows_counts_threshold_and_file():
-    text = words(prediction_blocks(PREDICTION))
+    text = words(PREDICTION.blocks())
     for figure in ("12", "20", "30", "5.31 %", "100", "scores.csv", "(case)"):
         assert figure in text
     # Ten of the twelve rows are listed.
     assert [f"c{row}" in text.split() for row in (9, 10)] == [True, False]
-    assert tones(prediction_blocks(PREDICTION)).count("warning") == 1  # two scores near the end
+    assert tones(PREDICTION.blocks()).count("warning") == 1  # two scores near the end
     listed = replace(PREDICTION, peer_ids=None, normalise=None, suspected_wraps=0)
-    assert "30" not in words(prediction_blocks(listed)).split()
-    assert "warning" not in tones(prediction_blocks(listed))
+    assert "30" not in words(listed.blocks()).split()
+    assert "warning" not in tones(listed.blocks())
     alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no-score")
-    assert "no-score" in words(prediction_blocks(alice))
+    assert "no-score" in words(alice.blocks())
 
 
 def test_a_doctors_visit_ends_in_a_count():
@@ -285,8 +282,8 @@ MADE: list[Callable[[], list[Block]]] = [
     lambda: demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
     lambda: check_blocks(CHECK),
     lambda: party_blocks(PARTY),
-    lambda: alignment_blocks(ALIGNMENT),
-    lambda: prediction_blocks(PREDICTION),
+    lambda: ALIGNMENT.blocks(),
+    lambda: PREDICTION.blocks(),
 ]
 
 
@@ -299,13 +296,13 @@ def test_nothing_is_wider_than_a_hundred_columns_or_cut_off(made):
 
 
 def test_an_alignment_shows_how_many_of_how_many_what_may_hinder_and_the_line_to_add():
-    text = words(alignment_blocks(ALIGNMENT))
+    text = words(ALIGNMENT.blocks())
     for figure in ("80.0 % of 10", "66.7 % of 12", "3 of 10", *ALIGNMENT.to_add):
         assert figure in text
     # zeros is spelled in one way here, and the match is not low.
     assert "zeros" not in text
     low = replace(ALIGNMENT, match=0.7, to_add=(), added=('aligned = "x.csv"',))
-    text = words(alignment_blocks(low))
+    text = words(low.blocks())
     assert "zeros" in text
     assert low.added[0] in text
 
@@ -317,7 +314,7 @@ def test_an_alignment_of_several_shows_what_all_have_and_what_each_shares():
         common=3,
         parties=(SharedIds("alice-1", 12, 8), SharedIds("alice-2", 5, 4)),
     )
-    text = words(alignment_blocks(several))
+    text = words(several.blocks())
     for figure in (
         "3: 30.0 % of 10",
         "alice-1 8: 80.0 % of 10 here, 66.7 % of 12",

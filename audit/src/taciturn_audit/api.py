@@ -20,6 +20,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.jobs.woe.job import WoeOptions
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.check import CheckResult
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
@@ -28,7 +29,6 @@ from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
 from taciturn.simulation.progress import in_cell
 from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.source import arrange, load_features, load_raw
-from taciturn.simulation.woe import WoeChoice
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult
@@ -246,11 +246,11 @@ def audit_woe(
     with explained():
         from taciturn_audit.woe import audit_woe as attack
 
-    choice = WoeChoice(smoothing, min_rows)
+    chosen = WoeOptions(smoothing, min_rows)
     settings, table = settings_of(data, given_options(options, audit_woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(announce, progress=progress)) as watching:
-        return attack(settings, raw, choice, watching)
+        return attack(settings, raw, chosen, watching)
 
 
 DEFAULT_MECHANISMS = ("sealed", "none", "label-rr", "add")

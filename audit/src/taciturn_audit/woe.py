@@ -22,17 +22,18 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
-from taciturn.data.evidence_bins import Bins, CutTable
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.numerics.weight_of_evidence import weights_of_evidence
+from taciturn.jobs.woe.bins import Bins, CutTable
+from taciturn.jobs.woe.job import WoeOptions
+from taciturn.jobs.woe.simulation import TrainingRows, converse
+from taciturn.jobs.woe.terms import WoeTerms
+from taciturn.jobs.woe.weights import weights_of_evidence
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
-from taciturn.protocol.woe import WoeTerms
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.woe import TrainingRows, WoeChoice, converse
 from taciturn_audit.attacks.bin_counts import HandedOver, Recovered, recover_counts
 from taciturn_audit.attacks.bin_labels import likeliest_labels, majority_labels
 from taciturn_audit.column_attacks.bin_counts import bin_knowledge
@@ -79,7 +80,7 @@ class _Table:
 def audit_woe(
     settings: Settings,
     raw: RawData,
-    choice: WoeChoice,
+    choice: WoeOptions,
     callbacks: Callbacks = SILENT,
     digits: int = DIGITS,
 ) -> WoeAudit:
@@ -91,16 +92,16 @@ def audit_woe(
     rows = TrainingRows.of(settings, raw, coins)
     truth = rows.labels
     shuffled = truth.permuted(coins.data.permute.fork("labels"))
-    least = choice.least(truth.rows)
+    least, smoothing = choice.least(truth.rows), choice.effective_smoothing
     cut = rows.cut(least)
     callbacks.announce("counts from rounded statistics")
-    roundings = _roundings(_Table(cut.columns, truth), choice.smoothing)
+    roundings = _roundings(_Table(cut.columns, truth), smoothing)
     finer = [(f"{count} bins" if count else "each value", count) for count in _FINER]
     fineness = []
     variants = [("as taciturn woe cuts", cut), *((name, rows.cut(1, n)) for name, n in finer)]
     for number, (name, table) in enumerate(variants):
         callbacks.announce(f"labels from counts: {name}")
-        fineness.append(_fineness(name, table, (truth, shuffled), choice.smoothing, digits))
+        fineness.append(_fineness(name, table, (truth, shuffled), smoothing, digits))
         callbacks.progress(number + 1, len(variants))
     callbacks.announce("taciturn woe itself")
     frames, alike = _our_way(settings, cut, (truth, shuffled), coins)
@@ -111,7 +112,7 @@ def audit_woe(
         ones=int(np.count_nonzero(truth.values)),
         columns=len(cut.columns),
         seed=settings.seed,
-        smoothing=choice.smoothing,
+        smoothing=smoothing,
         digits=digits,
         min_rows=least,
         control=prior(truth),

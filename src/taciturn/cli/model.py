@@ -138,7 +138,7 @@ def export(
     taciturn model export alice.model.json bob.model.json --onnx model.onnx
     """
     # Imported here: it loads an optional package.
-    from taciturn.deploy.study_use import require_used
+    from taciturn.deploy.used_model import require_used
     from taciturn.model.onnx import own_to_onnx, whole_to_onnx
     from taciturn.model.share import ModelShare
     from taciturn.model.whole import own_part, whole_model

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     from taciturn.results.parties import DryRun, PartyRun
     from taciturn.results.study import StudyRun
 
+Normalise = Annotated[
+    str | None,
+    typer.Option(
+        help="Which differences in spelling to ignore, the same on both sides: none, or any of "
+        "trim (spaces at the ends), case, nfkc (Unicode) and zeros (in front of numbers), "
+        "separated by commas (default: as the settings say, or else none)."
+    ),
+]
+
 
 def init(
     folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
@@ -321,25 +330,32 @@ def shown(
 
 
 @contextmanager
-def again_on_both(command: str, peer: str) -> Iterator[None]:
-    """Says after a stop of a command that stores nothing what comes next."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        print("stopped; nothing is stored: run the command again on both sides", file=sys.stderr)
-        raise
-    except PeerStopped as problem:
-        raise PeerStopped(
-            problem.message,
-            where=problem.where,
-            hint="fix what it reports, then run both sides again",
-        ) from None
-    except PeerAbsent as problem:
-        raise PeerAbsent(
-            problem.message,
-            where=problem.where,
-            hint=f"run taciturn {command} on both sides, {peer}'s too, at about the same time",
-        ) from None
+def stateless_side(
+    command: str, settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
+) -> Iterator[Callbacks]:
+    """Callbacks for one side of a command that stores nothing; after a stop, what to do."""
+    with shown_by(settings.face):
+        try:
+            with stoppable(), shown(settings, bar) as callbacks:
+                yield callbacks
+        except KeyboardInterrupt:
+            print(
+                "stopped; nothing is stored: run the command again on both sides", file=sys.stderr
+            )
+            raise
+        except PeerStopped as problem:
+            raise PeerStopped(
+                problem.message,
+                where=problem.where,
+                hint="fix what it reports, then run both sides again",
+            ) from None
+        except PeerAbsent as problem:
+            raise PeerAbsent(
+                problem.message,
+                where=problem.where,
+                hint=f"run taciturn {command} on both sides, {settings.peer}'s too, at about the "
+                "same time",
+            ) from None
 
 
 @contextmanager

@@ -8,10 +8,6 @@ from taciturn.data.datasets import cache_dir as cache_dir
 from taciturn.data.datasets import file_names as file_names
 from taciturn.data.datasets import load as load
 from taciturn.data.digests import file_digest as file_digest
-from taciturn.data.evidence_bins import Bins as Bins
-from taciturn.data.evidence_bins import cut_column as cut_column
-from taciturn.data.evidence_bins import cut_table as cut_table
-from taciturn.data.evidence_bins import default_least as default_least
 from taciturn.data.files import CsvColumns as CsvColumns
 from taciturn.data.files import Dialect as Dialect
 from taciturn.data.files import converted as converted

@@ -3,8 +3,6 @@ from taciturn.deploy.agreed import require_begun_in_time as require_begun_in_tim
 from taciturn.deploy.agreed import require_signed as require_signed
 from taciturn.deploy.agreement_file import AgreementFile as AgreementFile
 from taciturn.deploy.agreement_file import Signature as Signature
-from taciturn.deploy.align import SCRATCH as SCRATCH
-from taciturn.deploy.align import AligningParty as AligningParty
 from taciturn.deploy.aligned import AlignedRows as AlignedRows
 from taciturn.deploy.aligned import require_kind as require_kind
 from taciturn.deploy.aligned import require_room as require_room
@@ -46,6 +44,7 @@ from taciturn.deploy.ledger_book import ledger_book as open_ledger_book
 from taciturn.deploy.link import ALIGNMENT as ALIGNMENT
 from taciturn.deploy.link import BROKEN as BROKEN
 from taciturn.deploy.link import DRY_RUN as DRY_RUN
+from taciturn.deploy.link import LISTED_PREDICTION as LISTED_PREDICTION
 from taciturn.deploy.link import PREDICTION as PREDICTION
 from taciturn.deploy.link import VERSION as VERSION
 from taciturn.deploy.link import Link as Link
@@ -60,11 +59,7 @@ from taciturn.deploy.model_report import model_report as make_model_report
 from taciturn.deploy.new_rows import new_rows as read_new_rows
 from taciturn.deploy.outlook import outlook as training_outlook
 from taciturn.deploy.playback import Rhythm as Rhythm
-from taciturn.deploy.playback import run_party as run_party
-from taciturn.deploy.predict import Answer as Answer
-from taciturn.deploy.predict import Predictor as Predictor
-from taciturn.deploy.predict import Question as Question
-from taciturn.deploy.predict import predict as predict_rows
+from taciturn.deploy.playback import run_program as run_program
 from taciturn.deploy.prepared import PreparedFolder as PreparedFolder
 from taciturn.deploy.propose import proposal_text as proposal_text
 from taciturn.deploy.propose import propose as propose_agreement
@@ -104,9 +99,6 @@ from taciturn.deploy.vault import MAGIC as MAGIC
 from taciturn.deploy.vault import Vault as Vault
 from taciturn.deploy.vault import reporting_write_errors as reporting_write_errors
 from taciturn.deploy.way import way_to_peer as way_to_peer
-from taciturn.deploy.woe import OwnChoice as OwnChoice
-from taciturn.deploy.woe import WoeParty as WoeParty
-from taciturn.deploy.woe import WoeSide as WoeSide
 from taciturn.deploy.woe_book import GivenTable as GivenTable
 from taciturn.deploy.woe_book import WoeBook as WoeBook
 
@@ -117,7 +109,6 @@ __all__ = [
     "open_flip_book",
     "open_ledger_book",
     "open_score_book",
-    "predict_rows",
     "prometheus_text",
     "propose_agreement",
     "read_new_rows",

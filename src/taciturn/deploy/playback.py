@@ -156,7 +156,7 @@ def _unfit() -> StateError:
     )
 
 
-def run_party(
+def run_program(
     role: Role,
     program: Program[R],
     link: Link | Mapping[str, Link],

@@ -20,7 +20,7 @@ from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.journal import NONCE_BYTES, Journal, Meta, Past
 from taciturn.deploy.link import BROKEN, CONNECTED, Link, Pace, Patience, Traffic
 from taciturn.deploy.log import Log
-from taciturn.deploy.playback import USUAL, Freeze, LinkTap, Rhythm, run_party, unheard, unnoted
+from taciturn.deploy.playback import USUAL, Freeze, LinkTap, Rhythm, run_program, unheard, unnoted
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Observer
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import (
@@ -102,9 +102,9 @@ class Meeting:
         """Runs this side's program to its end; what the journal holds is played back first.
 
         ``observe`` takes the place of the session's observer; the others are those of
-        ``run_party``.
+        ``run_program``.
         """
-        return run_party(
+        return run_program(
             self.role,
             program,
             self.links,

@@ -23,7 +23,7 @@ from taciturn.deploy.log import Log
 from taciturn.deploy.model_file import save_model
 from taciturn.deploy.tables import load_tables
 from taciturn.engine.callbacks import Announce
-from taciturn.errors import ConfigError, FileError
+from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
 from taciturn.model.scores_file import KeptScores, scores_path
 from taciturn.model.share import ModelShare
@@ -125,17 +125,3 @@ def _charge(config: PartyConfig, session: str) -> None:
     chosen_by = [tables.train, *([] if tables.held_out is None else [tables.held_out])]
     rows = tuple((table.ids, release) for table in chosen_by)
     ledger_book(config).charge(Spending(rows, session))
-
-
-def require_used(share: ModelShare, where: str) -> None:
-    """Refuses a model of a study that was not taken into use."""
-    if not share.study or share.study.get("used"):
-        return
-    number, models = share.study.get("model"), share.study.get("models")
-    raise ConfigError(
-        f"this is model {number} of {models} of a study: to use it tells the other side which one "
-        "was chosen",
-        where=where,
-        hint=f"taciturn model use FILE {number} takes it into use, on both sides, and counts what "
-        "that tells",
-    )

@@ -11,7 +11,6 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.crypto.registry import scheme
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.study_use import require_used
 from taciturn.errors import ConfigError, ExtensionError, FileError
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
@@ -134,6 +133,20 @@ def scored_rows(
     return tuple(
         ScoredRow(name, score, probability, int(score > threshold.score))
         for name, score, probability in zip(ids, scores.tolist(), probabilities, strict=True)
+    )
+
+
+def require_used(share: ModelShare, where: str) -> None:
+    """Refuses a model of a study that was not taken into use."""
+    if not share.study or share.study.get("used"):
+        return
+    number, models = share.study.get("model"), share.study.get("models")
+    raise ConfigError(
+        f"this is model {number} of {models} of a study: to use it tells the other side which one "
+        "was chosen",
+        where=where,
+        hint=f"taciturn model use FILE {number} takes it into use, on both sides, and counts what "
+        "that tells",
     )
 
 

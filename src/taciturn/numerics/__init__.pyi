@@ -88,9 +88,6 @@ from taciturn.numerics.threshold import Threshold as Threshold
 from taciturn.numerics.threshold import at_probability as at_probability
 from taciturn.numerics.threshold import chosen as chosen
 from taciturn.numerics.threshold import one_half as one_half
-from taciturn.numerics.weight_of_evidence import information_value as information_value
-from taciturn.numerics.weight_of_evidence import mutual_bits as mutual_bits
-from taciturn.numerics.weight_of_evidence import weights_of_evidence as weights_of_evidence
 from taciturn.numerics.whitening import MOST_COLUMNS as MOST_COLUMNS
 from taciturn.numerics.whitening import Whitening as Whitening
 from taciturn.numerics.whole_table import Fit as Fit

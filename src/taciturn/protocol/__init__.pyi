@@ -1,19 +1,6 @@
 from taciturn.protocol.agree import AGREED as AGREED
 from taciturn.protocol.agree import agree as agree_terms
 from taciturn.protocol.agree import unused as unused
-from taciturn.protocol.align import MAX_IDS as MAX_IDS
-from taciturn.protocol.align import SHARE_BYTES as SHARE_BYTES
-from taciturn.protocol.align import TURN_IDS as TURN_IDS
-from taciturn.protocol.align import Alignment as Alignment
-from taciturn.protocol.align import Match as Match
-from taciturn.protocol.align import align as align_ids
-from taciturn.protocol.align import in_order_of_ids as in_order_of_ids
-from taciturn.protocol.align import match_ids as match_ids
-from taciturn.protocol.align_several import Matches as Matches
-from taciturn.protocol.align_several import hear_common as hear_common
-from taciturn.protocol.align_several import match_each as match_each
-from taciturn.protocol.align_several import tell_common as tell_common
-from taciturn.protocol.align_several import terms_among as terms_among
 from taciturn.protocol.batch_seed import commitment as commitment
 from taciturn.protocol.batch_seed import draw_share as draw_share
 from taciturn.protocol.batch_seed import joint_seed as joint_seed
@@ -33,9 +20,6 @@ from taciturn.protocol.codec import decode as decode
 from taciturn.protocol.codec import encode as encode
 from taciturn.protocol.codec import field_codecs as field_codecs
 from taciturn.protocol.codec import kind_of as kind_of
-from taciturn.protocol.element_buckets import ElementBuckets as ElementBuckets
-from taciturn.protocol.element_buckets import bits_for as bits_for
-from taciturn.protocol.element_buckets import common_to as common_to
 from taciturn.protocol.events import Advance as Advance
 from taciturn.protocol.events import Aligning as Aligning
 from taciturn.protocol.events import BinsDue as BinsDue
@@ -156,9 +140,6 @@ from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.together import together as gather
 from taciturn.protocol.together import with_peer as with_peer
-from taciturn.protocol.woe import Counts as Counts
-from taciturn.protocol.woe import SizedColumn as SizedColumn
-from taciturn.protocol.woe import WoeTerms as WoeTerms
 
 # Exported under another name than their module gives them.
-__all__ = ["agree_terms", "align_ids", "gather"]
+__all__ = ["agree_terms", "gather"]

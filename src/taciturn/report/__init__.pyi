@@ -24,9 +24,7 @@ from taciturn.report.markdown import render as render_markdown
 from taciturn.report.model import card_blocks as card_blocks
 from taciturn.report.model_page import model_page as render_model_page
 from taciturn.report.model_report import report_blocks as report_blocks
-from taciturn.report.parties import alignment_blocks as alignment_blocks
 from taciturn.report.parties import party_blocks as party_blocks
-from taciturn.report.parties import prediction_blocks as prediction_blocks
 from taciturn.report.review import review_blocks as review_blocks
 from taciturn.report.review import review_page as review_page
 from taciturn.report.study import study_blocks as study_blocks
@@ -35,7 +33,6 @@ from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
-from taciturn.report.woe import woe_page as woe_page
 
 # Exported under another name than their module gives them.
 __all__ = ["render_html", "render_markdown", "render_model_page", "render_terminal"]

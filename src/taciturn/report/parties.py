@@ -1,10 +1,9 @@
-"""The end of one side's part in a training, an alignment or a prediction, as blocks."""
+"""The end of one side's part in a training, as blocks."""
 
 from __future__ import annotations
 
 import math
 
-from taciturn.data.normalisation import NONE, Normalisation, further, in_words
 from taciturn.errors import counted
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
@@ -20,7 +19,7 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.training import label_epsilon, own_metrics
-from taciturn.report.words import data_size, figure, share
+from taciturn.report.words import data_size, figure, share, time_with_waits, traffic
 from taciturn.report.worth import (
     arrived,
     base_rate,
@@ -32,13 +31,7 @@ from taciturn.report.worth import (
 from taciturn.results.check import ColumnExposure
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Disclosure, Outlook
-from taciturn.results.parties import (
-    AlignmentResult,
-    DryRun,
-    PartyRun,
-    PredictionResult,
-    ScoredRow,
-)
+from taciturn.results.parties import DryRun, PartyRun
 from taciturn.results.serialise import record_of
 
 MOST_SHOWN = 10
@@ -52,9 +45,6 @@ _FOR_ALICE_UNSEEN = (
 )
 _EXPOSED = Span("Columns are exposed.", "bad")
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
-# Below it, ways to spell ids are named also where this side's table is consistent in them.
-_LOW_MATCH = 0.8
-_NO_LIST = "the peer has not confirmed the last message; if it has no list, run both again"
 
 
 def party_blocks(result: PartyRun | DryRun) -> list[Block]:
@@ -176,18 +166,10 @@ def _run(result: PartyRun) -> dict[str, Words]:
         facts["ended early"] = result.stopped
     links = counted(run.links, "link")
     return facts | {
-        "time": _time(run.seconds, run.waiting_seconds),
-        "traffic": f"{_crossed(run.bytes_sent, run.bytes_received)}, over {links}",
+        "time": time_with_waits(run.seconds, run.waiting_seconds),
+        "traffic": f"{traffic(run.bytes_sent, run.bytes_received)}, over {links}",
         "model": result.model,
     }
-
-
-def _time(seconds: float, waiting: float) -> str:
-    return f"{seconds:.1f} s, of which {waiting:.1f} s waiting for the peer"
-
-
-def _crossed(sent: int, received: int) -> str:
-    return f"{data_size(sent)} sent, {data_size(received)} received"
 
 
 def _metrics(result: PartyRun) -> list[Block]:
@@ -295,88 +277,6 @@ def _ledger(result: PartyRun) -> list[Block]:
     return blocks if result.peer_confirmed else [*blocks, Paragraph(_UNCONFIRMED, "warning")]
 
 
-def alignment_blocks(result: AlignmentResult) -> list[Block]:
-    """How many rows are common, where the list is, and what comes next."""
-    facts = {
-        **_common_rows(result),
-        "normalised": result.normalise,
-        "time": _time(result.seconds, result.waiting_seconds),
-        "traffic": _crossed(result.bytes_sent, result.bytes_received),
-        "list": result.file,
-    }
-    title = Paragraph(f"{result.role} with {result.peer}: alignment", "strong")
-    return [
-        title,
-        Facts(facts),
-        *_spellings(result),
-        *_settings(result),
-        *([] if result.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
-    ]
-
-
-def _common_rows(result: AlignmentResult) -> dict[str, str]:
-    here = f"{result.common:,}: {share(result.common / result.ids, 1)} of {result.ids:,} here"
-    if result.parties is None:
-        there = f"{share(result.common / result.peer_ids, 1)} of {result.peer_ids:,} there"
-        return {"common rows": f"{here}, {there}"}
-    shared = {
-        f"shared with {peer.name}": f"{peer.common:,}: {share(peer.common / result.ids, 1)} of "
-        f"{result.ids:,} here, {share(peer.common / peer.ids, 1)} of {peer.ids:,} there"
-        for peer in result.parties
-    }
-    return {"common to all": here, **shared}
-
-
-def _spellings(result: AlignmentResult) -> list[Block]:
-    low = result.match < _LOW_MATCH
-    tried = [spelling for spelling in result.spellings if low or spelling.mixed]
-    if not tried:
-        return []
-    better = further(Normalisation.of(result.normalise), tried)
-    way_out = f"; to try it, give --normalise {better} on both sides"
-    words = f"Of the spelling: {in_words(tried, result.ids)}"
-    return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
-
-
-def _settings(result: AlignmentResult) -> list[Block]:
-    if result.added:
-        return [Paragraph(f"wrote into {result.settings}, under [data]: {'; '.join(result.added)}")]
-    if result.to_add:
-        lines = "; ".join(result.to_add)
-        words = f"To train on these rows, write into {result.settings}, under [data]: {lines}"
-        return [Paragraph(words, "warning")]
-    return []
-
-
-def prediction_blocks(result: PredictionResult) -> list[Block]:
-    """What one side did; at Bob the first of the scores, and what they mean."""
-    weights = "Alice's weights are shared" if result.shared_weights else "weights of each side"
-    title = f"{result.role} with {result.peer}: prediction of {counted(result.rows, 'row')}"
-    facts = {
-        "model": result.model or "",
-        "training": f"{result.mechanism}, session {result.session}; {weights}",
-        "rows": _scored_of(result),
-        "time": f"{result.seconds:.1f} s",
-        "traffic": _crossed(result.bytes_sent, result.bytes_received),
-    }
-    blocks: list[Block] = [Paragraph(title, "strong"), Facts(facts)]
-    if result.learnt is not None:
-        return [*blocks, Paragraph(f"You learnt {result.learnt}.")]
-    blocks += _scores(result.scores or ())
-    blocks.append(Paragraph(f"The probability is that {result.meaning}."))
-    if result.threshold is not None:
-        blocks.append(Paragraph(f"The class is 1 {threshold_words(result.threshold)}."))
-    if result.suspected_wraps:
-        words = (
-            f"{result.suspected_wraps:,} scores lie near the end of their range, and may have "
-            "wrapped: these rows have values far beyond the training's"
-        )
-        blocks.append(Paragraph(words, "warning"))
-    if result.out:
-        blocks.append(Paragraph(f"wrote {result.out}"))
-    return blocks
-
-
 def threshold_words(threshold: Threshold) -> str:
     """Where class 1 begins, and how that was chosen."""
     where = f"above {share(threshold.probability)}"
@@ -394,21 +294,3 @@ def threshold_words(threshold: Threshold) -> str:
         f"{share(threshold.specificity, 1)} of their zeros do not"
     )
     return f"{where}, {how}: {reached}"
-
-
-def _scored_of(result: PredictionResult) -> str:
-    here = f"{result.rows:,} scored of {result.ids:,} here"
-    if result.peer_ids is None:
-        return f"{here}, by a list"
-    spelled = "" if result.normalise == NONE else f"; ids normalised ({result.normalise})"
-    return f"{here} and {result.peer_ids:,} there: those that both have{spelled}"
-
-
-def _scores(rows: tuple[ScoredRow, ...]) -> list[Block]:
-    shown = [
-        (row.id, f"{row.score:.6f}", f"{row.probability:.6f}", f"{row.label}")
-        for row in rows[:MOST_SHOWN]
-    ]
-    first = table(("id", "score", "probability", "class"), shown, label="The first scores")
-    more = Paragraph(f"and {len(rows) - MOST_SHOWN:,} more", "muted")
-    return [first, more] if len(rows) > MOST_SHOWN else [first]

@@ -128,3 +128,13 @@ def plain(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def time_with_waits(seconds: float, waiting: float) -> str:
+    """Duration of a session, and how much of it was waiting for the peer."""
+    return f"{seconds:.1f} s, of which {waiting:.1f} s waiting for the peer"
+
+
+def traffic(sent: int, received: int) -> str:
+    """Bytes sent and received."""
+    return f"{data_size(sent)} sent, {data_size(received)} received"

@@ -45,16 +45,13 @@ from taciturn.results.outlook import Disclosure as Disclosure
 from taciturn.results.outlook import LedgerSum as LedgerSum
 from taciturn.results.outlook import Outlook as Outlook
 from taciturn.results.outlook import Refusal as Refusal
-from taciturn.results.parties import AlignmentResult as AlignmentResult
 from taciturn.results.parties import CurvePoint as CurvePoint
 from taciturn.results.parties import DryRun as DryRun
 from taciturn.results.parties import Identity as Identity
 from taciturn.results.parties import PartyFigures as PartyFigures
 from taciturn.results.parties import PartyMetrics as PartyMetrics
 from taciturn.results.parties import PartyRun as PartyRun
-from taciturn.results.parties import PredictionResult as PredictionResult
 from taciturn.results.parties import ScoredRow as ScoredRow
-from taciturn.results.parties import SharedIds as SharedIds
 from taciturn.results.parties import Sizes as Sizes
 from taciturn.results.run_list import RunList as RunList
 from taciturn.results.runs import Runs as Runs
@@ -74,4 +71,3 @@ from taciturn.results.study import StudyRun as StudyRun
 from taciturn.results.training import FeatureParty as FeatureParty
 from taciturn.results.training import HiddenBatches as HiddenBatches
 from taciturn.results.training import TrainingRun as TrainingRun
-from taciturn.results.woe import WoeResult as WoeResult

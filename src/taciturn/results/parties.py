@@ -1,4 +1,4 @@
-"""What one side of a real training, alignment or prediction has at its end."""
+"""What one side of a real training has at its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.data.normalisation import Spelling
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import Threshold
@@ -233,62 +232,6 @@ class DryRun(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedIds:
-    """A peer in an alignment of several: how many ids it has, and how many this side has too."""
-
-    name: str
-    ids: int
-    common: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentResult(Result):
-    """One side's part in an alignment.
-
-    ``match`` is the common fraction of the shorter list. ``spellings`` is about this side's own
-    ids, where some did not match. ``added`` has the lines that were written into the party's file
-    (``settings``), ``to_add`` those that a person has to write.
-
-    With several Alices ``parties`` are this side's peers, ``common`` is how many ids all have, and
-    ``peer_ids`` and ``match`` are of the shortest list that this side knows of.
-    """
-
-    kind: ClassVar[str] = "align"
-    known_by: ClassVar[str] = "peer_ids"
-
-    role: str
-    peer: str
-    normalise: str
-    ids: int
-    peer_ids: int
-    common: int
-    match: float
-    parties: tuple[SharedIds, ...] | None = field(default=None, metadata=OMITTED)
-    spellings: tuple[Spelling, ...]
-    file: str
-    configured: bool
-    settings: str
-    added: tuple[str, ...]
-    to_add: tuple[str, ...]
-    peer_confirmed: bool
-    seconds: float
-    waiting_seconds: float
-    bytes_sent: int
-    bytes_received: int
-    version: str
-
-    def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
-        from taciturn.report.parties import alignment_blocks
-
-        return alignment_blocks(self)
-
-    def subject(self) -> Subject:
-        """The rows that the sides have in common."""
-        return Subject(rows=self.common)
-
-
-@dataclass(frozen=True, slots=True)
 class ScoredRow:
     """A row's log-odds, its probability, and the class at the prediction's threshold."""
 
@@ -296,46 +239,6 @@ class ScoredRow:
     score: float
     probability: float
     label: int = field(metadata=key("class"))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictionResult(Result):
-    """One side's part in a prediction; scores, and what they mean, are Bob's.
-
-    ``rows`` were scored, of ``ids`` in this side's file; what the peer has in all, and how ids were
-    normalised, where the two aligned.
-    """
-
-    kind: ClassVar[str] = "predict"
-    known_by: ClassVar[str] = "shared_weights"
-
-    role: str
-    peer: str
-    mechanism: str
-    shared_weights: bool
-    session: str
-    rows: int
-    ids: int
-    peer_ids: int | None = field(default=None, metadata=OMITTED)
-    normalise: str | None = field(default=None, metadata=OMITTED)
-    columns: int
-    seconds: float
-    bytes_sent: int
-    bytes_received: int
-    peer_confirmed: bool
-    learnt: str | None = field(default=None, metadata=OMITTED)
-    suspected_wraps: int | None = field(default=None, metadata=OMITTED)
-    meaning: str | None = field(default=None, metadata=OMITTED)
-    threshold: Threshold | None = field(default=None, metadata=OMITTED)
-    model: str | None = None
-    out: str | None = None
-    scores: tuple[ScoredRow, ...] | None = field(default=None, metadata=OMITTED, repr=False)
-
-    def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
-        from taciturn.report.parties import prediction_blocks
-
-        return prediction_blocks(self)
 
 
 def _curves(points: Iterable[CurvePoint]) -> dict[str, Curve]:

@@ -20,12 +20,11 @@ from taciturn.results.export import ExportResult
 from taciturn.results.ledger import ExposureResult, LedgerBookResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
-from taciturn.results.parties import AlignmentResult, DryRun, PartyRun, PredictionResult
+from taciturn.results.parties import DryRun, PartyRun
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result, refusal
 from taciturn.results.study import SimulatedStudy, StudyRun
-from taciturn.results.woe import WoeResult
 
 # The first that recognises a record decides.
 _OURS: tuple[type[Result], ...] = (
@@ -42,13 +41,10 @@ _OURS: tuple[type[Result], ...] = (
     LedgerBookResult,
     ExposureResult,
     DryRun,
-    PredictionResult,
-    AlignmentResult,
     SimulatedStudy,
     StudyRun,
     PartyRun,
     Estimate,
-    WoeResult,
     RunList,
     ExportResult,
 )

@@ -1,7 +1,3 @@
-from taciturn.simulation.align import AlignedStar as AlignedStar
-from taciturn.simulation.align import align_ids as align_ids
-from taciturn.simulation.align import align_lists as align_lists
-from taciturn.simulation.align import align_tables as align_tables
 from taciturn.simulation.coins import Coins as Coins
 from taciturn.simulation.outcome import Outcome as Outcome
 from taciturn.simulation.record import RecordedRun as RecordedRun
@@ -9,5 +5,3 @@ from taciturn.simulation.run import programs as programs
 from taciturn.simulation.run import simulate as simulate
 from taciturn.simulation.source import arrange as arrange
 from taciturn.simulation.source import load_raw as load_raw
-from taciturn.simulation.woe import TrainingRows as TrainingRows
-from taciturn.simulation.woe import converse as converse

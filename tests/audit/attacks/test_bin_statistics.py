@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.numerics import auc, weights_of_evidence
+from taciturn.jobs.woe import weights_of_evidence
+from taciturn.numerics import auc
 from taciturn_audit.attacks import (
     UNKNOWN,
     HandedOver,

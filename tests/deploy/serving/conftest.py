@@ -9,7 +9,7 @@ import pytest
 
 from taciturn.deploy.serving import Job
 from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import trained
+from tests.jobs.predict.test_sides import trained
 from tests.modules import module_of
 
 

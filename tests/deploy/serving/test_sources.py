@@ -20,8 +20,8 @@ from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.model import ModelShare
 from tests.deploy.serving.postgres import postgres
 from tests.deploy.serving.stands import serve_settings
-from tests.deploy.test_predict import trained
 from tests.expected import refused
+from tests.jobs.predict.test_sides import trained
 from tests.model.models import share_of
 
 IDS = [f"p{number:04d}" for number in range(120, 150)]

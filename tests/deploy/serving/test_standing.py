@@ -43,7 +43,9 @@ from tests.deploy.serving.stands import (
     standing_model,
 )
 from tests.deploy.sides import NEWTON
-from tests.deploy.test_predict import (
+from tests.deploy.wires import Wire
+from tests.expected import all_refused, refused
+from tests.jobs.predict.test_sides import (
     ROLES,
     TRAININGS,
     answers,
@@ -51,8 +53,6 @@ from tests.deploy.test_predict import (
     question,
     trained,
 )
-from tests.deploy.wires import Wire
-from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.seldom import seldom
 from tests.waiting import HANG, wait_until

@@ -81,7 +81,7 @@ class Recovered:
 def total_ones(column: HandedOver) -> float:
     """The total number of ones that the weights of one column give: the root.
 
-    >>> from taciturn.numerics.weight_of_evidence import weights_of_evidence
+    >>> from taciturn.jobs.woe.weights import weights_of_evidence
     >>> ones, rows = np.array([3, 40, 7]), np.array([50, 80, 70])
     >>> handed = HandedOver(rows, weights_of_evidence(ones, rows), smoothing=0.5)
     >>> round(total_ones(handed), 6)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.numerics.weight_of_evidence import mutual_bits
+from taciturn.jobs.woe.weights import mutual_bits
 
 
 @dataclass(frozen=True, slots=True)

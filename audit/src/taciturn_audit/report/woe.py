@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from taciturn.jobs.woe.report import MOST_COLUMNS
 from taciturn.report import blocks as b
-from taciturn.report.woe import MOST_COLUMNS
 from taciturn.report.words import (
     NONE,
     data_size,

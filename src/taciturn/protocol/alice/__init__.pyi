@@ -24,10 +24,6 @@ from taciturn.protocol.alice.serve import SealedAnswers as SealedAnswers
 from taciturn.protocol.alice.train_revealed import train as train
 from taciturn.protocol.alice.whitened import WhitenedTable as WhitenedTable
 from taciturn.protocol.alice.whitened import largest_bits as largest_bits
-from taciturn.protocol.alice.woe import ToldColumn as ToldColumn
-from taciturn.protocol.alice.woe import WoeInputs as WoeInputs
-from taciturn.protocol.alice.woe import answer as answer
-from taciturn.protocol.alice.woe import hidden as hidden
 
 # Exported under another name than their module gives them.
 __all__ = ["predict_mutual_rows", "predict_rows", "predict_sealed_rows"]

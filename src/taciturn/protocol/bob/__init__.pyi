@@ -24,8 +24,6 @@ from taciturn.protocol.bob.serve import RevealedQuestions as RevealedQuestions
 from taciturn.protocol.bob.serve import Round as Round
 from taciturn.protocol.bob.serve import SealedQuestions as SealedQuestions
 from taciturn.protocol.bob.train_residues import train as train
-from taciturn.protocol.bob.woe import WoeInputs as WoeInputs
-from taciturn.protocol.bob.woe import ask as ask
 
 # Exported under another name than their module gives them.
 __all__ = ["forecast_ledger", "predict_mutual_rows", "predict_rows", "predict_sealed_rows"]

@@ -1,0 +1,363 @@
+"""Private set intersection on row ids: the same program on both sides.
+
+::
+
+    Alice                                                  Bob
+      AlignmentHello  version role terms rows share   <->  AlignmentHello
+      both: salt = H(terms, share_A, share_B), context = (version, salt); secret scalars a, b
+      for each turn, up to 8,192 ids of each side, in a secret random order:
+        BlindedIds    H(x)^a for her ids              <->  BlindedIds    H(y)^b for his
+        TwiceBlinded  (H(y)^b)^a, in his order        <->  TwiceBlinded  (H(x)^a)^b, in her order
+      both: an id is common if its twice blinded element is among those of the other side
+      AlignmentEnd    how many, digest                <->  AlignmentEnd
+
+Each side keeps what it made of the peer's elements, and knows its own by their order. The common
+ids are put in the order of their code points. The digest is over their twice blinded elements, in
+the order of these: both have them, and no hash of an id ever leaves a party. It shows faults; a
+peer that deviates can always make it agree.
+
+**Guarantee.** Against a peer that follows the protocol: it learns how many ids this side has and
+which of its own are among them, and nothing else. The salt is fresh if one of the two shares is: no
+element means anything in another session.
+
+**Assumes.** DDH in ristretto255 and a random function into it (``taciturn.crypto.group``)
+[Meadows86, HubermanFranklin99]; against a peer that deviates, one-more gap Diffie-Hellman: it
+learns membership of at most as many chosen ids as it says it has [JareckiLiu10].
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.arrays import BoolArray, IndexArray
+from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
+from taciturn.data.ids import RowIds
+from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
+from taciturn.faces import Hint
+from taciturn.jobs.align.element_buckets import ElementBuckets, bits_for, common_to
+from taciturn.mapped import MEMORY, Scratch, row_blocks
+from taciturn.protocol.events import Aligning
+from taciturn.protocol.handshake import require_roles
+from taciturn.protocol.messages import (
+    AlignmentEnd,
+    AlignmentHello,
+    BlindedIds,
+    GroupElements,
+    PublicBytes,
+    Role,
+    TwiceBlinded,
+)
+from taciturn.protocol.prediction import MODEL_KEYS, other_model
+from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.rng import Entropy
+from taciturn.settings.agreement import differences
+
+ALIGNMENT_VERSION = 1
+SHARE_BYTES = 32
+TURN_IDS = 8192
+MAX_IDS = 1 << 26
+PARTIES = "parties"
+"""What names several Alices among the terms."""
+PART_IDS = 256
+"""Ids that a thread takes at a time."""
+BUCKET_IDS = 1 << 16
+"""Elements that are compared at a time, at most."""
+SORTED_IDS = 1 << 20
+"""Common ids that are put in order at a time, about."""
+_SAMPLED = 256
+_CONTEXT, _SALT, _LIST, _REMAINING = (
+    b"taciturn alignment id 1\0",
+    b"taciturn alignment salt\0",
+    b"taciturn aligned\0",
+    b"taciturn common to all\0",
+)
+
+RowArray: TypeAlias = NDArray[np.uint32]
+Spread: TypeAlias = Callable[[Callable[[Any], bytes], Iterable[Any]], Iterable[bytes]]
+"""Applies a function to each part of some work and gives the results in order: ``map``, or a
+pool's. The program itself knows no thread."""
+Report: TypeAlias = Callable[[int, int], Program[None]]
+"""Says how many ids are through, and of how many."""
+
+
+def report_progress(done: int, total: int) -> Program[None]:
+    """How far the only alignment is."""
+    yield from emit(Aligning(done, total))
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """What a party has at the end.
+
+    ``rows`` are in the order of their ids. ``digest`` is the same on both sides, and of this
+    session only.
+    """
+
+    rows: IndexArray = field(repr=False)
+    peer_ids: int
+    digest: str
+
+
+def align(
+    role: Role,
+    ids: RowIds,
+    terms: str,
+    entropy: Entropy,
+    spread: Spread = map,
+    scratch: Scratch = MEMORY,
+) -> Program[Alignment]:
+    """One side's whole alignment, with its normalised ``ids``.
+
+    ``terms`` is what both sides must have chosen alike, in canonical form. ``spread`` maps work
+    over parts, one after the other or several at a time. Raises ``ShapeError`` for no ids or too
+    many, and ``AgreementError`` where the sides are set up differently or come to different lists.
+    """
+    match = yield from match_ids(role, ids, terms, entropy, spread, scratch)
+    return Alignment(in_order_of_ids(ids, match.rows), match.peer_ids, match.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What a pair has in common, before it is put in the order of ids.
+
+    ``rows`` are this side's rows that the other has too, in the order of their twice blinded
+    elements: the same on both sides, and without a word on where an id stands among the others.
+    ``digest`` is the same on both sides, and of this session only.
+    """
+
+    rows: RowArray = field(repr=False)
+    peer_ids: int
+    digest: str
+    salt: bytes = field(repr=False)
+    own: ElementBuckets = field(repr=False)
+    peers: ElementBuckets = field(repr=False)
+
+    def narrowed(self, kept: BoolArray) -> tuple[RowArray, bytes]:
+        """Some of the rows, and a digest of their elements."""
+        return _common(self.own, self.peers, self.salt, kept)
+
+
+def match_ids(
+    role: Role,
+    ids: RowIds,
+    terms: str,
+    entropy: Entropy,
+    spread: Spread = map,
+    scratch: Scratch = MEMORY,
+    report: Report = report_progress,
+) -> Program[Match]:
+    """One side's conversation with one peer; ``report`` aside, the arguments are ``align``'s."""
+    if not 0 < len(ids) <= MAX_IDS:
+        raise ShapeError(f"{len(ids)} ids cannot be aligned", hint=f"between 1 and {MAX_IDS:,} can")
+    share = PublicBytes(entropy.fork("salt").token(SHARE_BYTES))
+    ours = AlignmentHello(ALIGNMENT_VERSION, role, terms, len(ids), share)
+    theirs = yield from _meet(ours)
+    salt = _joint_salt(ours, theirs)
+    blinder = _Blinder(Scalar.draw(entropy.fork("scalar")), _CONTEXT + salt, spread)
+    order = entropy.fork("order").permutation(len(ids)).astype(np.uint32)
+    own, peers = _room_for(len(ids), theirs.rows, scratch)
+    yield from _exchange(ids, order, blinder, own, peers, report)
+    rows, digest = _common(own, peers, salt)
+    yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
+    return Match(rows, theirs.rows, digest.hex(), salt, own, peers)
+
+
+def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
+    bits = bits_for(max(own, peers), BUCKET_IDS)
+    return (
+        ElementBuckets(own, bits, "the peer gave two ids of this side the same answer", scratch),
+        ElementBuckets(peers, bits, "the peer has the same id more than once", scratch),
+    )
+
+
+class _Blinder:
+    def __init__(self, scalar: Scalar, context: bytes, spread: Spread) -> None:
+        self._scalar, self._context, self._spread = scalar, context, spread
+
+    def ids(self, texts: list[str]) -> Iterable[bytes]:
+        """``H(id)^k`` for each: work that threads begin at once, and whose results come later."""
+        parts = [texts[at : at + PART_IDS] for at in range(0, len(texts), PART_IDS)]
+        return self._spread(self._blinded, parts)
+
+    def elements(self, elements: bytes) -> GroupElements:
+        return GroupElements(self._on_parts(partial(raised, self._scalar), elements))
+
+    def require_elements(self, elements: bytes) -> None:
+        self._on_parts(_looked_over, elements)
+
+    def _blinded(self, texts: list[str]) -> bytes:
+        return raised(self._scalar, hashed(self._context, texts))
+
+    def _on_parts(self, work: Callable[[bytes], bytes], elements: bytes) -> bytes:
+        step = ELEMENT_BYTES * PART_IDS
+        parts = [elements[at : at + step] for at in range(0, len(elements), step)]
+        try:
+            return b"".join(self._spread(work, parts))
+        except CryptoError as problem:
+            raise RemoteProtocolError(f"among the peer's elements, {problem.message}") from None
+
+
+def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
+    yield from send(ours)
+    theirs = yield from receive(AlignmentHello)
+    if theirs.version != ours.version:
+        raise AgreementError(
+            f"the peer aligns by version {theirs.version}, this side by {ours.version}",
+            hint="install the same version of taciturn on both sides",
+        )
+    require_roles(ours.role, theirs.role)
+    if theirs.terms != ours.terms:
+        raise _other_terms(differences(ours.terms, theirs.terms) or ["spelled differently"])
+    if not 0 < theirs.rows <= MAX_IDS:
+        raise RemoteProtocolError(
+            f"the peer says it has {theirs.rows} ids",
+            hint=f"between 1 and {MAX_IDS:,} are possible",
+        )
+    if len(theirs.share) != SHARE_BYTES:
+        raise RemoteProtocolError(f"the peer's share of the salt has {len(theirs.share)} bytes")
+    return theirs
+
+
+def _other_terms(apart: list[str]) -> AgreementError:
+    keys = {text.partition(":")[0] for text in apart}
+    if keys & MODEL_KEYS:
+        return other_model(apart)
+    # One of them is named by its place.
+    if any(key.startswith((PARTIES, "party ")) for key in keys):
+        return AgreementError(
+            "the peer names other parties: " + "; ".join(apart),
+            hint=Hint("give the same {parties} on all sides"),
+        )
+    return AgreementError(
+        "the two sides normalise ids differently: " + "; ".join(apart),
+        hint=Hint("give the same {normalise} on both sides"),
+    )
+
+
+def _joint_salt(ours: AlignmentHello, theirs: AlignmentHello) -> bytes:
+    """Fresh, if one of the two shares is."""
+    alice, bob = (ours, theirs) if ours.role == "alice" else (theirs, ours)
+    terms = hashlib.sha256(ours.terms.encode()).digest()
+    return hashlib.sha256(_SALT + terms + alice.share + bob.share).digest()
+
+
+def _exchange(
+    ids: RowIds,
+    order: RowArray,
+    blinder: _Blinder,
+    own: ElementBuckets,
+    peers: ElementBuckets,
+    report: Report,
+) -> Program[None]:
+    """Fills both sides' buckets with twice blinded elements, ours in a secret order.
+
+    Whenever this side waits for the peer it has work under way: the turn after the next is being
+    blinded. The ids of one turn leave before the answer to those of the turn before is read, and no
+    more: what waits anywhere is bounded, whatever the number of ids.
+    """
+    yield from _send_ids(0, blinder.ids(_texts(ids, order, 0)))
+    ahead = blinder.ids(_texts(ids, order, 1))
+    for turn in range(-(-max(own.count, peers.count) // TURN_IDS)):
+        here, there = _due(turn, own.count), _due(turn, peers.count)
+        # In the last turns the side with fewer ids has none left, and still answers.
+        if _size(there):
+            theirs = yield from receive(BlindedIds)
+            twice = blinder.elements(_expected(theirs, turn, _size(there)))
+            yield from send(TwiceBlinded(turn, twice))
+            peers.add(twice, np.arange(there.start, there.stop))
+        yield from _send_ids(turn + 1, ahead)
+        ahead = blinder.ids(_texts(ids, order, turn + 2))
+        if _size(here):
+            answer = yield from receive(TwiceBlinded)
+            elements = _expected(answer, turn, _size(here))
+            # They are compared and not raised again: nothing else would refuse what is no element.
+            blinder.require_elements(elements)
+            own.add(elements, order[here])
+        yield from report(here.stop + there.stop, own.count + peers.count)
+
+
+def _send_ids(turn: int, blinded: Iterable[bytes]) -> Program[None]:
+    if elements := b"".join(blinded):
+        yield from send(BlindedIds(turn, GroupElements(elements)))
+
+
+def _due(turn: int, count: int) -> slice:
+    return slice(min(turn * TURN_IDS, count), min((turn + 1) * TURN_IDS, count))
+
+
+def _size(due: slice) -> int:
+    return int(due.stop - due.start)
+
+
+def _texts(ids: RowIds, order: RowArray, turn: int) -> list[str]:
+    return ids.series.gather(order[_due(turn, len(ids))]).to_list()
+
+
+def _looked_over(elements: bytes) -> bytes:
+    require_elements(elements)
+    return b""
+
+
+def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> GroupElements:
+    name = type(message).__name__
+    if message.turn != turn:
+        raise RemoteProtocolError(f"the peer's {name} is of turn {message.turn}, not {turn}")
+    received = len(message.elements) // ELEMENT_BYTES
+    if received != count:
+        raise RemoteProtocolError(
+            f"the peer's {name} has {received} elements where {count} were expected"
+        )
+    return message.elements
+
+
+def _common(
+    own: ElementBuckets, peers: ElementBuckets, salt: bytes, kept: BoolArray | None = None
+) -> tuple[RowArray, bytes]:
+    """The rows whose elements are on both sides, in the elements' order, and their digest.
+
+    The digest is over the elements in the order of their bytes: that of the ids would tell a peer
+    which forges a match for an id that it does not know where this id stands among the others.
+    """
+    digest = hashlib.sha256((_LIST if kept is None else _REMAINING) + salt)
+    rows, start = [np.empty(0, np.uint32)], 0
+    for matched, elements in common_to(own, peers):
+        stop = start + len(matched)
+        chosen = slice(None) if kept is None else kept[start:stop]
+        digest.update(elements[chosen].tobytes())
+        rows.append(matched[chosen].astype(np.uint32))
+        start = stop
+    return np.concatenate(rows), digest.digest()
+
+
+def in_order_of_ids(ids: RowIds, rows: RowArray | IndexArray) -> IndexArray:
+    """Rows in the order of their ids: the one order that all sides have.
+
+    One range of ids after the other: sorting all of many millions takes eighty bytes for each.
+    """
+    sample = ids.series.gather(rows[:: max(SORTED_IDS // _SAMPLED, 1)]).sort()
+    bounds = sample.gather_every(_SAMPLED)[1:]
+    ranges = np.zeros(len(rows), np.uint16)
+    for place, block in row_blocks(rows) if len(bounds) else ():
+        ranges[place] = bounds.search_sorted(ids.series.gather(block), side="right").to_numpy()
+    parts = (rows[ranges == number] for number in range(len(bounds) + 1))
+    ranked = [part[ids.series.gather(part).arg_sort().to_numpy()] for part in parts]
+    return np.concatenate(ranked).astype(np.int64, copy=False)
+
+
+def compare_lists(ours: AlignmentEnd) -> Program[None]:
+    """Compares what the two sides have come to."""
+    yield from send(ours)
+    theirs = yield from receive(AlignmentEnd)
+    if theirs != ours:
+        raise AgreementError(
+            "the two sides have different lists of common ids: "
+            f"{ours.common} here, {theirs.common} there",
+            hint="run both sides again; if it happens again, one side deviates from the protocol",
+        )

@@ -1,0 +1,155 @@
+"""An alignment with all sides in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from taciturn.data.files import read_frame
+from taciturn.data.frames import as_frame
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.data.own import ids_alone
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Tap
+from taciturn.engine.pair import StarTap
+from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement
+from taciturn.jobs.align.pairwise import Alignment, Spread
+from taciturn.jobs.align.several import terms_among
+from taciturn.jobs.base import simulate
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import ONLY
+from taciturn.rng import Entropy, KeyedEntropy
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedPair:
+    """What both sides have at the end: each its own rows, in the same order of common ids."""
+
+    alice: Alignment = field(repr=False)
+    bob: Alignment = field(repr=False)
+    ids: RowIds
+
+    @property
+    def rows(self) -> int:
+        """How many are common."""
+        return len(self.ids)
+
+
+def align_ids(
+    alice: RowIds,
+    bob: RowIds,
+    *,
+    normalisation: Normalisation | None = None,
+    entropy: Entropy | None = None,
+    spread: Spread = map,
+    tap: Tap | None = None,
+    observe: Observer = ignore,
+) -> AlignedPair:
+    """Aligns two lists of ids.
+
+    ``normalisation`` does nothing by default. ``tap`` is called with the sender and the bytes of
+    each frame. Raises ``RowIdError`` where two normalised ids of one side are the same.
+
+    >>> aligned = align_ids(RowIds.of(["cy", "ann", "bea"]), RowIds.of(["bea", "dan", "cy"]))
+    >>> aligned.ids.series.to_list(), aligned.alice.rows.tolist(), aligned.bob.rows.tolist()
+    (['bea', 'cy'], [2, 0], [0, 2])
+    """
+    chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
+    listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    hers, his = _task("alice", (), alice, chosen, spread), _task("bob", (), bob, chosen, spread)
+    end = simulate(
+        {ONLY: hers.program(root.fork("alice"))},
+        his.program(root.fork("bob")),
+        tap=listen,
+        observe=observe,
+    )
+    one, two = end.alices[ONLY].ends[ONLY], end.bob.ends[ONLY]
+    return AlignedPair(one, two, hers.requirement.ids.take(one.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class AlignedStar:
+    """What all sides have at the end: each its own rows, in the same order of common ids."""
+
+    alices: Mapping[str, Alignment] = field(repr=False)
+    bob: Mapping[str, Alignment] = field(repr=False)
+    ids: RowIds
+
+
+def align_lists(
+    alices: Mapping[str, RowIds],
+    bob: RowIds,
+    *,
+    normalisation: Normalisation | None = None,
+    entropy: Entropy | None = None,
+    spread: Spread = map,
+    tap: StarTap | None = None,
+    observe: Observer = ignore,
+) -> AlignedStar:
+    """Aligns the lists of several Alices with Bob's.
+
+    ``tap`` is called with the link, the sender and the bytes of each frame; the rest is as in
+    ``align_ids``.
+
+    >>> lists = {"alice-1": RowIds.of(["cy", "ann", "bea"]), "alice-2": RowIds.of(["bea", "ann"])}
+    >>> aligned = align_lists(lists, RowIds.of(["dan", "bea", "cy"]))
+    >>> aligned.ids.series.to_list(), [one.rows.tolist() for one in aligned.alices.values()]
+    (['bea'], [[2], [0]])
+    """
+    chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
+    names = tuple(alices)
+    tasks = {name: _task("alice", names, ids, chosen, spread) for name, ids in alices.items()}
+    his = _task("bob", names, bob, chosen, spread)
+    end = simulate(
+        {name: task.program(root.fork(name)) for name, task in tasks.items()},
+        his.program(root.fork("bob")),
+        tap=tap,
+        observe=observe,
+    )
+    theirs = {name: one.ends[ONLY] for name, one in end.alices.items()}
+    return AlignedStar(theirs, end.bob.ends, his.requirement.ids.take(end.bob.rows))
+
+
+def _task(
+    role: Role, alices: Sequence[str], ids: RowIds, chosen: Normalisation, spread: Spread
+) -> IntersectionTask:
+    terms = terms_among(chosen, dict.fromkeys(alices, "")) if alices else chosen.canonical()
+    requirement = MatchRequirement(chosen.apply(ids), chosen, least=None)
+    return IntersectionTask(role, alices, requirement, terms, spread)
+
+
+def align_tables(
+    alices: Sequence[object], bob: object, *, alice_id: str, bob_id: str, normalise: str = NONE
+) -> tuple[list[pl.DataFrame], pl.DataFrame]:
+    """The rows that all tables have in common, in the same order.
+
+    A table is a path to a CSV or Parquet file, or a pandas or polars frame. ``normalise`` is none,
+    or any of trim, case, nfkc and zeros, separated by commas.
+
+    >>> hers = pl.DataFrame({"id": ["cy", "ann", "bea"], "age": [30, 40, 50]})
+    >>> his = pl.DataFrame({"who": ["bea", "dan", "cy"], "paid": [1, 0, 0]})
+    >>> (one,), two = align_tables([hers], his, alice_id="id", bob_id="who")
+    >>> one.rows(), two.rows()
+    ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
+    """
+    chosen = Normalisation.of(normalise)
+    hers, his = [_frame(table, alice_id) for table in alices], _frame(bob, bob_id)
+    lists = [ids_alone(frame, id_column=alice_id) for frame in hers]
+    bobs = ids_alone(his, id_column=bob_id)
+    if len(lists) == 1:
+        pair = align_ids(lists[0], bobs, normalisation=chosen)
+        return [hers[0][pair.alice.rows]], his[pair.bob.rows]
+    named = {f"alice-{number}": ids for number, ids in enumerate(lists, start=1)}
+    aligned = align_lists(named, bobs, normalisation=chosen)
+    ends = zip(hers, aligned.alices.values(), strict=True)
+    return [frame[end.rows] for frame, end in ends], his[aligned.bob["alice-1"].rows]
+
+
+def _frame(source: object, id_column: str) -> pl.DataFrame:
+    if isinstance(source, str | Path):
+        return read_frame(source, text=[id_column])
+    return as_frame(source)

@@ -1,0 +1,224 @@
+"""``Job`` and ``Side``, and the two ways to run them.
+
+``run_party`` runs one side against peers on other machines; ``simulate`` runs all sides in one
+process. Both drive the same programs.
+
+**Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know,
+and charges a budget before the message that the budget is for: the program emits ``Consent.due``,
+and its next message leaves only after ``Consent.charge`` has returned.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from taciturn.deploy.agreed import peer_keys
+from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.link import Traffic
+from taciturn.deploy.log import Log
+from taciturn.deploy.session import PeerSession
+from taciturn.deploy.way import way_to_peer
+from taciturn.engine.callbacks import SILENT, Callbacks, Observer, ignore
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import TaciturnError
+from taciturn.parallel import one_thread
+from taciturn.protocol.events import Event
+from taciturn.protocol.messages import Role
+from taciturn.protocol.steps import Program
+from taciturn.rng import Entropy, KeyedEntropy
+
+if TYPE_CHECKING:
+    from taciturn.engine.pair import StarTap
+
+T = TypeVar("T")
+R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
+E = TypeVar("E", bound=Event)
+# How long a side that has finished waits for the peer's confirmation.
+FAREWELL_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Consent(Generic[E]):
+    """A charge to this side's budget, due when the program emits an event of type ``due``.
+
+    ``charge`` raises ``BudgetExceeded`` where the limit is reached; nothing is sent then.
+    """
+
+    due: type[E]
+    charge: Callable[[E], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """A finished session: the peer, the traffic, and the log for what is still to be said.
+
+    ``confirmed``: the peer has confirmed all that was sent. ``seconds`` include the wait for the
+    peer, ``connected_seconds`` do not.
+    """
+
+    role: Role
+    peer: str
+    traffic: Traffic
+    confirmed: bool
+    seconds: float
+    connected_seconds: float
+    log: Log = field(repr=False)
+
+
+class Side(ABC, Generic[T, R]):
+    """One party's part in a job, ready to run; T is what its program returns, R the result."""
+
+    @property
+    def consent(self) -> Consent[Any] | None:
+        """What is charged to a budget, and before which message; None where nothing is."""
+        return None
+
+    def at_work(self, config: PartyConfig, log: Log) -> AbstractContextManager[None]:
+        """Open what the program computes with: a cluster, a thread pool, files."""
+        return nullcontext()
+
+    @abstractmethod
+    def program(self, entropy: Entropy) -> Program[T]:
+        """This side's program, from the first message to the last."""
+
+    def observe(self, event: Event) -> None:
+        """Called with each event of the program."""
+
+    def deliver(self, outcome: T) -> None:
+        """Write what the peer may rely on once this side confirms the last message."""
+
+    @abstractmethod
+    def conclude(self, outcome: T, session: SessionFacts) -> R:
+        """The result, computed after the last message: it may depend on labels."""
+
+
+class Job(ABC, Generic[R]):
+    """A task that parties run together."""
+
+    # Whether the session continues over a new link when one breaks.
+    rejoins = True
+    # Whether a signed agreement, where this side's file names one, has to hold already.
+    needs_signatures = True
+
+    @property
+    @abstractmethod
+    def purpose(self) -> int:
+        """What both parties state when they connect (``deploy.link``)."""
+
+    @abstractmethod
+    def prepare(self, config: PartyConfig) -> Side[Any, R]:
+        """Read this side's files; raises before anybody is contacted."""
+
+
+def run_party(
+    job: Job[R],
+    config: PartyConfig,
+    callbacks: Callbacks = SILENT,
+    endpoint: Endpoints | None = None,
+) -> R:
+    """Run one side of a job: prepare, connect, run the program, confirm, conclude.
+
+    ``endpoint`` is the connection to the peer, or to each of several; None opens the one that the
+    party's file describes.
+    """
+    keys = peer_keys(config) if job.needs_signatures else None
+
+    def opened() -> AbstractContextManager[Endpoints]:
+        if endpoint is not None:
+            return nullcontext(endpoint)
+        return way_to_peer(config, callbacks.announce, keys)
+
+    try:
+        side = job.prepare(config)
+    except TaciturnError as problem:
+        # A connection that fails now must not hide the problem itself.
+        with suppress(TaciturnError), opened() as connection:
+            callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
+            PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
+        raise
+    with opened() as connection:
+        return _run_session(job, side, config, callbacks, connection)
+
+
+def _run_session(
+    job: Job[R],
+    side: Side[T, R],
+    config: PartyConfig,
+    callbacks: Callbacks,
+    connection: Endpoints,
+) -> R:
+    start, consent = time.monotonic(), side.consent
+    session = PeerSession(config, connection, callbacks)
+    with (
+        side.at_work(config, session.log),
+        session.meet(job.purpose, rejoins=job.rejoins) as meeting,
+    ):
+
+        def observe(event: Event) -> None:
+            # First: what is due may leave with the program's next step.
+            if consent is not None and isinstance(event, consent.due):
+                consent.charge(event)
+            side.observe(event)
+            callbacks.observe(event)
+            callbacks.publish(meeting.traffic.seen())
+
+        meeting.connect()
+        outcome = meeting.run(side.program(KeyedEntropy.from_system()), observe=observe)
+        side.deliver(outcome)
+        confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
+        now = time.monotonic()
+    facts = SessionFacts(
+        role=config.role,
+        peer=config.peer,
+        traffic=traffic,
+        confirmed=confirmed,
+        seconds=now - start,
+        connected_seconds=now - (traffic.since or now),
+        log=session.log,
+    )
+    return side.conclude(outcome, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated(Generic[A, B]):
+    """What the programs of all sides returned, and how many bytes crossed."""
+
+    alices: Mapping[str, A] = field(repr=False)
+    bob: B = field(repr=False)
+    bytes_to_alice: int
+    bytes_to_bob: int
+
+
+def simulate(
+    alices: Mapping[str, Program[A]],
+    bob: Program[B],
+    *,
+    tap: StarTap | None = None,
+    observe: Observer = ignore,
+) -> Simulated[A, B]:
+    """Run the programs of all sides in one process; every frame crosses the codec.
+
+    ``alices`` has each Alice's by name, the only one's under ``ONLY``. ``tap`` is called with the
+    link, the sender and the bytes of each frame.
+    """
+    # Loaded here: a party between machines never simulates.
+    from taciturn.engine.pair import run_star
+
+    sent: dict[Role, int] = {"alice": 0, "bob": 0}
+
+    def count(link: str, sender: Role, frame: bytes) -> None:
+        sent[sender] += len(frame)
+        if tap is not None:
+            tap(link, sender, frame)
+
+    # On one thread the same numbers come out on every machine.
+    with one_thread():
+        theirs, his = run_star(alices, bob, tap=count, observe=observe)
+    return Simulated(theirs, his, bytes_to_alice=sent["bob"], bytes_to_bob=sent["alice"])

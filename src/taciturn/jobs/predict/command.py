@@ -1,0 +1,126 @@
+"""The command that scores new rows with the peer."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taciturn.cli.console import show
+from taciturn.cli.party import Normalise, stateless_side
+from taciturn.errors import ConfigError
+from taciturn.files import require_writable, write_private
+
+if TYPE_CHECKING:
+    from taciturn.results.parties import ScoredRow
+
+COLUMNS = ("id", "score", "probability", "class")
+
+
+def predict(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    rows: Annotated[
+        Path, typer.Option(help="The rows to score: this side's columns and the id column.")
+    ],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="This side's model file (default: the one that the settings name)."),
+    ] = None,
+    id: Annotated[
+        list[str] | None,
+        typer.Option(help="Score only this row of the file; repeat for more."),
+    ] = None,
+    normalise: Normalise = None,
+    common: Annotated[
+        Path | None,
+        typer.Option(
+            help="The rows that both sides have: a list that taciturn align --rows wrote. They are "
+            "not aligned again then; give it on both sides."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            help="Bob: the class is 1 above this probability (default: the threshold that the "
+            "training chose on the held-out rows, in the model's file)."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Bob: the file for the scores (default: NAME.scores.csv beside the rows, "
+            "unless --id or --json is given)."
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object and nothing else.")
+    ] = False,
+) -> None:
+    """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
+
+    Each side names a file with its own columns, in any order. The rows whose ids both have are
+    found as taciturn align does it, and scored. They are prepared as the model's file says.
+    Nothing is stored: run both sides again after a stop.
+
+    [bold]Examples[/bold]
+
+    taciturn predict alice.toml --rows new-alice.csv
+
+    taciturn predict bob.toml --rows new-bob.csv --out scores.csv
+
+    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise trim,case --json
+    """
+    # Imported here: the transport takes a second to load.
+    from taciturn.data.normalisation import Normalisation
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.predict.job import PredictJob
+
+    normalisation = None if normalise is None else Normalisation.of(normalise)
+    settings = PartyConfig.read(config)
+    if common is not None and (id or normalise is not None):
+        raise ConfigError(
+            "a list says which rows are scored, and under which ids",
+            where="--common",
+            hint="leave it out, or leave --id and --normalise out",
+        )
+    for option, given in (("--out", out), ("--threshold", threshold)):
+        if settings.role == "alice" and given is not None:
+            raise ConfigError(
+                "Alice learns no scores",
+                where=option,
+                hint="leave it out here; Bob gives it on his side",
+            )
+    if threshold is not None and not 0 < threshold < 1:
+        raise ConfigError(
+            f"a probability lies between 0 and 1, and {threshold:g} does not",
+            where="--threshold",
+            hint="use 0.2, say; leave it out for the one that the training chose",
+        )
+    if out is None and settings.role == "bob" and not json and not id:
+        out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
+    require_writable(out)
+    file = settings.path(settings.output.model) if model is None else model
+
+    job = PredictJob(file, rows, tuple(id or ()), normalisation, common, threshold)
+    with stateless_side("predict", settings) as callbacks:
+        answer = run_party(job, settings, callbacks)
+    scored = answer.rows()
+    if out is not None:
+        write_private(out, _csv(scored))
+    result = replace(answer.result, model=str(file), out=None if out is None else str(out))
+    if settings.role == "bob" and (out is None or not json):
+        result = replace(result, scores=scored)
+    show(result, json)
+
+
+def _csv(rows: tuple[ScoredRow, ...]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows((row.id, row.score, row.probability, row.label) for row in rows)
+    return text.getvalue()

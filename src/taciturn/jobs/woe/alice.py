@@ -1,0 +1,216 @@
+"""Alice's side of a weight of evidence: only Bob learns how his labels spread over her bins.
+
+::
+
+    Alice                                            Bob
+      Hello (woe, rows, how many bins)         <->   Hello
+      the joint seed, of the key's uniform half
+                                                <-   KeyOffer
+      for each column:
+      BinnedColumn      names or none, sizes    ->
+      for each part of the rows:
+                                                <-   SealedLabels        <y>
+      BinSums           <T^T y>                 ->   ones of each bin
+
+T has a column of 0 and 1 for each bin. Where the scheme has whole tables there is one BinSums,
+after the last part. With Paillier there is one for each part, under masks that add up to zero: Bob
+gets the sum over all parts and of no part its own.
+
+**Guarantee.** All that she receives is under Bob's key. What an honest Bob decrypts are the counts,
+and nothing else of T: the answer is flooded, or re-randomised, as the answers of ``sealed`` are.
+
+**Assumes.** IND-CPA, for the first. For the second that Bob's key and labels are made as
+prescribed: numbers other than 0 and 1 in their place would read more (``docs/deviating.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
+from taciturn.data.ids import RowIds
+from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.faces import Hint
+from taciturn.jobs.woe.bins import Bins
+from taciturn.jobs.woe.terms import (
+    MOST_BINS,
+    MOST_COLUMN_BINS,
+    MOST_COLUMNS,
+    SizedColumn,
+    WoeTerms,
+    one_hot,
+)
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.events import BinsDue, RowsCounted
+from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
+from taciturn.protocol.messages import (
+    BinnedColumn,
+    BinSums,
+    Hello,
+    KeyOffer,
+    SealedLabels,
+)
+from taciturn.protocol.prepared import Prepared
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.rng import Entropy
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FeatureInputs:
+    """What Alice answers with.
+
+    ``columns`` are cut into bins. ``names`` says whether Bob learns what columns and bins are
+    called, and their order. ``memory`` is in bytes, for her table in the scheme's encoding.
+    """
+
+    ids: RowIds
+    columns: tuple[Bins, ...]
+    terms: WoeTerms
+    entropy: Entropy
+    names: bool = False
+    memory: int = field(default=DEFAULT_TABLE_MEMORY)
+
+    @property
+    def size(self) -> TableSize:
+        """That of the table of all bins."""
+        return TableSize(len(self.ids), sum(len(column.labels) for column in self.columns))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ToldColumn:
+    """A column as Bob sees it, with Alice's own ``name`` and ``labels``."""
+
+    bins: Bins
+    name: str
+    labels: tuple[str, ...]
+
+    @property
+    def sized(self) -> SizedColumn:
+        """What he is told in clear."""
+        return SizedColumn.of(self.bins)
+
+
+def answer(inputs: FeatureInputs) -> Program[tuple[ToldColumn, ...]]:
+    """Sums Bob's encrypted labels in each bin; returns the columns as told, with her own names."""
+    _require_some(inputs.columns, inputs.size)
+    told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)
+    if not inputs.names:
+        told_columns = hidden(inputs.columns, inputs.entropy.fork("order of bins"))
+    columns = [column.bins for column in told_columns]
+    size, terms = inputs.size, inputs.terms
+    yield from shake_hands(
+        Hello(
+            version=PROTOCOL_VERSION,
+            role="alice",
+            terms=terms.canonical(),
+            rows=size.rows,
+            ids_digest=inputs.ids.digest(),
+            magnitude_bits=0,
+            columns=size.columns,
+        )
+    )
+    seed = yield from agree_seed(inputs.entropy)
+    ring = terms.ring(size.rows)
+    offered = (yield from receive(KeyOffer)).public_key
+    key = terms.scheme.read_public(offered, terms.key_bits, ring, key_seed(seed, "bob"))
+    if terms.scheme.whole_tables:
+        # Before anything of hers leaves: a table that would not be hidden is refused.
+        terms.scheme.check_tables(ring, size, 1)
+    yield from emit(BinsDue(inputs.ids, len(columns), size.columns))
+    for number, column in enumerate(told_columns):
+        yield from send(BinnedColumn(number, len(columns), column.sized.to_text()))
+    coins = inputs.entropy.fork("bin sums")
+    if terms.scheme.whole_tables:
+        yield from _answer_table(key, one_hot(columns), terms, coins, inputs.memory)
+    else:
+        yield from _answer_parts(key, one_hot(columns), terms, coins)
+    return told_columns
+
+
+def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[ToldColumn, ...]:
+    """Columns and bins under numbers, in random order."""
+    places = coins.fork("columns").permutation(len(columns))
+    return tuple(
+        _renumbered(columns[place], number, coins.fork(f"bins of {number}"))
+        for number, place in enumerate(places.tolist(), 1)
+    )
+
+
+def _renumbered(column: Bins, number: int, coins: Entropy) -> ToldColumn:
+    count = len(column.labels)
+    order = coins.permutation(count)
+    numbers = tuple(map(str, range(1, count + 1)))
+    codes = order[column.codes]
+    bins = Bins(f"alice.{number}", numbers, codes, ordered=False, merged=column.merged)
+    own = tuple(column.labels[place] for place in np.argsort(order).tolist())
+    return ToldColumn(bins, column.name, own)
+
+
+def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
+    if len(columns) > MOST_COLUMNS or size.columns > MOST_BINS:
+        raise ConfigError(
+            f"{len(columns):,} columns with {size.columns:,} bins are more than the "
+            f"{MOST_COLUMNS:,} and {MOST_BINS:,} that can be asked for at once",
+            setting="bins",
+            hint="use fewer bins, or keep fewer columns",
+        )
+    longest = max(columns, key=lambda column: len(column.labels))
+    if len(longest.labels) > MOST_COLUMN_BINS:
+        raise ConfigError(
+            f"column {longest.name} has {len(longest.labels):,} bins, and {MOST_COLUMN_BINS:,} are "
+            "the most",
+            setting="bins",
+            hint=Hint("use fewer {bins}, or a larger {min_rows}"),
+        )
+
+
+def _answer_table(
+    key: PublicKey, whole: IntArray, terms: WoeTerms, coins: Entropy, memory: int
+) -> Program[None]:
+    prepared = Prepared(whole, memory)
+    try:
+        table = prepared.under(key)
+        total = table.sum_over_rows(np.zeros(whole.shape[1], dtype=np.int64), coins)
+        for number, part in enumerate(terms.parts(table.size)):
+            sent = yield from _labels(number, part)
+            total.add(sent.labels, part)
+            yield from emit(RowsCounted(part.stop, len(whole)))
+        yield from send(BinSums(0, total.result()))
+    finally:
+        prepared.close()
+
+
+def _answer_parts(
+    key: PublicKey, whole: IntArray, terms: WoeTerms, coins: Entropy
+) -> Program[None]:
+    rows, bins = whole.shape
+    ring, parts = terms.ring(rows), terms.parts(TableSize(rows, bins))
+    left = np.zeros(bins, dtype=np.int64)
+    for number, part in enumerate(parts):
+        own = coins.fork(f"part {number}")
+        # Masks that add up to zero, so that no part's counts are told.
+        last = number == len(parts) - 1
+        mask = ring.centred(-left) if last else ring.draw(bins, own.fork("masks"))
+        left = ring.centred(left + mask)
+        matrix = key.prepare(np.ascontiguousarray(whole[part].T, dtype=np.int64))
+        given = key.mask_of(mask, own.fork("multiples"))
+        key.stock(matrix, given, own)
+        sent = yield from _labels(number, part)
+        yield from send(BinSums(number, key.masked_product(matrix, sent.labels, given, own)))
+        yield from emit(RowsCounted(part.stop, rows))
+
+
+def _labels(number: int, part: slice) -> Program[SealedLabels]:
+    sent = yield from receive(SealedLabels)
+    require_turn("SealedLabels", sent.part, number)
+    rows = part.stop - part.start
+    if sent.labels.length != rows:
+        raise RemoteProtocolError(
+            f"the peer's labels have {sent.labels.length} entries for {rows} rows"
+        )
+    return sent

@@ -1,0 +1,136 @@
+"""``woe``: weight of evidence of Alice's columns, for Bob alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taciturn.cli.console import Json, progress_bar
+from taciturn.cli.options import with_settings
+from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, untrained
+from taciturn.cli.party import stateless_side
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint, hyphenated
+from taciturn.files import require_writable, write_private, write_text
+
+if TYPE_CHECKING:
+    from taciturn.jobs.woe.result import WoeResult
+
+
+@with_settings
+def woe(
+    *,
+    party: Annotated[
+        Path | None,
+        typer.Argument(help="This side's TOML file, as for taciturn party; none to simulate."),
+    ] = None,
+    smoothing: Annotated[
+        float | None,
+        typer.Option(help="Bob: added to the ones and to the zeros of every bin (default: 0.5)."),
+    ] = None,
+    min_rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Alice: bins of fewer rows are merged (default: her file's; 50, or one in a "
+            "hundred rows).",
+        ),
+    ] = None,
+    names: Annotated[
+        bool | None,
+        typer.Option(
+            "--names/--no-names",
+            help="Alice: tell what columns and bins are called (default: her file's; in a "
+            "simulation they are told).",
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the result as one HTML file.")] = None,
+    out: Out = None,
+    json: Json = False,
+    settings: dict[str, Any],
+) -> None:
+    """Weigh Alice's columns for Bob: his labels are counted in her bins under his key.
+
+    Bob learns weight of evidence and information value of each of her columns, she learns nothing
+    of his labels. Between machines run it on both sides; her file must allow it. Only training rows
+    are counted. taciturn audit --woe shows what the usual way tells.
+
+    [bold]Examples[/bold]
+
+    taciturn woe --dataset breast-cancer --seed 1
+
+    taciturn woe --data loans.csv --id customer --label default --alice-columns income,age
+
+    taciturn woe bob.toml --smoothing 0.5
+
+    taciturn woe alice.toml --min-rows 200 --names
+    """
+    plan = planned(out)
+    require_writable(html)
+    if party is not None:
+        _refuse_settings(settings)
+        _run_side(party, (smoothing, min_rows, names), html, plan, json)
+        return
+    from taciturn import api
+
+    wanted = {key: value for key, value in settings.items() if key != "record"}
+    chosen: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
+    chosen |= {} if smoothing is None else {"smoothing": smoothing}
+    with progress_bar() as meter:
+        meter.announce("counting")
+        result = api.woe(observe=meter.observe, **chosen, **wanted)
+    beside = {"smoothing": result.smoothing, "min_rows": result.min_rows, "names": names}
+    _show(result, html, plan, json, lambda: simulated(settings, **beside))
+
+
+def _run_side(
+    party: Path,
+    options: tuple[float | None, int | None, bool | None],
+    html: Path | None,
+    plan: Plan | None,
+    json: bool,
+) -> None:
+    # Imported here: the transport takes a second to load.
+    from taciturn.deploy.config import PartyConfig
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.woe.job import WoeJob, WoeOptions
+
+    config = PartyConfig.read(party)
+    with stateless_side("woe", config) as callbacks:
+        result = run_party(WoeJob(WoeOptions(*options)), config, callbacks)
+    _show(result, html, plan, json, lambda: of_party(config))
+
+
+def _show(
+    result: WoeResult,
+    html: Path | None,
+    plan: Plan | None,
+    json: bool,
+    origin: Callable[[], Origin],
+) -> None:
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    if html is not None:
+        from taciturn.report.html import render
+
+        # A party's result is its own: nobody else may read the file.
+        write = write_text if result.role == "simulation" else write_private
+        write(html, render(result.page(made)))
+    finish(
+        plan,
+        result,
+        json,
+        lambda: untrained(origin()),
+    )
+
+
+def _refuse_settings(settings: dict[str, Any]) -> None:
+    for name in settings:
+        raise ConfigError(
+            f"{hyphenated(name)} is said by the party's file",
+            setting=name,
+            hint=Hint("leave {" + name + "} out; with a party's file its own settings hold"),
+        )

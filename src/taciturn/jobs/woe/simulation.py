@@ -1,0 +1,147 @@
+"""Weight of evidence between two simulated parties."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from taciturn.arrays import IndexArray
+from taciturn.crypto.registry import scheme
+from taciturn.data.ids import RowIds
+from taciturn.data.raw import RawData
+from taciturn.data.split import random_partition, split_columns
+from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.driver import Tap
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint
+from taciturn.jobs.base import Simulated, simulate
+from taciturn.jobs.woe.alice import ToldColumn
+from taciturn.jobs.woe.bins import DEFAULT_BINS, CutTable, cut_table, no_bins
+from taciturn.jobs.woe.job import FeatureSide, LabelSide, WoeOptions, weighed
+from taciturn.jobs.woe.result import WoeResult, woe_result
+from taciturn.jobs.woe.terms import Counts, WoeTerms
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.sealed import ASSUMPTION
+from taciturn.protocol.steps import ONLY
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingRows:
+    """The rows that are counted: training rows alone, as a training of this seed has them.
+
+    ``rows`` are the places of the training rows in ``raw``, and ``names`` Alice's raw columns.
+    """
+
+    raw: RawData
+    rows: IndexArray
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, settings: Settings, raw: RawData, coins: Coins) -> TrainingRows:
+        """The rows and Alice's columns, as the settings divide them."""
+        if settings.parties > 1:
+            raise ConfigError(
+                "woe is between Bob and one Alice; each of several has a table of her own",
+                setting="parties",
+                hint=Hint("leave {parties} out, and name one's columns by {alice_columns}"),
+            )
+        rows = np.arange(raw.rows)
+        if not raw.whole:
+            entropy = coins.data.split.fork("rows")
+            rows = random_partition(raw.rows, settings.test_fraction, entropy).train
+        names = _wanted(raw)
+        split = split_columns(settings.alice_columns, names, names)
+        return cls(raw, rows, split.alice)
+
+    @property
+    def ids(self) -> RowIds:
+        """Their ids."""
+        return self.raw.ids.take(self.rows)
+
+    @property
+    def labels(self) -> LabelTable:
+        """Bob's labels of them."""
+        labels = self.raw.labels.take(self.rows)
+        labels.require_both_classes()
+        return labels
+
+    def cut(self, least: int, bins: int | None = None) -> CutTable:
+        """Alice's columns in bins of at least ``least`` rows; ``bins`` replaces the settings'."""
+        raw, settings = self.raw, self.raw.settings
+        if bins is not None:
+            settings = replace(settings, bins={})
+        columns = (raw.frame[name][self.rows] for name in self.names)
+        table = cut_table(
+            columns,
+            settings,
+            least,
+            vocabularies=raw.vocabularies.get,
+            ids=self.ids,
+            bins=DEFAULT_BINS if bins is None else bins,
+        )
+        if not table.columns:
+            raise no_bins(least)
+        return table
+
+
+def simulate_woe(
+    settings: Settings,
+    raw: RawData,
+    options: WoeOptions,
+    observe: Observer = ignore,
+) -> WoeResult:
+    """Count Bob's labels in Alice's bins, and compute their weights; names are told by default."""
+    start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
+    terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
+    rows, names = TrainingRows.of(settings, raw, coins), options.names is not False
+    least = options.least(len(rows.rows))
+    cut, labels = rows.cut(least), rows.labels
+    end, ledger = converse(cut, labels, terms, coins, names=names, observe=observe)
+    return woe_result(
+        weighed(end.bob, options.effective_smoothing),
+        terms,
+        role="simulation",
+        dataset=raw.name,
+        rows=labels.rows,
+        names_hidden=not names,
+        smoothing=options.effective_smoothing,
+        min_rows=least,
+        label_epsilon=ledger.statement().label_epsilon_total,
+        seed=settings.seed,
+        seconds=time.perf_counter() - start,
+        bytes_to_alice=end.bytes_to_alice,
+        bytes_to_bob=end.bytes_to_bob,
+        notes=cut.notes,
+    )
+
+
+def converse(
+    cut: CutTable,
+    labels: LabelTable,
+    terms: WoeTerms,
+    coins: Coins,
+    *,
+    names: bool,
+    observe: Observer = ignore,
+    tap: Tap | None = None,
+) -> tuple[Simulated[tuple[ToldColumn, ...], Counts], Ledger]:
+    """Run both programs against each other; ``names`` says whether Bob learns names and edges."""
+    alice = FeatureSide(terms, labels.ids, cut, names=names)
+    bob = LabelSide(terms, labels, Ledger(labels.rows, ASSUMPTION))
+    listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    end = simulate(
+        {ONLY: alice.program(coins.alice)}, bob.program(coins.bob), tap=listen, observe=observe
+    )
+    end.bob.require_possible()
+    return end, bob.ledger
+
+
+def _wanted(raw: RawData) -> list[str]:
+    settings = raw.settings
+    kept = raw.frame.columns if settings.keep is None else settings.keep
+    return [name for name in raw.frame.columns if name in kept and name not in settings.drop]

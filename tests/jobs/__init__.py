@@ -1,0 +1,1 @@
+"""Tests of the jobs: what parties do together."""
