@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import stat
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
 from taciturn.faces import Hint
-from taciturn.files import write_private
+from taciturn.files import read_toml, write_private
 from taciturn.rng import SystemEntropy
 from taciturn.settings.checked import Checked, PositiveInt
 from taciturn.settings.parties import is_party_name
@@ -121,18 +120,8 @@ def new_token(path: Path, name: str) -> str:
 
 
 def _lines(path: Path) -> dict[str, _Line]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise FileError(
-            f"the file of callers cannot be read: {problem.strerror}",
-            where=str(path),
-            hint=Hint("taciturn serve with {new_token} makes it"),
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigError(
-            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
-        ) from None
+    hint = Hint("taciturn serve with {new_token} makes it")
+    values = read_toml(path, "file of callers", hint, FileError)
     callers = values.pop("callers", {})
     if values or not isinstance(callers, dict):
         raise ConfigError(
