@@ -369,6 +369,12 @@ TAMPERINGS = (
         ("appendix",),
         ConfigError,
     ),
+    Tampering(
+        "a key more of a side",
+        put("[side.bob]\n", '[side.bob]\ntitle = "x"\n'),
+        ("side.bob", "title"),
+        ConfigError,
+    ),
     Tampering("its format", put("format = 1\n", "format = 2\n"), ("2", "1"), ConfigError),
     Tampering(
         "nothing, after its end",

@@ -8,11 +8,13 @@ import math
 import os
 import stat
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from taciturn.errors import OutputError
+from taciturn.errors import ConfigError, OutputError, TaciturnError
+from taciturn.faces import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _WAY_OUT = "name a file in a folder that exists, may be written and has room"
@@ -73,6 +75,21 @@ def require_writable(*paths: Path | None) -> None:
         if path is not None:
             with reporting_write_errors(path):
                 _try_to_open(Path(os.path.realpath(path)))
+
+
+def read_toml(
+    path: Path, kind: str, hint: str | Hint, unreadable: type[TaciturnError] = ConfigError
+) -> dict[str, Any]:
+    """The values of a TOML file, whose ``kind`` an error names; ``hint`` is for an absent one."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        message = f"the {kind} cannot be read: {problem.strerror}"
+        raise unreadable(message, where=str(path), hint=hint) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ConfigError(
+            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
+        ) from None
 
 
 def write_text(path: Path, text: str) -> None:

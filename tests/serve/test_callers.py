@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 
 import pytest
@@ -33,9 +34,13 @@ def test_a_token_is_known_by_its_hash_alone(tmp_path):
 
 def test_another_token_replaces_the_first_and_leaves_the_rest_of_the_file(tmp_path):
     path = tmp_path / "callers.toml"
-    path.write_text('[callers."the CRM"]\nrows-per-day = 7\n[callers.erp]\nrows-per-day = 5\n')
+    path.write_text(
+        '# pilot\n[callers."the CRM"]\nrows-per-day = 7  # May\n'
+        f'[callers.erp]\nrows-per-day = 5\ntoken_sha256 = "{"0" * 64}"\n'
+    )
     path.chmod(0o600)
     first, second = new_token(path, "erp"), new_token(path, "erp")
+    assert re.findall("#.*", path.read_text(encoding="utf-8")) == ["# pilot", "# May"]
     callers = Callers.read(path)
     assert callers.by_token(first) is None
     caller = callers.by_token(second)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from dataclasses import fields
+from functools import cache
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from taciturn.data.readings import Reading
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError, nearest
 
-_KINDS: dict[type[Rule], str] = {
-    NumericRule: "numeric",
-    CategoricalRule: "categorical",
-    BinnedRule: "binned",
+_RULES: dict[str, type[Rule]] = {
+    "numeric": NumericRule,
+    "categorical": CategoricalRule,
+    "binned": BinnedRule,
 }
 # What the rules of former versions had, where that is not what today's have.
 _FORMER: dict[int, dict[str, tuple[str, ...]]] = {
@@ -29,41 +32,45 @@ _FORMER: dict[int, dict[str, tuple[str, ...]]] = {
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
     """A rule as plain data."""
-    record: dict[str, Any] = {"kind": _KINDS[type(rule)]}
-    for entry in fields(rule):
-        value = getattr(rule, entry.name)
-        if isinstance(value, Reading | Transform):
-            value = {part.name: getattr(value, part.name) for part in fields(value)}
-        record[entry.name] = _plain(value)
-    return record
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - what JSON can hold
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    kind = next(name for name, cls in _RULES.items() if cls is type(rule))
+    return {"kind": kind, **_adapter(kind).dump_python(rule, mode="json")}
 
 
 def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
     """The rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
     kind = str(data.get("kind")) if isinstance(data, dict) else ""
     former = _FORMER.get(version or 0, {})
-    known = [*former] if version == 1 else [*_KINDS.values()]
+    known = [*former] if version == 1 else [*_RULES]
     if kind not in known:
         raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, known))
-    rule = next(cls for cls, name in _KINDS.items() if name == kind)
-    names = former.get(kind) or tuple(entry.name for entry in fields(rule))
-    record = record_of(data, ("kind", *names), where)
-    # Of categories "missing" names a level; elsewhere it is a switch.
-    read = {**_READ, "missing": _optional_text} if kind == "categorical" else _READ
-    values = {name: read[name](record[name], f"{where}, {name}") for name in names}
-    if values.pop("padding", 0):
+    names = former.get(kind) or _names(_RULES[kind])
+    values = dict(record_of(data, ("kind", *names), where))
+    del values["kind"]
+    if values.pop("padding", 0) != 0:
         raise ConfigError(
             "its bins were merged by labels, which was removed",
             where=where,
             hint="train again, with bins at given edges",
         )
-    return rule(**values)
+    for name, part in (("reading", Reading), ("transform", Transform)):
+        if values.get(name) is not None:
+            record_of(values[name], _names(part), f"{where}, {name}")
+    try:
+        # As JSON, in which a list may be a tuple, and nothing else is taken for another type.
+        return _adapter(kind).validate_json(json.dumps(values), strict=True)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        place = ", ".join(str(part) for part in (where, *first["loc"]))
+        raise ConfigError(first["msg"], where=place, hint="write the file again") from None
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Rule]:
+    return TypeAdapter(_RULES[kind])
+
+
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
+    return tuple(entry.name for entry in fields(kind))
 
 
 def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
@@ -93,81 +100,3 @@ def text_of(value: object, where: str) -> str:
     if not isinstance(value, str):
         raise ConfigError("text must stand here", where=where, hint="write the file again")
     return value
-
-
-def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError("a number must stand here", where=where, hint="write the file again")
-    return float(value)
-
-
-def _optional_number(value: object, where: str) -> float | None:
-    return None if value is None else _number(value, where)
-
-
-def _numbers(value: object, where: str) -> tuple[float, ...]:
-    return tuple(_number(part, where) for part in list_of(value, where))
-
-
-def _texts(value: object, where: str) -> tuple[str, ...]:
-    return tuple(text_of(part, where) for part in list_of(value, where))
-
-
-def _optional_text(value: object, where: str) -> str | None:
-    return None if value is None else text_of(value, where)
-
-
-def _reading(value: object, where: str) -> Reading:
-    record = record_of(value, ("kind", "format"), where)
-    kind: Any = text_of(record["kind"], f"{where}, kind")
-    return Reading(kind, _optional_text(record["format"], f"{where}, format"))
-
-
-def _transform(value: object, where: str) -> Transform | None:
-    if value is None:
-        return None
-    record = record_of(value, ("kind", "power", "knots", "ranks"), where)
-    kind: Any = text_of(record["kind"], f"{where}, kind")
-    return Transform(
-        kind,
-        _number(record["power"], f"{where}, power"),
-        _numbers(record["knots"], f"{where}, knots"),
-        _numbers(record["ranks"], f"{where}, ranks"),
-    )
-
-
-def _switch(value: object, where: str) -> object:
-    if not isinstance(value, bool):
-        raise ConfigError("true or false must stand here", where=where, hint="write the file again")
-    return value
-
-
-def _count(value: object, where: str) -> int:
-    if type(value) is not int:
-        raise ConfigError(
-            "a whole number must stand here", where=where, hint="write the file again"
-        )
-    return value
-
-
-_READ: dict[str, Callable[[object, str], Any]] = {
-    "column": text_of,
-    "impute": _optional_number,
-    "center": _number,
-    "scale": _number,
-    "clip": _optional_number,
-    "lower": _optional_number,
-    "upper": _optional_number,
-    "transform": _transform,
-    "missing": _switch,
-    "reading": _reading,
-    "levels": _texts,
-    "dropped": _optional_text,
-    "centers": _numbers,
-    "scales": _numbers,
-    "unknown": _optional_text,
-    "average": _numbers,
-    "edges": _numbers,
-    "shares": _numbers,
-    "padding": _count,
-}

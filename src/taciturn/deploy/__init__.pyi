@@ -73,9 +73,9 @@ from taciturn.deploy.session import PeerSession as PeerSession
 from taciturn.deploy.session import tellable as tellable
 from taciturn.deploy.shelf import SealedShelf as SealedShelf
 from taciturn.deploy.side import terms_of as terms_of
+from taciturn.deploy.sign_file import block as block
 from taciturn.deploy.sign_file import sign_file as sign_agreement_file
 from taciturn.deploy.signing import Verifier as Verifier
-from taciturn.deploy.signing import block as block
 from taciturn.deploy.signing import day as day
 from taciturn.deploy.signing import require_in_time as require_in_time
 from taciturn.deploy.signing import signed as signed

@@ -22,17 +22,25 @@ refused and not skipped: nothing is signed that was not understood.
 from __future__ import annotations
 
 import hashlib
-import re
 import tomllib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from taciturn.errors import ConfigError, SignatureError, nearest
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
+
+from taciturn.errors import ConfigError, SignatureError
 from taciturn.files import canonical_json
 from taciturn.settings.parties import MOST
 
@@ -47,11 +55,29 @@ LONGEST_CHAIN = 5
 MOST_SIGNATURES = 2 * (MOST + 1)
 BOB = "bob"
 _WHOLE = "take a whole copy of the file, or propose it anew"
-_HEX = re.compile("[0-9a-f]{64}")
-_ID = re.compile("[0-9a-f]{32}")
-_TOP = ("format", "id", "valid-until", "purpose", "agreement", "study", "side", "signature")
-_SIDE = ("name", "fingerprint", "label", "columns", "prepared-columns")
-_SIGNATURE = ("name", "role", "time", "digest", "fingerprint", "certificate", "text", "value")
+
+
+def _octets(value: object) -> bytes:
+    """Bytes in base64, in the one spelling that they have: spare bits are zero."""
+    octets = b64decode(value, validate=True) if isinstance(value, str) else b""
+    if not octets or b64encode(octets).decode() != value:
+        raise ValueError("it is not in base64")
+    return octets
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("it is not a moment that a clock can show") from None
+
+
+_Text = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_PURPOSE)]
+_Column = Annotated[str, Field(strict=True, min_length=1)]
+_Name = Annotated[str, Field(strict=True, min_length=1, max_length=LONGEST_NAME)]
+_Digest = Annotated[str, Field(strict=True, pattern="^[0-9a-f]{64}$")]
+_Moment = Annotated[AwareDatetime, Field(strict=True), AfterValidator(_in_utc)]
+_Octets = Annotated[bytes, BeforeValidator(_octets)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +98,9 @@ class AgreedSide:
     prepared: int | None = None
 
     @property
-    def role(self) -> str:
+    def role(self) -> Literal["alice", "bob"]:
         """``bob`` or ``alice``."""
-        return BOB if self.title == BOB else "alice"
+        return "bob" if self.title == BOB else "alice"
 
     def values(self) -> dict[str, Any]:
         """The side as the file has it."""
@@ -98,14 +124,43 @@ class Signature:
     certificate, perhaps followed by intermediate ones, DER.
     """
 
-    name: str
-    role: str
-    time: datetime
-    digest: str
-    fingerprint: str
-    chain: tuple[bytes, ...] = field(repr=False)
-    text: str = field(repr=False)
-    value: bytes = field(repr=False)
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
+    name: _Name
+    role: Literal["alice", "bob"]
+    time: _Moment
+    digest: _Digest
+    fingerprint: _Digest
+    chain: Annotated[
+        tuple[_Octets, ...], Field(alias="certificate", min_length=1, max_length=LONGEST_CHAIN)
+    ] = field(repr=False)
+    text: Annotated[str, Field(strict=True, min_length=1, max_length=LARGEST_FILE)] = field(
+        repr=False
+    )
+    value: _Octets = field(repr=False)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _SideTable(_Table):
+    name: _Name
+    fingerprint: _Digest | None = None
+    label: _Text | None = None
+    columns: Annotated[tuple[_Column, ...], Field(max_length=MOST_COLUMNS)] | None = None
+    prepared: Annotated[int | None, Field(alias="prepared-columns", strict=True, ge=0)] = None
+
+
+class _FileTable(_Table):
+    format: int
+    id: Annotated[str, Field(strict=True, pattern="^[0-9a-f]{32}$")]
+    valid_until: Annotated[_Moment, Field(alias="valid-until")]
+    purpose: _Text | None = None
+    agreement: Annotated[dict[str, Any], Field(min_length=1)]
+    study: dict[str, Any] | None = None
+    side: Annotated[dict[str, _SideTable], Field(min_length=2, max_length=MOST + 1)]
+    signature: Annotated[tuple[Signature, ...], Field(max_length=MOST_SIGNATURES)] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,22 +209,19 @@ class AgreementFile:
                 f"the agreement is not TOML: {problem}", where=path, hint=_WHOLE
             ) from None
         _require_format(values, path)
-        _refuse_unknown(values, _TOP, path, "")
-        read = _Reader(path)
-        agreed, study = values.get("agreement"), values.get("study")
-        if not isinstance(agreed, dict) or not agreed:
-            raise ConfigError("the agreement has no section [agreement]", where=path, hint=_WHOLE)
-        if study is not None and not isinstance(study, dict):
-            raise ConfigError("study is no section of settings", where=path, hint=_WHOLE)
+        try:
+            table = _FileTable.model_validate(values)
+        except ValidationError as problem:
+            raise _wrong(problem, values, path) from None
         made = cls(
             path=path,
-            id=read.matching(values, "id", _ID, "32 hexadecimal digits"),
-            valid_until=read.moment(values, "valid-until"),
-            agreement=agreed,
-            sides=read.sides(values.get("side")),
-            purpose=read.text(values, "purpose", LONGEST_PURPOSE) if "purpose" in values else "",
-            study=study,
-            signatures=read.signatures(values.get("signature", [])),
+            id=table.id,
+            valid_until=table.valid_until,
+            agreement=table.agreement,
+            sides=_sides(table.side, path),
+            purpose=table.purpose or "",
+            study=table.study,
+            signatures=table.signature,
         )
         made._require_parties()
         made.canonical()
@@ -263,156 +315,32 @@ def _require_format(values: Mapping[str, Any], path: str) -> None:
         )
 
 
-def _kind(place: str) -> type[ConfigError]:
-    return SignatureError if place.startswith("signature") else ConfigError
+def _wrong(problem: ValidationError, values: Mapping[str, Any], path: str) -> ConfigError:
+    first = problem.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = [str(part)[:80] for part in first["loc"]]
+    kind, subject = ConfigError, ".".join(place)
+    if place[0] == "signature":
+        kind = SignatureError
+        if len(place) > 2:
+            name = values["signature"][first["loc"][1]].get("name")
+            subject = f"{'.'.join(place[2:])} in the signature of {str(name)[:80]}"
+    reason = first["msg"].removeprefix("Value error, ")
+    return kind(f"{subject}: {reason[:1].lower()}{reason[1:]}", where=path, hint=_WHOLE)
 
 
-def _refuse_unknown(
-    values: Mapping[str, Any], known: tuple[str, ...], path: str, place: str
-) -> None:
-    for key in values:
-        if key not in known:
-            within = f" in {place}" if place else ""
-            raise _kind(place)(
-                f"the agreement has a key that is not known here: {key[:80]!r}{within}",
+def _sides(tables: Mapping[str, _SideTable], path: str) -> tuple[AgreedSide, ...]:
+    if BOB not in tables:
+        raise ConfigError("the agreement needs [side.bob]", where=path, hint=_WHOLE)
+    order = [BOB, *(title for title in tables if title != BOB)]
+    if len(order) == 2 and order[1] != "alice":
+        raise ConfigError("with one Alice her section is [side.alice]", where=path, hint=_WHOLE)
+    for title in order[1:] if len(order) > 2 else ():
+        if title != tables[title].name:
+            raise ConfigError(
+                f"with several Alices a side is called by its name: {tables[title].name!r}, and "
+                f"not {title[:80]!r}",
                 where=path,
-                hint=nearest(key, known),
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Reads the parts of a file, each of its kind and no longer than it may be."""
-
-    path: str
-
-    def wrong(self, key: str, kind: str, place: str = "") -> ConfigError:
-        within = f"{place}: " if place else ""
-        message = f"{within}{key} is missing, or is not {kind}"
-        return _kind(place)(message, where=self.path, hint=_WHOLE)
-
-    def text(self, values: Mapping[str, Any], key: str, longest: int, place: str = "") -> str:
-        value = values.get(key)
-        if not isinstance(value, str) or not value or len(value) > longest:
-            raise self.wrong(key, f"a text of 1 to {longest:,} characters", place)
-        return value
-
-    def matching(
-        self,
-        values: Mapping[str, Any],
-        key: str,
-        form: re.Pattern[str],
-        kind: str,
-        place: str = "",
-    ) -> str:
-        value = values.get(key)
-        if not isinstance(value, str) or not form.fullmatch(value):
-            raise self.wrong(key, kind, place)
-        return value
-
-    def moment(self, values: Mapping[str, Any], key: str, place: str = "") -> datetime:
-        value = values.get(key)
-        if not isinstance(value, datetime) or value.tzinfo is None:
-            raise self.wrong(
-                key, "a date with time and offset, such as 2026-12-31T12:00:00Z", place
-            )
-        try:
-            return value.astimezone(UTC)
-        except OverflowError:
-            raise self.wrong(key, "a moment that a clock can show", place) from None
-
-    def sides(self, table: object) -> tuple[AgreedSide, ...]:
-        if not isinstance(table, dict) or BOB not in table or not 2 <= len(table) <= MOST + 1:
-            raise ConfigError(
-                "the agreement needs [side.bob] and another side", where=self.path, hint=_WHOLE
-            )
-        order = [BOB, *(title for title in table if title != BOB)]
-        if len(order) == 2 and order[1] != "alice":
-            raise ConfigError(
-                "with one Alice her section is [side.alice]", where=self.path, hint=_WHOLE
-            )
-        sides = tuple(self._side(title, table[title]) for title in order)
-        for title, side in zip(order[1:], sides[1:], strict=True):
-            if len(order) > 2 and title != side.name:
-                raise ConfigError(
-                    f"with several Alices a side is called by its name: {side.name!r}, and not "
-                    f"{title[:80]!r}",
-                    where=self.path,
-                )
-        names = [side.name for side in sides]
-        if len(set(names)) < len(names):
-            raise ConfigError(
-                "two sides of the agreement have the same name", where=self.path, hint=_WHOLE
-            )
-        return sides
-
-    def _side(self, title: str, values: object) -> AgreedSide:
-        place = f"[side.{title[:80]}]"
-        if not isinstance(values, dict):
-            raise ConfigError(f"{place} is no section", where=self.path, hint=_WHOLE)
-        _refuse_unknown(values, _SIDE, self.path, place)
-        columns, prepared = values.get("columns"), values.get("prepared-columns")
-        if columns is not None and not _are_texts(columns, MOST_COLUMNS):
-            raise self.wrong("columns", f"a list of up to {MOST_COLUMNS:,} names", place)
-        if prepared is not None and (type(prepared) is not int or prepared < 0):
-            raise self.wrong("prepared-columns", "a number of columns", place)
-        return AgreedSide(
-            title=title,
-            name=self.text(values, "name", LONGEST_NAME, place),
-            fingerprint=self._fingerprint(values, place) if "fingerprint" in values else None,
-            label=self.text(values, "label", LONGEST_PURPOSE, place) if "label" in values else None,
-            columns=None if columns is None else tuple(columns),
-            prepared=prepared,
-        )
-
-    def _fingerprint(self, values: Mapping[str, Any], place: str) -> str:
-        return self.matching(values, "fingerprint", _HEX, "64 hexadecimal digits", place)
-
-    def signatures(self, blocks: object) -> tuple[Signature, ...]:
-        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            raise SignatureError(
-                "a signature is a block [[signature]]", where=self.path, hint=_WHOLE
-            )
-        if len(blocks) > MOST_SIGNATURES:
-            raise SignatureError(
-                "there are more signatures than sides", where=self.path, hint=_WHOLE
-            )
-        return tuple(self._signature(block, number) for number, block in enumerate(blocks, start=1))
-
-    def _signature(self, values: dict[str, Any], number: int) -> Signature:
-        name = values.get("name")
-        whose = f" of {name[:80]}" if isinstance(name, str) and name else ""
-        place = f"signature {number}{whose} is not whole"
-        _refuse_unknown(values, _SIGNATURE, self.path, f"signature {number}{whose}")
-        role, chain = values.get("role"), values.get("certificate")
-        if role not in (BOB, "alice"):
-            raise self.wrong("role", "alice or bob", place)
-        if not _are_texts(chain, LONGEST_CHAIN) or not chain:
-            raise self.wrong("certificate", "a list of certificates", place)
-        return Signature(
-            name=self.text(values, "name", LONGEST_NAME, place),
-            role=role,
-            time=self.moment(values, "time", place),
-            digest=self.matching(values, "digest", _HEX, "64 hexadecimal digits", place),
-            fingerprint=self._fingerprint(values, place),
-            chain=tuple(self._octets("certificate", part, place) for part in chain),
-            text=self.text(values, "text", LARGEST_FILE, place),
-            value=self._octets("value", values.get("value"), place),
-        )
-
-    def _octets(self, key: str, value: object, place: str) -> bytes:
-        """Bytes in base64, in the one spelling that they have: spare bits are zero."""
-        octets = b""
-        with suppress(ValueError):
-            octets = b64decode(value, validate=True) if isinstance(value, str) else b""
-        if not octets or b64encode(octets).decode() != value:
-            raise self.wrong(key, "in base64", place)
-        return octets
-
-
-def _are_texts(value: object, most: int) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= most
-        and all(isinstance(part, str) and part for part in value)
-    )
+    if len({side.name for side in tables.values()}) < len(tables):
+        raise ConfigError("two sides of the agreement have the same name", where=path, hint=_WHOLE)
+    return tuple(AgreedSide(title, **dict(tables[title])) for title in order)

@@ -7,7 +7,6 @@ the settings ``[agreement]`` may name a file that both sides hold, and sign (``a
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from taciturn.data.normalisation import NONE, Normalisation
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
+from taciturn.files import read_toml
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
@@ -48,17 +48,42 @@ DERIVED = ("l_rr", "passes", "alice_columns", "rows")
 # What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
 ACCEPTED_EXPOSURE = "my columns can be reconstructed"
-# What [serve] has at Bob's side alone.
-BOB_SERVES = (
-    "address",
-    "tokens",
-    "callers_ca",
-    "tls_certificate",
-    "tls_key",
-    "row_per_day",
-    "request_rows",
-    "request_seconds",
-    "most_waiting",
+_ACCEPTED = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
+# What one side's file alone may hold: whose, its section, the settings, why not the other's.
+_ONE_SIDED: tuple[tuple[Role, str, tuple[str, ...], str], ...] = (
+    ("bob", "data", ("label", "positive", "negative"), "Alice has no labels"),
+    ("bob", "privacy", ("answer_milliseconds",), "the times of answers are Bob's to hide"),
+    ("bob", "privacy", ("accept_leak",), "whether labels may be readable is Bob's to say"),
+    ("bob", "privacy", ("budget", "budget_total"), "Bob is the one who stops at a budget"),
+    (
+        "alice",
+        "privacy",
+        ("accept_column_exposure",),
+        "whether columns may be reconstructed is Alice's to say",
+    ),
+    ("alice", "privacy", ("scores_per_row",), "how many scores leave is Alice's to limit"),
+    (
+        "bob",
+        "output",
+        ("held_out_scores", "threshold", "miss_cost", "report"),
+        "Alice learns no scores",
+    ),
+    (
+        "bob",
+        "serve",
+        (
+            "address",
+            "tokens",
+            "callers_ca",
+            "tls_certificate",
+            "tls_key",
+            "row_per_day",
+            "request_rows",
+            "request_seconds",
+            "most_waiting",
+        ),
+        "callers ask Bob: Alice's side answers him alone",
+    ),
 )
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
@@ -672,8 +697,9 @@ def _is_loopback(host: str) -> bool:
 
 
 class Pins(Checked):
-    """What [agreement] may say of the tables, and a simulation does not."""
+    """What [agreement] may say of the tables; a simulation may name Alice's columns instead."""
 
+    alice_columns: PositiveInt | None = None
     rows: Annotated[
         PositiveInt | None,
         Setting(
@@ -838,7 +864,7 @@ class PartyConfig:
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
         """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
-        values = _toml(path)
+        values = read_toml(path, "party's file", "taciturn init writes one for each side")
         role = values.pop("role", None)
         if role not in ("alice", "bob"):
             raise ConfigError(
@@ -991,25 +1017,6 @@ class PartyConfig:
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
 
-    def _check_acceptance(self, owner: Role, name: str, words: str, about: str) -> None:
-        """Insists that a consent stands in its owner's file, and in the prescribed words."""
-        given = getattr(self.privacy, name)
-        if given is not None and self.role != owner:
-            whose, his, in_his = (
-                ("Bob", "his", "his") if owner == "bob" else ("Alice", "hers", "her")
-            )
-            raise ConfigError(
-                f"whether {about} is {whose}'s to say: they are {his}",
-                setting=name,
-                hint=f"leave it out here; {whose} writes it in {in_his} file",
-            )
-        if given not in (None, words):
-            raise ConfigError(
-                f"{hyphenated(name)} is accepted in these words only",
-                setting=name,
-                hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
-            )
-
     def _check_role(self) -> None:
         if self.role == "bob" and self.data.label is None:
             raise ConfigError(
@@ -1017,29 +1024,22 @@ class PartyConfig:
                 setting="label",
                 hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
             )
-        for name in ("label", "positive", "negative") if self.role == "alice" else ():
-            if getattr(self.data, name) is not None:
+        for owner, section, names, reason in _ONE_SIDED:
+            given, defaults = getattr(self, section), SECTIONS[section].model_fields
+            for name in names if self.role != owner else ():
+                if getattr(given, name) != defaults[name].default:
+                    raise ConfigError(
+                        reason,
+                        setting=name,
+                        hint=f"leave it out here; it belongs in {owner.title()}'s file",
+                    )
+        for name, words in _ACCEPTED.items():
+            if getattr(self.privacy, name) not in (None, words):
                 raise ConfigError(
-                    "Alice has no labels",
+                    f"{hyphenated(name)} is accepted in these words only",
                     setting=name,
-                    hint="leave it out, or is this Bob's file?",
+                    hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
                 )
-        if self.role == "alice" and self.privacy.answer_milliseconds is not None:
-            raise ConfigError(
-                "the times of answers are Bob's to hide",
-                setting="answer_milliseconds",
-                hint="leave it out here; Bob writes it in his file",
-            )
-        self._check_acceptance("bob", "accept_leak", ACCEPTED_LEAK, "labels may be readable")
-        self._check_acceptance(
-            "alice", "accept_column_exposure", ACCEPTED_EXPOSURE, "columns may be reconstructed"
-        )
-        if self.role == "bob" and self.privacy.scores_per_row is not None:
-            raise ConfigError(
-                "how many scores leave is Alice's to limit",
-                setting="scores_per_row",
-                hint="leave it out here; Alice writes it in her file",
-            )
         if self.role == "bob" and "woe" in self._sections:
             raise ConfigError(
                 "how the columns of Alice are weighed is hers to say",
@@ -1047,20 +1047,6 @@ class PartyConfig:
                 hint="leave the section out here; Alice writes it in her file",
             )
         self._check_output()
-        for name in BOB_SERVES if self.role == "alice" else ():
-            if getattr(self.serve, name) != ServeSection.model_fields[name].default:
-                raise ConfigError(
-                    "callers ask Bob: Alice's side answers him alone",
-                    setting=name,
-                    hint="leave it out here; Bob writes it in his file",
-                )
-        for name in ("budget", "budget_total"):
-            if self.role == "alice" and getattr(self.privacy, name) is not None:
-                raise ConfigError(
-                    f"{hyphenated(name)} belongs in Bob's file: he is the one who stops",
-                    setting=name,
-                    hint="leave it out here; Bob writes it in his file",
-                )
 
     def _check_peers(self) -> None:
         """Insists that the link fits the number of Alices."""
@@ -1093,7 +1079,7 @@ class PartyConfig:
             )
 
     def _check_output(self) -> None:
-        """What is said about scores is Bob's, and needs rows to be said of."""
+        """Refuses two files of one name, and scores of rows that there are not."""
         output = self.output
         if output.metrics is not None and output.metrics == output.prometheus:
             raise ConfigError(
@@ -1104,16 +1090,10 @@ class PartyConfig:
                     "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
                 ),
             )
-        for name in ("held_out_scores", "threshold", "miss_cost", "report"):
+        for name in ("held_out_scores", "miss_cost"):
             if getattr(output, name) is None:
                 continue
-            if self.role == "alice":
-                raise ConfigError(
-                    "Alice learns no scores",
-                    setting=name,
-                    hint="leave it out here; Bob writes it in his file",
-                )
-            if name in ("held_out_scores", "miss_cost") and self.agreed["held_out"] is None:
+            if self.agreed["held_out"] is None:
                 raise ConfigError(
                     "there are no held-out rows",
                     setting=name,
@@ -1125,22 +1105,6 @@ class PartyConfig:
                 setting="miss_cost",
                 hint=Hint("leave {threshold} or {miss_cost} out"),
             )
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as problem:
-        raise ConfigError(
-            f"the party's file cannot be read: {problem.strerror}",
-            where=str(path),
-            hint="taciturn init writes one for each side",
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigError(
-            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
-        ) from None
 
 
 def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
@@ -1174,16 +1138,7 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
 
 def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
-    for name, meaning in (
-        ("alice_columns", "her prepared columns"),
-        ("rows", "the rows that are trained on"),
-    ):
-        number = agreed.get(name, 1)
-        if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-            raise ConfigError(
-                f"setting {hyphenated(name)}: it is the number of {meaning}, not {number!r}",
-                setting=name,
-            )
+    Pins.of({name: agreed[name] for name in Pins.model_fields if name in agreed})
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
     # What the scheme and the solver fill in, where the file does not say.
     later = {"key_bits": 0, "epochs": 1, "batch_size": 1, "learning_rate": 1.0, "l2": 0.0}

@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+
 from taciturn.deploy.agreed import source_columns
 from taciturn.deploy.agreement_file import (
     BOB,
@@ -25,7 +27,6 @@ from taciturn.deploy.config import UNWRITTEN, PartyConfig
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.side import terms_of
 from taciturn.deploy.tables import PartyTables
-from taciturn.deploy.toml_text import document
 from taciturn.deploy.transport.tls import Credentials, show_certificate
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
@@ -85,7 +86,7 @@ def propose(
 
 def proposal_text(agreement: AgreementFile) -> str:
     """An agreement as a file without signatures."""
-    return _HEAD + document(agreement.body())
+    return _HEAD + tomlkit.dumps(agreement.body())
 
 
 def require_time(until: datetime, now: datetime) -> None:

@@ -37,7 +37,7 @@ def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
         if values.keys() & before[section].keys():
             return False
         for name, value in values.items():
-            text = _with_line(text, section, name, f"{name} = {toml_value(value)}")
+            text = _with_line(text, section, name, value)
         if tomllib.loads(text) != wanted:
             return False
         write_private(path, text)
@@ -47,27 +47,18 @@ def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
     return True
 
 
-def _with_line(text: str, section: str, name: str, line: str) -> str:
-    r"""The text with one more setting in a section; ValueError where the section has no head.
+def _with_line(text: str, section: str, name: str, value: str) -> str:
+    r"""The text with one more setting in a section; as it was where no line is the section's head.
 
-    >>> print(_with_line('[data]\nid = "id"\n# aligned = "x.csv"  # a list', "data", "aligned",
-    ...     'aligned = "y.csv"'))
+    >>> print(_with_line('[data]\nid = "id"\n# aligned = "x"  # a list', "data", "aligned", "y"))
     [data]
     id = "id"
-    aligned = "y.csv"  # a list
+    aligned = "y"  # a list
     """
-    lines = text.splitlines(keepends=True)
-    head = [_is_head(row, section) for row in lines].index(True)
-    rest = (at for at in range(head + 1, len(lines)) if lines[at].startswith("["))
-    commented = re.compile(rf'^# *{re.escape(name)} *= *"[^"]*"( *#.*)?(\r?\n?)$')
-    for at in range(head + 1, next(rest, len(lines))):
-        if (place := commented.match(lines[at])) is not None:
-            lines[at] = f"{line}{place[1] or ''}{place[2]}"
-            return "".join(lines)
-    ending = "\r\n" if lines[head].endswith("\r\n") else "\n"
-    lines.insert(head + 1, line + ending)
-    return "".join(lines)
-
-
-def _is_head(line: str, section: str) -> bool:
-    return line.split("#")[0].strip() == f"[{section}]"
+    line = f"{name} = {toml_value(value)}"
+    commented = re.compile(rf'^# *{re.escape(name)} *= *"[^"]*"(?= *(?:#.*)?\r?$)', re.MULTILINE)
+    if commented.search(text):
+        return commented.sub(lambda _: line, text, count=1)
+    # tomlkit would append to the section, which is below the comment that heads the next one.
+    head = re.compile(rf"^\[{re.escape(section)}\][^\n]*?(\r?\n)", re.MULTILINE)
+    return head.sub(lambda place: f"{place[0]}{line}{place[1]}", text, count=1)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+import tomlkit
+
 from taciturn.deploy.agreed import misfits, own_side
-from taciturn.deploy.agreement_file import AgreementFile, moment_text
+from taciturn.deploy.agreement_file import AgreementFile, Signature, moment_text
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.own_limits import refusals
@@ -18,7 +21,6 @@ from taciturn.deploy.side import terms_of
 from taciturn.deploy.signing import (
     Signer,
     Verifier,
-    block,
     require_in_time,
     signed,
     verified,
@@ -165,6 +167,21 @@ def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
         lines=lines_for(path),
         version=__version__,
     )
+
+
+def block(signature: Signature) -> str:
+    """A signature as the file holds it."""
+    values = {
+        "name": signature.name,
+        "role": signature.role,
+        "time": signature.time,
+        "digest": signature.digest,
+        "fingerprint": signature.fingerprint,
+        "certificate": [b64encode(part).decode() for part in signature.chain],
+        "text": signature.text,
+        "value": b64encode(signature.value).decode(),
+    }
+    return tomlkit.dumps({"signature": [values]})
 
 
 def _with_block(path: Path, agreement: AgreementFile, signature: str) -> AgreementFile:

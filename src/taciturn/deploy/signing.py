@@ -17,7 +17,6 @@ what the signer's clock said: whoever has the key can write another.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -38,7 +37,6 @@ from taciturn.deploy.agreement_file import (
     text_digest,
 )
 from taciturn.deploy.identity import signer
-from taciturn.deploy.toml_text import document
 from taciturn.deploy.transport.tls import (
     Credentials,
     certificate_fingerprint,
@@ -103,21 +101,6 @@ def signed(
         text=text,
         value=signer(own).sign(statement(digest, side.role, own.name, time)),
     )
-
-
-def block(signature: Signature) -> str:
-    """A signature as the file holds it."""
-    values = {
-        "name": signature.name,
-        "role": signature.role,
-        "time": signature.time,
-        "digest": signature.digest,
-        "fingerprint": signature.fingerprint,
-        "certificate": [b64encode(part).decode() for part in signature.chain],
-        "text": signature.text,
-        "value": b64encode(signature.value).decode(),
-    }
-    return f"[[signature]]\n{document(values)}"
 
 
 def require_in_time(agreement: AgreementFile, now: datetime) -> None:

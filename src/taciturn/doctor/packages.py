@@ -26,6 +26,7 @@ NEEDED: Mapping[str, str] = {
     "rich": "13.9",
     "tenseal": "0.3.16",
     "threadpoolctl": "3.5",
+    "tomlkit": "0.13",
     "typer": "0.29",
     "zstandard": "0.23",
 }

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import stat
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +24,7 @@ from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
 from taciturn.faces import Hint
-from taciturn.files import write_private
+from taciturn.files import read_toml, write_private
 from taciturn.rng import SystemEntropy
 from taciturn.settings.checked import Checked, PositiveInt
 from taciturn.settings.parties import is_party_name
@@ -105,38 +103,25 @@ def new_token(path: Path, name: str) -> str:
             setting="new_token",
             hint="use lower-case letters, digits, hyphens and dots, as in crm or crm.example",
         )
-    lines = _lines(path) if path.exists() else {}
+    # Only where a token is given, not where the service starts.
+    import tomlkit
+
+    document = tomlkit.document()
+    if path.exists():
+        _lines(path)
+        document = tomlkit.parse(path.read_text(encoding="utf-8"))
     token = SystemEntropy().token(TOKEN_BYTES).hex()
     digest = hashlib.sha256(token.encode()).hexdigest()
-    former = lines.get(name, _Line())
-    lines[name] = former.model_copy(update={"token_sha256": digest})
-    write_private(path, "\n".join(_section(key, line) for key, line in lines.items()))
+    line = document.setdefault("callers", {}).setdefault(name, {})
+    line.pop("token_sha256", None)  # the other spelling of the same key
+    line["token-sha256"] = digest
+    write_private(path, tomlkit.dumps(document))
     return token
 
 
-def _section(name: str, line: _Line) -> str:
-    # Names that a person wrote may be anything; TOML's texts are JSON's.
-    text = f"[callers.{json.dumps(name)}]\n"
-    if line.token_sha256 is not None:
-        text += f'token-sha256 = "{line.token_sha256}"\n'
-    if line.rows_per_day is not None:
-        text += f"rows-per-day = {line.rows_per_day}\n"
-    return text
-
-
 def _lines(path: Path) -> dict[str, _Line]:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise FileError(
-            f"the file of callers cannot be read: {problem.strerror}",
-            where=str(path),
-            hint=Hint("taciturn serve with {new_token} makes it"),
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ConfigError(
-            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
-        ) from None
+    hint = Hint("taciturn serve with {new_token} makes it")
+    values = read_toml(path, "file of callers", hint, FileError)
     callers = values.pop("callers", {})
     if values or not isinstance(callers, dict):
         raise ConfigError(

@@ -6,7 +6,6 @@ hyphens, and a keyword argument of ``train``, ``check`` and ``audit``.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, TomlFile, hyphenated
+from taciturn.files import read_toml
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
 from taciturn.settings.removed import refuse_removed, removed_batches
@@ -491,19 +491,7 @@ class Settings(TableSettings, Protection):
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Values of a TOML file of settings, by field; the command's options are laid over it."""
-        try:
-            with path.open("rb") as stream:
-                values = tomllib.load(stream)
-        except OSError as problem:
-            raise ConfigError(
-                f"the settings cannot be read: {problem.strerror}",
-                where=str(path),
-                hint="name a file that can be read",
-            ) from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-            raise ConfigError(
-                f"this is not TOML: {problem}", where=str(path), hint="correct that line"
-            ) from None
+        values = read_toml(path, "file of settings", "name a file that can be read")
         face = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
