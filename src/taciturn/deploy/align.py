@@ -17,9 +17,7 @@ from pathlib import Path
 
 from taciturn.arrays import IndexArray
 from taciturn.crypto.group import library
-from taciturn.data.files import Dialect
 from taciturn.data.normalisation import Normalisation
-from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
 from taciturn.deploy.common_ids import Common, Enough, Search, fraction_of_shortest
 from taciturn.deploy.config import PartyConfig
@@ -80,17 +78,15 @@ class AligningParty:
         self._log = self._session.log
         self._normalisation, self._file = normalisation, list_file(config, out, rows)
         self._asked_for, self._new = out, rows is not None
-        self._table = config.path(config.data.file) if rows is None else rows
-        self._own = ids_alone(
-            self._table, id_column=config.data.id, dialect=Dialect.of(config.data)
-        )
+        table = config.table(rows)
+        self._own = table.ids(config.data.id)
         require_room(self._file, self._own)
         self._common = normalisation.apply(self._own)
         self._enough = Enough(
             self._common,
             normalisation,
             0.0 if self._new else config.data.minimum_match,
-            f"column {config.data.id!r} of {self._table}",
+            f"column {config.data.id!r} of {table.where}",
         )
         self._pace = _Pace(self._log)
 

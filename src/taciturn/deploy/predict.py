@@ -94,7 +94,7 @@ class Question:
         share = used.model
         column, chosen = config.data.id, normalisation or config.normalisation
         listed = None if common is None else AlignedRows.read(common, column, "the command")
-        table = new_rows(rows, config.data, share, only, chosen, listed)
+        table = new_rows(config.table(rows), column, share, only, chosen, listed)
         question = cls(share, table, used.terms, chosen)
         if threshold is not None:
             return replace(question, threshold=at_probability(threshold, used.shift))

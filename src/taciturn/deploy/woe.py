@@ -18,9 +18,9 @@ import polars as pl
 from taciturn.crypto.engines import on_engine
 from taciturn.crypto.registry import scheme
 from taciturn.data.evidence_bins import CutTable, cut_table, default_least, no_bins
-from taciturn.data.own import OwnRows, OwnTable, own_rows
-from taciturn.data.parts import Columns
-from taciturn.data.streaming import ChosenRows
+from taciturn.data.own import OwnRows
+from taciturn.data.parquet import Columns
+from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.agreed import own_side, peer_keys, require_begun_in_time
 from taciturn.deploy.compute import engine_of
@@ -29,7 +29,7 @@ from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.link import WOE
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.side import require_agreed_rows, terms_for
-from taciturn.deploy.tables import chosen_rows
+from taciturn.deploy.tables import chosen_rows, raw_table
 from taciturn.deploy.way import way_to_peer
 from taciturn.deploy.woe_book import GivenTable, WoeBook
 from taciturn.engine.callbacks import Callbacks
@@ -119,13 +119,7 @@ class WoeSide:
             if config.role == "alice":
                 _require_allowed(config)
                 WoeBook.of(config).require()
-            section = config.data
-            raw = own_rows(
-                config.path(section.file),
-                label_column=section.label,
-                id_column=section.id,
-                table=OwnTable.of(section),
-            )
+            raw = raw_table(config)
             rows, _, _ = chosen_rows(config, raw.ids)
             require_agreed_rows(config, len(rows.ids))
             side = cls(rows, _terms(config, len(rows.ids)))
