@@ -156,10 +156,8 @@ def converted(
     path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
 ) -> TextColumns:
     """A CSV file as Parquet parts in a folder, block by block."""
-    tab = "\t" if path.name.lower().endswith(".tsv") else None
     with reporting_read_errors(path):
-        separator = dialect.separator or tab or _separator(path, path)
-        trailing = _check_layout(path, separator, path)
+        separator, trailing = _layout(path, dialect, path)
         with path.open("rb") as stream:
             table = stored(_text_parts(stream, separator, dialect, path), folder)
     if table is None:
@@ -244,9 +242,7 @@ def _suffix(path: Path) -> str:
 def _read_csv(path: Path, suffix: str, text: tuple[str, ...], dialect: Dialect) -> pl.DataFrame:
     source: Path | bytes = _decompressed(path) if suffix.endswith(".gz") else path
     source = _as_utf8(source, dialect.encoding, path)
-    tab = "\t" if suffix.startswith(".tsv") else None
-    separator = dialect.separator or tab or _separator(source, path)
-    trailing = _check_layout(source, separator, path)
+    separator, trailing = _layout(source, dialect, path)
 
     def parsed(*, kinds: bool) -> pl.DataFrame:
         return pl.read_csv(
@@ -412,8 +408,10 @@ def _opened(source: Path | bytes) -> BinaryIO:
     return source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
-    """Check the header and every row's fields; returns how many blank lines end the file."""
+def _layout(source: Path | bytes, dialect: Dialect, path: Path) -> tuple[str, int]:
+    """Check the header and every row's fields; the separator, and how many blank lines end it."""
+    tab = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else None
+    separator = dialect.separator or tab or _separator(source, path)
     with _opened(source) as stream:
         header = _header(stream, separator, source, path)
     if not header:
@@ -423,7 +421,7 @@ def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
         quoted = any(b'"' in block for block in iter(lambda: stream.read(_BLOCK), b""))
     with _opened(source) as stream:
         widths = _quoted_widths if quoted else _plain_widths
-        return _check_widths(widths(stream, separator), len(header), path)
+        return separator, _check_widths(widths(stream, separator), len(header), path)
 
 
 def _header(stream: BinaryIO, separator: str, source: Path | bytes, path: Path) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from urllib.parse import parse_qs, urlsplit
 from taciturn.errors import ColumnError, DataError, FileError
 from taciturn.extras import explained
 
+Row: TypeAlias = tuple[Any, ...]
 Record: TypeAlias = Mapping[str, Any]
 
 MOST_ROWS = 50_000_000
@@ -124,10 +125,11 @@ class Database(ABC):
     def __init__(self, relation: str, where: str) -> None:
         self._relation, self.where = relation, where
 
-    def chunks(self, columns: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    def chunks(self, columns: Sequence[str]) -> Iterator[list[Row]]:
         """All rows, some thousands at a time, as they are at one moment."""
         rows = 0
-        for chunk in self._chunks(f"select {_listed(columns)} from {self._relation}"):  # noqa: S608
+        names = ", ".join(map(_quoted, columns))
+        for chunk in self._chunks(f"select {names} from {self._relation}"):  # noqa: S608
             rows += len(chunk)
             if rows > MOST_ROWS:
                 raise DataError(
@@ -147,19 +149,24 @@ class Database(ABC):
         records: dict[str, Record] = {}
         repeated = set[str]()
         for start in range(0, len(ids), _ASKED):
-            for name, *values in self._rows_of(ids[start : start + _ASKED], id_column, columns):
+            key, condition, values = self._matching(id_column, ids[start : start + _ASKED])
+            names = ", ".join((key, *map(_quoted, columns)))
+            select = f"select {names} from {self._relation} where {key} {condition}"  # noqa: S608
+            for name, *row in self._rows(select, values):
                 if str(name) in records:
                     repeated.add(str(name))
-                records[str(name)] = dict(zip(columns, values, strict=True))
+                records[str(name)] = dict(zip(columns, row, strict=True))
         return records, repeated
 
     @abstractmethod
-    def _chunks(self, select: str) -> Iterator[list[tuple[Any, ...]]]: ...
+    def _chunks(self, select: str) -> Iterator[list[Row]]: ...
 
     @abstractmethod
-    def _rows_of(
-        self, ids: Sequence[str], id_column: str, columns: Sequence[str]
-    ) -> list[tuple[Any, ...]]: ...
+    def _matching(self, id_column: str, ids: Sequence[str]) -> tuple[str, str, list[Any]]:
+        """The expression of the id, the condition that it is one of these, and its values."""
+
+    @abstractmethod
+    def _rows(self, select: str, values: list[Any]) -> list[Row]: ...
 
     @abstractmethod
     def close(self) -> None:
@@ -193,30 +200,23 @@ class SqliteDatabase(Database):
             kind = getattr(problem, "sqlite_errorname", type(problem).__name__)
             if kind == "SQLITE_NOTADB":
                 raise FileError("this is not a SQLite database", where=self.where) from None
-            raise DataError(
-                f"the database cannot be read ({kind})",
-                where=self.where,
-                hint="look whether the table and its columns are there",
-            ) from None
+            raise _unanswered(kind, self.where) from None
 
-    def _chunks(self, select: str) -> Iterator[list[tuple[Any, ...]]]:
+    def _chunks(self, select: str) -> Iterator[list[Row]]:
         with self._reporting():
             cursor = self._base.execute(select)
             while chunk := cursor.fetchmany(CHUNK_ROWS):
                 yield chunk
 
-    def _rows_of(
-        self, ids: Sequence[str], id_column: str, columns: Sequence[str]
-    ) -> list[tuple[Any, ...]]:
+    def _matching(self, id_column: str, ids: Sequence[str]) -> tuple[str, str, list[Any]]:
         # Both as text and as numbers: which of them a column compares with, SQLite decides by its
         # declared type. An id that it takes for another one ("007") comes back as the other.
-        asked = [*ids, *_whole_numbers(ids)]
-        marks = ", ".join("?" * len(asked))
-        select = f"select {_listed((id_column, *columns))} from {self._relation} "  # noqa: S608
+        values = [*ids, *_whole_numbers(ids)]
+        return _quoted(id_column), f"in ({', '.join('?' * len(values))})", values
+
+    def _rows(self, select: str, values: list[Any]) -> list[Row]:
         with self._reporting():
-            return self._base.execute(
-                f"{select} where {_quoted(id_column)} in ({marks})", asked
-            ).fetchall()
+            return self._base.execute(select, values).fetchall()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -231,12 +231,14 @@ class PostgresDatabase(Database):
         with explained():
             import psycopg
 
+        # One connection: whoever asks waits for the one before.
         self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
         self._base: Any = None
-        self._types: dict[str, int] = dict(self._asked(f"select * from {relation} limit 0", None))  # noqa: S608
+        found = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608
+        self._types = {column.name: column.type_code for column in found}
         self.columns = [*self._types]
 
-    def _chunks(self, select: str) -> Iterator[list[tuple[Any, ...]]]:
+    def _chunks(self, select: str) -> Iterator[list[Row]]:
         try:
             with self._lock, self._connected().transaction():
                 self._base.execute(f"set local statement_timeout = {_READ_SECONDS * 1000}")
@@ -248,49 +250,32 @@ class PostgresDatabase(Database):
             self.close()
             raise self._failure(problem) from None
 
-    def _rows_of(
-        self, ids: Sequence[str], id_column: str, columns: Sequence[str]
-    ) -> list[tuple[Any, ...]]:
+    def _matching(self, id_column: str, ids: Sequence[str]) -> tuple[str, str, list[Any]]:
         kind, key = self._types[id_column], _quoted(id_column)
         whole = kind in _WHOLE_TYPES
         if not whole and kind not in _TEXT_TYPES:
             # A uuid, say, is compared as text: an id that is none is unknown, and no error.
             key = f"{key}::text"
-        wanted: list[Any] = _whole_numbers(ids) if whole else [*ids]
-        # A percent sign of the query would be taken for a parameter.
-        relation, names = (text.replace("%", "%%") for text in (self._relation, _listed(columns)))
-        key = key.replace("%", "%%")
-        select = f"select {', '.join(filter(None, (key, names)))} from {relation}"  # noqa: S608
-        rows: list[tuple[Any, ...]] = self._asked(f"{select} where {key} = any(%s)", [wanted])
+        return key, "= any($1)", [_whole_numbers(ids) if whole else [*ids]]
+
+    def _rows(self, select: str, values: list[Any]) -> list[Row]:
+        rows: list[Row] = self._asked(select, values).fetchall()
         return rows
 
-    def _asked(self, text: str, values: Any) -> Any:  # noqa: ANN401
+    def _asked(self, text: str, values: list[Any]) -> Any:  # noqa: ANN401
         # A connection that was lost is noticed by asking: then once more, over a new one.
         for last in (False, True):
             try:
-                return self._once(text, values)
+                with self._lock:
+                    return self._connected().execute(text, values)
             except self._psycopg.Error as problem:
                 self.close()
                 if last or not isinstance(problem, self._psycopg.OperationalError):
                     raise self._failure(problem) from None
         return None
 
-    def _once(self, text: str, values: Any) -> Any:  # noqa: ANN401
-        # One connection: whoever asks waits for the one before.
-        with self._lock:
-            cursor = self._connected().execute(text, values)
-            if values is None:
-                return [(column.name, column.type_code) for column in cursor.description]
-            return cursor.fetchall()
-
     def _failure(self, problem: Exception) -> DataError:
-        state = getattr(problem, "sqlstate", None) or type(problem).__name__
-        return DataError(
-            f"the database does not answer ({state})",
-            where=self.where,
-            hint="look whether it runs, whether the table and its columns are there, and whether "
-            "this user may read it",
-        )
+        return _unanswered(getattr(problem, "sqlstate", None) or type(problem).__name__, self.where)
 
     def _connected(self) -> Any:  # noqa: ANN401
         if self._base is None:
@@ -299,6 +284,8 @@ class PostgresDatabase(Database):
                 autocommit=True,
                 connect_timeout=5,
                 keepalives_idle=10,
+                # Its parameters are $1: a percent sign in a query is what it is.
+                cursor_factory=self._psycopg.RawCursor,
                 options=f"-c statement_timeout={_LOOKUP_SECONDS * 1000}",
             )
             self._base.read_only = True
@@ -309,6 +296,15 @@ class PostgresDatabase(Database):
         if self._base is not None:
             self._base.close()
             self._base = None
+
+
+def _unanswered(kind: str, where: str) -> DataError:
+    return DataError(
+        f"the database does not answer ({kind})",
+        where=where,
+        hint="look whether it runs, whether the table and its columns are there, and whether this "
+        "user may read it",
+    )
 
 
 def as_text(value: object, column: str) -> str:
@@ -338,10 +334,6 @@ def as_text(value: object, column: str) -> str:
 def _quoted(name: str) -> str:
     """A name in SQL: marks in it are doubled."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))
 
 
 def _whole_numbers(ids: Sequence[str]) -> list[int]:

@@ -7,7 +7,7 @@ importing it; they are converted column by column, which needs no Arrow library.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,6 +111,17 @@ def require_distinct(names: list[str], *, where: str = "") -> None:
         where=where,
         hint="rename or drop the repeated column",
     )
+
+
+def require_names(columns: Sequence[object], *, where: str = "") -> None:
+    """Refuse a column without a name."""
+    for place, name in enumerate(columns, start=1):
+        if not isinstance(name, str) or not name.strip():
+            raise ColumnError(
+                f"column {place} of {len(columns)} has no name",
+                where=where,
+                hint="name it, or drop it (pandas writes its index that way)",
+            )
 
 
 def require_column(

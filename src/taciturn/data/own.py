@@ -12,7 +12,7 @@ import polars as pl
 
 from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
-from taciturn.data.frames import require_column
+from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds
 from taciturn.data.label_words import PLAIN, LabelWords
 from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
@@ -135,7 +135,7 @@ def _looked_over(
     problems, settings = Problems(), table.settings
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
     with problems.noted():
-        _check_names(frame.columns, where)
+        require_names(frame.columns, where=where)
     with problems.noted():
         if id_column is not None:
             require_column(frame.columns, id_column, "id", where=where)
@@ -218,13 +218,3 @@ def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
 def _text(id_column: str | None) -> list[str]:
     # As text: a leading zero of an id counts.
     return [] if id_column is None else [id_column]
-
-
-def _check_names(columns: list[str], where: str) -> None:
-    for place, column in enumerate(columns, start=1):
-        if not column.strip():
-            raise ColumnError(
-                f"column {place} of {len(columns)} has no name",
-                where=where,
-                hint="name it in the header, or drop it (pandas writes its index that way)",
-            )

@@ -29,6 +29,7 @@ from taciturn.data.frames import (
     matrix_of,
     require_column,
     require_distinct,
+    require_names,
 )
 from taciturn.data.ids import RowIds, checked_indices, row_name
 from taciturn.errors import (
@@ -73,7 +74,8 @@ class FeatureTable:
             )
         if not len(self.ids):
             raise ShapeError("the table has no rows", hint="pass at least one row")
-        _check_names(columns)
+        require_names(columns)
+        require_distinct(list(columns))
         object.__setattr__(self, "largest", _largest(values, columns, self.ids))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "values", _read_only(values))
@@ -300,15 +302,6 @@ def _as_matrix(data: object) -> FloatArray:
             hint="convert text and dates first, for instance with a Preparation",
         )
     return np.ascontiguousarray(data, dtype=np.float64)
-
-
-def _check_names(columns: tuple[str, ...]) -> None:
-    for place, name in enumerate(columns, start=1):
-        if not isinstance(name, str) or not name.strip():
-            raise ColumnError(
-                f"column {place} of {len(columns)} has no name", hint="name every column"
-            )
-    require_distinct(list(columns))
 
 
 def _largest(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> float:
