@@ -768,6 +768,13 @@ CASES = (
     by_template("party bob.toml --html x.html"),
     party('label = "', '# label = "', "label"),
     party("[data]", '[data]\nlabel = "default"', "label", role="alice"),
+    party("[data]", '[data]\nquery = "select * from customers"', "query"),
+    party('file = "bob.csv"', 'file = "sqlite:bob.db"', "query"),
+    party(
+        'file = "bob.csv"',
+        'file = "postgresql://me:word@db/crm"\nquery = "select * from customers"',
+        "file",
+    ),
     party("[data]", '[data]\ntransform.age = "logg"', "transform"),
     party("[data]", "[data]\nbins = [25, 35]", "bins"),
     party("[data]", "[data]\nbins.age = []", "bins"),

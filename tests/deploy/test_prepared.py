@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,6 +144,26 @@ def test_whatever_changed_is_prepared_again(folder, fits, change: Callable[[Path
     assert again.held_out == plain.held_out
     # Of the former files nothing is left.
     assert len(list((folder / "alice-state/prepared").iterdir())) == 2
+
+
+def test_rows_of_a_query_are_recalled_until_they_change(folder, fits):
+    frame = pl.read_csv(folder / "alice.csv")
+    with closing(sqlite3.connect(folder / "alice.db")) as base:
+        base.execute(f"create table people ({', '.join(frame.columns)})")
+        marks = ", ".join("?" * frame.width)
+        base.executemany("insert into people values (" + marks + ")", frame.rows())  # noqa: S608
+        base.commit()
+        query = {"file": "sqlite:alice.db", "query": "select * from people"}
+        write_config(folder, "alice", data=query)
+        one, two = load(folder), load(folder)
+        assert len(fits) == 1
+        assert one.train == two.train
+        base.execute(f"update people set {frame.columns[1]} = 0.5")  # noqa: S608
+        base.commit()
+    assert load(folder).train != one.train
+    assert len(fits) == 2
+    # The rows of the query are not left on the disk.
+    assert not (folder / "alice-state" / "converted").exists()
 
 
 def test_only_the_owner_may_look_into_any_of_it(folder):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data import RowIds
+from taciturn.data import RowIds, held_out_rows
 from taciturn.deploy import PartyConfig, PartyTables, load_tables
-
-# private: the choice of rows for itself, for its distribution
-from taciturn.deploy.tables import _held_out
 from taciturn.errors import (
     ColumnError,
     DataError,
@@ -73,6 +72,22 @@ def test_labels_stay_with_their_rows(tmp_path):
         assert labels.values.tolist() == [truth[name] for name in labels.ids.series]
 
 
+def test_a_query_of_a_database_gives_the_tables_of_the_file(tmp_path):
+    wanted = load(tmp_path, bobs())
+    with closing(sqlite3.connect(tmp_path / "bob.db")) as base:
+        base.execute("create table people (id text, age real, sick integer, secret blob)")
+        base.executemany("insert into people values (?, ?, ?, x'00')", bobs().reverse().rows())
+        base.commit()
+    data = {"file": "sqlite:bob.db", "query": "select id, age, sick from people"}
+    config = PartyConfig.read(write_config(tmp_path, "bob", data=data))
+    tables = load_tables(config)
+    assert tables.train.digest() == wanted.train.digest()
+    assert tables.held_out == wanted.held_out
+    assert tables.labels == wanted.labels
+    assert tables.preparation == wanted.preparation
+    assert len(config.table().ids("id")) == ROWS
+
+
 names = st.lists(
     st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1, max_size=12),
     min_size=2,
@@ -86,7 +101,7 @@ def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
     other = list(ids)
     shuffle.shuffle(other)
     held = {
-        frozenset(np.array(listed)[_held_out(RowIds.of(listed), share, "salt")].tolist())
+        frozenset(np.array(listed)[held_out_rows(RowIds.of(listed), share, "salt")].tolist())
         for listed in (ids, other)
     }
     assert len(held) == 1
@@ -116,7 +131,7 @@ def test_both_sides_come_to_the_same_rows_in_the_same_order(ids):
 def test_the_held_out_share_is_near_the_fraction_with_a_false_alarm_once_in_a_billion(share):
     """A hash is as a coin: 20,000 fixed ids lie within six standard deviations (2e-9)."""
     ids = RowIds.of([f"person {number}" for number in range(20_000)])
-    held = _held_out(ids, share, "trial").sum()
+    held = held_out_rows(ids, share, "trial").sum()
     assert abs(held - share * 20_000) < 6 * math.sqrt(20_000 * share * (1 - share))
 
 

@@ -23,6 +23,7 @@ from taciturn.faces import hyphenated
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
+    from taciturn.data.source import TableSource
     from taciturn.deploy.config import PartyConfig
     from taciturn.report.blocks import Page
     from taciturn.results.folder import Destination
@@ -175,10 +176,10 @@ def simulated(settings: Mapping[str, Any], **beside: object) -> Origin:
 def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:
     """The digests that exist of a simulation's data."""
     from taciturn.data.datasets import content_digest
-    from taciturn.data.digests import file_digest
+    from taciturn.data.source import TableSource
 
     if data is not None:
-        return {"file": file_digest(Path(data))}
+        return _digests(TableSource.at(data))
     known = content_digest(dataset or "")
     return {} if known is None else {"content": known}
 
@@ -192,15 +193,19 @@ _LIMITS = (
 
 def of_party(config: PartyConfig) -> Origin:
     """Where a party's result comes from: what is agreed, its own limits, its own table's file."""
-    from taciturn.data.digests import file_digest
     from taciturn.settings.agreement import ALSO_SIMULATED
 
     common = config.settings().model_dump(mode="json", include=set(ALSO_SIMULATED))
     limits = {name: getattr(config.privacy, name) for name in _LIMITS}
     beside = config.beside()
     settings = {"role": config.role, **common, **beside, **limits}
-    file = config.path(config.data.file)
-    return Origin(settings, str(file), {"file": file_digest(file)}, private=True)
+    table = config.table()
+    return Origin(settings, table.where, _digests(table), private=True)
+
+
+def _digests(table: TableSource) -> dict[str, str]:
+    digest = table.digest()
+    return {} if digest is None else {"file": digest}
 
 
 def untrained(origin: Origin) -> Origin:

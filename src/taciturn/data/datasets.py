@@ -27,11 +27,11 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.data.canonical import Layout, canonical, digest, written
-from taciturn.data.files import read_frame
 from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings
 from taciturn.data.raw import RawData
+from taciturn.data.source import read_frame
 from taciturn.data.tables import LabelTable
 from taciturn.data.vocabularies import CENSUS_INCOME
 from taciturn.errors import ConfigError, DataError, DatasetUnavailable, nearest

@@ -7,7 +7,7 @@ importing it; they are converted column by column, which needs no Arrow library.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
-from taciturn.errors import ColumnError, DataError, ShapeError
+from taciturn.errors import ColumnError, DataError, ShapeError, nearest
 
 _COLUMNS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1024
@@ -111,6 +111,29 @@ def require_distinct(names: list[str], *, where: str = "") -> None:
         where=where,
         hint="rename or drop the repeated column",
     )
+
+
+def require_names(columns: Sequence[object], *, where: str = "") -> None:
+    """Refuse a column without a name."""
+    for place, name in enumerate(columns, start=1):
+        if not isinstance(name, str) or not name.strip():
+            raise ColumnError(
+                f"column {place} of {len(columns)} has no name",
+                where=where,
+                hint="name it, or drop it (pandas writes its index that way)",
+            )
+
+
+def require_column(
+    columns: Collection[str], column: str, role: str = "", *, where: str = ""
+) -> None:
+    """Refuse a table without a column, and name the most similar one."""
+    if column not in columns:
+        raise ColumnError(
+            f"there is no {role}{' ' if role else ''}column {column!r}",
+            where=where,
+            hint=nearest(column, columns),
+        )
 
 
 def _array(data: object) -> NDArray[Any]:

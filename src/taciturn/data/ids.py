@@ -98,6 +98,21 @@ class RowIds:
             places[joined["at"].to_numpy()] = joined["place"].to_numpy()
         return places
 
+    def rows_of(
+        self, wanted: RowIds, *, where: str = "", hint: str = "name a table that has all of them"
+    ) -> IndexArray:
+        """The rows of other ids among these; RowIdError where one is not there."""
+        rows = self.places_of(wanted)
+        lacking = np.flatnonzero(rows < 0)
+        if len(lacking):
+            first = f"first id {wanted[int(lacking[0])]!r}"
+            raise RowIdError(
+                f"the table lacks {len(lacking):,} of {len(wanted):,} rows",
+                where=f"{where}, {first}" if where else first,
+                hint=hint,
+            )
+        return rows
+
     def digest(self) -> str:
         """SHA-256 over the ids in order, as hexadecimal text."""
         if not self._digest:

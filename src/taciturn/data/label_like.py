@@ -11,7 +11,7 @@ import re
 import numpy as np
 import polars as pl
 
-from taciturn.data.parts import Columns
+from taciturn.data.parquet import Columns
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import spelled
 from taciturn.faces import Hint

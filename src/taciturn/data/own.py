@@ -11,20 +11,15 @@ import numpy as np
 import polars as pl
 
 from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
-from taciturn.data.files import USUAL, Dialect, open_table, read_frame
-from taciturn.data.frames import as_frame
+from taciturn.data.csv_files import USUAL, Dialect, TextColumns
+from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds
 from taciturn.data.label_words import PLAIN, LabelWords
-from taciturn.data.parts import (
-    Columns,
-    Fingerprint,
-    PartedTable,
-    fingerprint,
-    require_unchanged,
-)
+from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
 from taciturn.data.prepare import fit
 from taciturn.data.problems import Problems
 from taciturn.data.raw import RawData
+from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
 
@@ -95,13 +90,13 @@ def own_data(
     >>> own_data(people, label_column="paid", id_column="who")
     RawData(own data, 2 rows, 1 raw columns)
     """
-    name, where, frame = _taken_in(source, id_column, table.dialect)
-    rows = _looked_over(frame, where, label_column, id_column, table)
-    return _raw(name, rows)
+    read = TableSource.at(source, table.dialect)
+    frame = read.frame(text=_text(id_column))
+    return _raw(read.name, _looked_over(frame, read.where, label_column, id_column, table))
 
 
 def own_rows(
-    path: Path,
+    source: TableSource,
     *,
     label_column: str | None,
     id_column: str,
@@ -110,19 +105,17 @@ def own_rows(
 ) -> OwnRows[Columns]:
     """Take in a party's table; the columns of Parquet files are not read yet.
 
-    Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is where
-    a large CSV file may be converted; None reads it whole.
+    Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is as in
+    ``TableSource.open``.
     """
-    needed, where = label_column is None, str(path)
-    sources: tuple[Fingerprint, ...] = (fingerprint(path),) if path.is_file() else ()
-    # As text: a leading zero of an id counts.
-    opened: Columns = open_table(path, text=[id_column], dialect=table.dialect, folder=folder)
-    if isinstance(opened, PartedTable):
-        sources = tuple(part.fingerprint for part in opened.parts)
-    for source in sources:
-        require_unchanged(source)
-    rows = _looked_over(opened, where, label_column, id_column, table, columns_needed=needed)
-    return replace(rows, sources=sources)
+    files, needed = source.fingerprints(), label_column is None
+    opened = source.open(text=_text(id_column), folder=folder)
+    for file in files:
+        require_unchanged(file)
+    if isinstance(opened, TextColumns):
+        files = files or opened.fingerprints
+    rows = _looked_over(opened, source.where, label_column, id_column, table, columns_needed=needed)
+    return replace(rows, sources=files)
 
 
 def _looked_over(
@@ -142,16 +135,16 @@ def _looked_over(
     problems, settings = Problems(), table.settings
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
     with problems.noted():
-        _check_names(frame.columns, where)
+        require_names(frame.columns, where=where)
     with problems.noted():
         if id_column is not None:
-            _require(frame.columns, "id", id_column, where)
+            require_column(frame.columns, id_column, "id", where=where)
             ids, named = RowIds.of(frame[id_column]), True
     # Without sound ids a row goes by its number.
     names = ids if named else None
     with problems.noted():
         if label_column is not None:
-            _require(frame.columns, "label", label_column, where)
+            require_column(frame.columns, label_column, "label", where=where)
             labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
     beside = [name for name in frame.columns if name not in (label_column, id_column)]
     features = frame.select(beside)
@@ -163,13 +156,6 @@ def _looked_over(
             fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
     return OwnRows(features, ids, labels, settings)
-
-
-def _require(columns: list[str], role: str, column: str, where: str) -> None:
-    if column not in columns:
-        raise ColumnError(
-            f"there is no {role} column {column!r}", where=where, hint=nearest(column, columns)
-        )
 
 
 def _wanted(features: C, settings: PrepareSettings) -> C:
@@ -218,9 +204,10 @@ def columns_alone(
     >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """
-    name, where, frame = _taken_in(source, id_column, table.dialect)
+    read = TableSource.at(source, table.dialect)
+    frame = read.frame(text=_text(id_column))
     frame = frame.select(column for column in frame.columns if column != label_column)
-    return _raw(name, _looked_over(frame, where, None, id_column, table))
+    return _raw(read.name, _looked_over(frame, read.where, None, id_column, table))
 
 
 def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
@@ -228,37 +215,6 @@ def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
     return RawData(name, rows.columns, rows.ids, labels, rows.settings, own=True)
 
 
-def ids_alone(source: object, *, id_column: str, dialect: Dialect = USUAL) -> RowIds:
-    """The ids of a table, in its order.
-
-    >>> ids_alone(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
-    RowIds(2 rows)
-    """
-    table: Columns
-    if isinstance(source, str | Path):
-        where, table = str(source), open_table(Path(source), text=[id_column], dialect=dialect)
-    else:
-        where, table = "", as_frame(source)
-    _require(table.columns, "id", id_column, where)
-    return RowIds.of(table[id_column])
-
-
-def _taken_in(
-    source: object, id_column: str | None, dialect: Dialect
-) -> tuple[str, str, pl.DataFrame]:
-    if isinstance(source, str | Path):
-        path = Path(source)
-        # As text: a leading zero of an id counts.
-        text = [] if id_column is None else [id_column]
-        return path.name, str(path), read_frame(path, text=text, dialect=dialect)
-    return "own data", "", as_frame(source)
-
-
-def _check_names(columns: list[str], where: str) -> None:
-    for place, column in enumerate(columns, start=1):
-        if not column.strip():
-            raise ColumnError(
-                f"column {place} of {len(columns)} has no name",
-                where=where,
-                hint="name it in the header, or drop it (pandas writes its index that way)",
-            )
+def _text(id_column: str | None) -> list[str]:
+    # As text: a leading zero of an id counts.
+    return [] if id_column is None else [id_column]

@@ -22,7 +22,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.data.frames import as_frame, as_series, is_frame, matrix_of, require_distinct
+from taciturn.data.frames import (
+    as_frame,
+    as_series,
+    is_frame,
+    matrix_of,
+    require_column,
+    require_distinct,
+    require_names,
+)
 from taciturn.data.ids import RowIds, checked_indices, row_name
 from taciturn.errors import (
     ColumnError,
@@ -31,7 +39,6 @@ from taciturn.errors import (
     LabelValueError,
     MissingValueError,
     ShapeError,
-    nearest,
 )
 from taciturn.mapped import row_blocks
 from taciturn.rng import Entropy
@@ -67,7 +74,8 @@ class FeatureTable:
             )
         if not len(self.ids):
             raise ShapeError("the table has no rows", hint="pass at least one row")
-        _check_names(columns)
+        require_names(columns)
+        require_distinct(list(columns))
         object.__setattr__(self, "largest", _largest(values, columns, self.ids))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "values", _read_only(values))
@@ -119,8 +127,7 @@ class FeatureTable:
             return self
         places = {name: place for place, name in enumerate(self.columns)}
         for name in names:
-            if name not in places:
-                raise ColumnError(f"there is no column {name!r}", hint=nearest(name, self.columns))
+            require_column(places, name)
         chosen = np.array([places[name] for name in names], dtype=np.intp)
         return FeatureTable(self.ids, names, np.take(self.values, chosen, axis=1))
 
@@ -297,15 +304,6 @@ def _as_matrix(data: object) -> FloatArray:
     return np.ascontiguousarray(data, dtype=np.float64)
 
 
-def _check_names(columns: tuple[str, ...]) -> None:
-    for place, name in enumerate(columns, start=1):
-        if not isinstance(name, str) or not name.strip():
-            raise ColumnError(
-                f"column {place} of {len(columns)} has no name", hint="name every column"
-            )
-    require_distinct(list(columns))
-
-
 def _largest(values: FloatArray, columns: tuple[str, ...], ids: RowIds) -> float:
     largest = 0.0
     for place, block in row_blocks(values):
@@ -343,10 +341,7 @@ def _from_frame(
     frame: pl.DataFrame, columns: Sequence[str] | None, ids: object, id_column: str | None
 ) -> FeatureTable:
     if id_column is not None:
-        if id_column not in frame.columns:
-            raise ColumnError(
-                f"there is no id column {id_column!r}", hint=nearest(id_column, frame.columns)
-            )
+        require_column(frame.columns, id_column, "id")
         ids = frame[id_column]
         frame = frame.drop(id_column)
     names = list(columns) if columns is not None else frame.columns
@@ -357,8 +352,7 @@ def _from_frame(
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
-    if name not in frame.columns:
-        raise ColumnError(f"there is no column {name!r}", hint=nearest(name, frame.columns))
+    require_column(frame.columns, name)
     series = frame[name]
     if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
         raise ColumnError(

@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from taciturn.arrays import IndexArray
-from taciturn.data.files import read_frame
+from taciturn.data.csv_files import Dialect
+from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
-from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError, nearest
+from taciturn.data.source import read_frame
+from taciturn.errors import ConfigError, FileError, RowIdError
 from taciturn.faces import Hint
 from taciturn.files import private_file
 
@@ -51,13 +52,8 @@ class AlignedRows:
             )
         second = _second(id_column)
         # An id may be spelled NA: nothing stands for a missing value here.
-        frame = read_frame(path, missing=(), text=(id_column, second))
-        if id_column not in frame.columns:
-            raise ColumnError(
-                f"the list of aligned rows has no column {id_column!r}",
-                where=str(path),
-                hint=nearest(id_column, frame.columns),
-            )
+        frame = read_frame(path, text=(id_column, second), dialect=Dialect(null_words=()))
+        require_column(frame.columns, id_column, "id", where=str(path))
         own = _ids(frame[id_column], path)
         return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))
 
@@ -72,15 +68,8 @@ class AlignedRows:
 
     def rows_of(self, table: RowIds) -> IndexArray:
         """Where these rows stand in a table, in the list's order."""
-        places = table.places_of(self.own)
-        lacking = np.flatnonzero(places < 0)
-        if len(lacking):
-            raise RowIdError(
-                f"the table lacks {len(lacking)} of {len(self.own)} aligned rows",
-                where=f"{self.where}, first id {self.own[int(lacking[0])]!r}",
-                hint="restore the table, or align again on both sides: taciturn align",
-            )
-        return places
+        hint = "restore the table, or align again on both sides: taciturn align"
+        return table.rows_of(self.own, where=self.where, hint=hint)
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:

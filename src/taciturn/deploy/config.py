@@ -19,7 +19,10 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from taciturn.data.csv_files import Dialect
+from taciturn.data.database import has_password, is_database
 from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.data.source import TableSource
 from taciturn.deploy.agreement_file import AgreementFile
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
@@ -107,10 +110,21 @@ class DataSection(TableSettings):
         _data(
             "This side's table, CSV or Parquet; rows in any order.",
             detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
-            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables))",
+            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)); "
+            "`sqlite:FILE` or `postgresql://…`, without a password, with `query` "
+            "([databases](data.md#databases))",
             example="{role}.csv",
         ),
     ]
+    query: Annotated[
+        str | None,
+        _data(
+            "The rows of a database: a SELECT statement, its id column among the others.",
+            detail="Read once, by one statement, read only; at most 50 million rows "
+            "([databases](data.md#databases))",
+            example="select * from customers",
+        ),
+    ] = None
     id: str
     aligned: Annotated[
         str | None,
@@ -142,6 +156,23 @@ class DataSection(TableSettings):
     ] = 0.5
     label: str | None = None
     intercept: bool = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if is_database(self.file) != (self.query is not None):
+            raise ConfigError(
+                "a database needs a query, and a file has none",
+                setting="query",
+                hint=Hint("write {query} with a database, and leave it out with a file"),
+            )
+        # The line goes into reports and messages.
+        if is_database(self.file) and has_password(self.file):
+            raise ConfigError(
+                "the address of the database holds a password",
+                setting="file",
+                hint="leave it to PGPASSFILE or PGSERVICE, which libpq reads",
+            )
+        return self
 
 
 class LinkSection(Checked):
@@ -657,9 +688,8 @@ class ServeSection(Checked):
 
     @property
     def is_database(self) -> bool:
-        """Whether rows come from a database."""
-        source = self.source or ""
-        return source.startswith(("sqlite:", "postgresql:", "postgres:"))
+        """Whether rows come from a database of its own."""
+        return is_database(self.source or "")
 
     def usage_file(self, role: str) -> str:
         """The file that counts what is served."""
@@ -905,6 +935,13 @@ class PartyConfig:
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
         return self.folder / name
+
+    def table(self, path: Path | None = None) -> TableSource:
+        """This side's table, or another one that is written as it is."""
+        dialect = Dialect.of(self.data)
+        if path is not None:
+            return TableSource.at(path, dialect)
+        return TableSource.parse(self.data.file, self.folder, dialect, query=self.data.query)
 
     def settings(self) -> Settings:
         """The agreement's part as settings, with their defaults."""

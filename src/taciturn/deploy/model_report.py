@@ -19,7 +19,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.new_rows import new_rows
-from taciturn.deploy.new_scores import NewScores, places_of
+from taciturn.deploy.new_scores import NewScores
 from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.errors import ConfigError, DataError, FileError
 from taciturn.model.coefficient_errors import bound_errors, exact_errors
@@ -224,11 +224,9 @@ class _Bobs:
 
     def _hers(self, alice: ModelShare, path: Path, ids: RowIds) -> FeatureTable:
         """An Alice's prepared training rows, in the order of Bob's."""
-        section = self._config.data
-        if self._question.alice_id is not None:
-            section = section.model_copy(update={"id": self._question.alice_id})
-        read = new_rows(path, section, alice, normalisation=self._config.normalisation)
-        table = read.table.take(places_of(ids, read.table.ids, path))
+        config, column = self._config, self._question.alice_id or self._config.data.id
+        read = new_rows(config.table(path), column, alice, normalisation=config.normalisation)
+        table = read.table.take(read.table.ids.rows_of(ids, where=str(path)))
         if table.digest() != alice.data_digest:
             raise FileError(
                 f"these are not the rows that {alice.title}'s model was trained on",
@@ -275,7 +273,7 @@ class _Bobs:
     def _new_rows(self) -> NewScores | None:
         question = self._question
         if question.scores is not None:
-            return NewScores.read(question.scores, question.labels, self._config.data)
+            return NewScores.read(question.scores, question.labels, self._config)
         if question.labels is not None:
             raise ConfigError(
                 "labels without scores say nothing of the model",

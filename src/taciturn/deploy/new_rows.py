@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import IndexArray
-from taciturn.data.files import Dialect, read_frame
+from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule, Rule
+from taciturn.data.source import TableSource
 from taciturn.data.tables import FeatureTable
 from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import DataSection
-from taciturn.errors import ColumnError, DataError, MissingValueError, RowIdError, nearest
+from taciturn.errors import ColumnError, DataError, MissingValueError, nearest
 from taciturn.model.share import ModelShare
 
 _MOST_NAMED = 8
@@ -45,8 +44,8 @@ class NewRows:
 
 
 def new_rows(
-    path: Path,
-    section: DataSection,
+    source: TableSource,
+    id_column: str,
     model: ModelShare,
     only: Sequence[str] = (),
     normalisation: Normalisation = AS_THEY_ARE,
@@ -57,10 +56,9 @@ def new_rows(
     ``only`` takes these ids alone, all where empty. ``common`` are the rows that both sides have,
     where that is known; their common ids are used.
     """
-    id_column = section.id
     texts = {rule.column for rule in model.preparation.rules if is_text(rule)}
     # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
-    frame = read_frame(path, text=[id_column, *sorted(texts)], dialect=Dialect.of(section))
+    frame = source.frame(text=[id_column, *sorted(texts)])
     try:
         _require_columns(frame.columns, id_column, model)
         ids = RowIds.of(frame[id_column])
@@ -68,20 +66,20 @@ def new_rows(
             chosen = _chosen(ids, only, normalisation)
             frame, ids = frame[chosen], ids.take(chosen)
         if common is None:
-            return NewRows(ids, _prepared(frame, normalisation.apply(ids), model), str(path))
-        return _listed(frame, ids, model, common, path)
+            return NewRows(ids, _prepared(frame, normalisation.apply(ids), model), source.where)
+        return _listed(frame, ids, model, common, source.where)
     except MissingValueError as problem:
         raise MissingValueError(
             problem.message,
-            where=_place(path, problem),
+            where=_place(source.where, problem),
             hint="the model's preparation fills no gaps: complete the rows, or leave them out",
         ) from None
     except DataError as problem:
-        raise problem.at(_place(path, problem)) from None
+        raise problem.at(_place(source.where, problem)) from None
 
 
-def _place(path: Path, problem: DataError) -> str:
-    return f"{path}, {problem.where}" if problem.where else str(path)
+def _place(where: str, problem: DataError) -> str:
+    return f"{where}, {problem.where}" if problem.where else where
 
 
 def is_text(rule: Rule) -> bool:
@@ -90,7 +88,7 @@ def is_text(rule: Rule) -> bool:
 
 
 def _listed(
-    frame: pl.DataFrame, ids: RowIds, model: ModelShare, common: AlignedRows, path: Path
+    frame: pl.DataFrame, ids: RowIds, model: ModelShare, common: AlignedRows, where: str
 ) -> NewRows:
     places = common.rows_of(ids)
     in_file = np.argsort(places)
@@ -98,7 +96,7 @@ def _listed(
     table = _prepared(frame[places], names, model)
     # By id on both sides: lists may be in any order.
     order = names.series.arg_sort().to_numpy().astype(np.int64)
-    return NewRows(ids.take(places), table, str(path), order)
+    return NewRows(ids.take(places), table, where, order)
 
 
 def _prepared(frame: pl.DataFrame, ids: RowIds, model: ModelShare) -> FeatureTable:
@@ -106,9 +104,8 @@ def _prepared(frame: pl.DataFrame, ids: RowIds, model: ModelShare) -> FeatureTab
 
 
 def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> None:
+    require_column(columns, id_column, "id")
     present = {*columns}
-    if id_column not in present:
-        raise ColumnError(f"there is no id column {id_column!r}", hint=nearest(id_column, columns))
     # A date and its parts come from one column.
     wanted = dict.fromkeys(rule.column for rule in model.preparation.rules)
     lacking = [column for column in wanted if column not in present]
@@ -124,12 +121,5 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
 
 def _chosen(ids: RowIds, only: Sequence[str], normalisation: Normalisation) -> IndexArray:
     """Where the named rows stand; a name may be spelled as loosely as ids are compared."""
-    texts = normalisation.apply(ids).series.to_list()
-    places = {row_id: place for place, row_id in enumerate(texts)}
-    wanted = {row_id: normalisation.one(row_id) for row_id in only}
-    for row_id, text in wanted.items():
-        if text not in places:
-            raise RowIdError(
-                f"there is no row of id {row_id!r} among {len(ids)}", hint="name an id of the file"
-            )
-    return np.array(sorted({places[text] for text in wanted.values()}), dtype=np.int64)
+    wanted = RowIds.of([*dict.fromkeys(map(normalisation.one, only))])
+    return np.sort(normalisation.apply(ids).rows_of(wanted, hint="name an id of the table"))

@@ -16,19 +16,19 @@ from tempfile import gettempdir
 import numpy as np
 
 from taciturn.data.choices import PrepareSettings
+from taciturn.data.folds import held_out_rows
 from taciturn.data.ids import RowIds
 from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import OwnTable, own_rows
-from taciturn.data.parts import Columns, Fingerprint
-from taciturn.data.prepare import Preparation
-from taciturn.data.streaming import ChosenRows, fit_and_prepare
+from taciturn.data.own import OwnRows, OwnTable, own_rows
+from taciturn.data.parquet import Columns, Fingerprint
+from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.prepared import PreparedFolder
 from taciturn.errors import ShapeError, shown_by
 from taciturn.files import canonical_json
-from taciturn.mapped import BLOCK_ROWS, Scratch
+from taciturn.mapped import Scratch
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -78,14 +78,7 @@ def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
 def _loaded(
     config: PartyConfig, kept: PreparedFolder | None, passing: Scratch, converted: Path | None
 ) -> PartyTables:
-    section = config.data
-    raw = own_rows(
-        config.path(section.file),
-        label_column=section.label,
-        id_column=section.id,
-        table=OwnTable.of(section),
-        folder=converted,
-    )
+    raw = raw_table(config, converted)
     train, rest, held_out_ids = chosen_rows(config, raw.ids)
     labels = _labels(raw.labels, train)
     if labels is not None:
@@ -107,6 +100,18 @@ def _loaded(
         preparation=plan,
         held_out_ids=held_out_ids,
         remarks=like,
+    )
+
+
+def raw_table(config: PartyConfig, folder: Path | None = None) -> OwnRows[Columns]:
+    """A party's table before preparation; ``folder`` is as in ``TableSource.open``."""
+    section = config.data
+    return own_rows(
+        config.table(),
+        label_column=section.label,
+        id_column=section.id,
+        table=OwnTable.of(section),
+        folder=folder,
     )
 
 
@@ -165,10 +170,10 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
         own, common, places = listed.own, listed.common, listed.rows_of(ids)
     # By id on both sides: files may list the rows in any order.
     order = common.series.arg_sort().to_numpy().astype(np.int64)
-    held = _held_out(common, config.agreed["held_out"], config.agreed["split_salt"])[order]
+    held = held_out_rows(common, config.agreed["held_out"], config.agreed["split_salt"])[order]
     train, rest = order[~held], order[held]
     if not len(train):
-        raise ShapeError("no row is left for training", where=config.data.file)
+        raise ShapeError("no row is left for training", where=config.table().where)
     chosen = (
         ChosenRows(common.take(rows), rows if places is None else places[rows], name)
         for name, rows in (("train", train), ("held-out", rest))
@@ -178,22 +183,3 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
 
 def _labels(labels: LabelTable | None, chosen: ChosenRows) -> LabelTable | None:
     return None if labels is None else LabelTable(chosen.ids, labels.values[chosen.rows])
-
-
-def _held_out(
-    ids: RowIds, share: float | None, salt: str
-) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
-    """Which rows are held out: those whose hashed id falls below the share.
-
-    The hash says nothing about a label, and the salt lets two trainings hold out other rows.
-    """
-    held = np.zeros(len(ids), dtype=np.bool)
-    if share is None:
-        return held
-    limit, prefix = np.uint64(int(share * 2**64)), f"taciturn held out\0{salt}\0".encode()
-    # By blocks: ten million ids as objects would need more memory than the rest of the work.
-    for start in range(0, len(ids), BLOCK_ROWS):
-        texts = ids.series.slice(start, BLOCK_ROWS).to_list()
-        words = b"".join([sha256(prefix + text.encode()).digest()[:8] for text in texts])
-        held[start : start + len(texts)] = np.frombuffer(words, ">u8") < limit
-    return held

@@ -15,9 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from taciturn.data.files import Dialect
 from taciturn.data.normalisation import further, in_words, spellings
-from taciturn.data.own import ids_alone
 from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.keep import key_place
@@ -213,10 +211,8 @@ def _alignment(config: PartyConfig) -> list[Finding]:
             "the same ids, which a dry run compares",
         )
     ]
-    path, dialect = config.path(config.data.file), Dialect.of(config.data)
     try:
-        own = ids_alone(path, id_column=config.data.id, dialect=dialect)
-        ids = config.normalisation.apply(own)
+        ids = config.normalisation.apply(config.table().ids(config.data.id))
     except TaciturnError as problem:
         return [*findings, Finding.of_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from taciturn.data.files import MISSING
+from taciturn.data.csv_files import Dialect
 from taciturn.deploy.agreed import peer_keys, require_begun_in_time
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.identity import identity_of
@@ -69,8 +69,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
         usage = held.enter_context(closing(_usage(config)))
         endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
         desk = held.enter_context(closing(Desk(config, standing, endpoint, callbacks)))
-        words = config.data.null_words
-        preparer = Preparer(share, MISSING if words is None else ("", *words))
+        preparer = Preparer(share, Dialect.of(config.data).missing)
         limits = ServiceLimits(
             rows_per_day=serve.rows_per_day,
             row_per_day=serve.row_per_day,

@@ -37,7 +37,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
     if settings.label is None:
         raise missing_label()
     return own_data(
-        Path(settings.data or "") if table is None else table,
+        settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
         table=OwnTable.of(settings),
@@ -49,7 +49,7 @@ def load_features(settings: Settings, table: object = None) -> RawData:
     if table is None and settings.data is None:
         return _load_dataset(settings, _NAME_COLUMNS)
     return columns_alone(
-        Path(settings.data or "") if table is None else table,
+        settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
         table=OwnTable.of(settings),

@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 from taciturn.data import PrepareSettings, fit, read_frame
-from taciturn.deploy.serving import PostgresRows, Preparer, SqliteRows, TableRows, source_of
+from taciturn.deploy import PartyConfig
+from taciturn.deploy.serving import Preparer, RowSource, TableRows, source_of
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.model import ModelShare
 from tests.deploy.serving.postgres import postgres
@@ -43,6 +44,10 @@ def share(folder: Path, role: str = "alice") -> ModelShare:
 
 def from_file(folder: Path) -> Any:
     return source_of(serve_settings(folder, "alice"), share(folder)).take(IDS).values
+
+
+def from_database(folder: Path, source: str, table: str) -> RowSource:
+    return source_of(serve_settings(folder, "alice", source=source, table=table), share(folder))
 
 
 def write_sqlite(folder: Path, *statements: str) -> None:
@@ -73,9 +78,9 @@ def test_a_parquet_file_and_a_folder_of_them_give_the_rows_of_the_csv(folder):
 
 
 def test_a_table_names_unknown_ids_and_gives_zeros_for_them(folder):
-    taken = TableRows(
-        folder / "new-alice.csv", serve_settings(folder, "alice"), share(folder)
-    ).take(["p0121", "nobody", "p0122"])
+    source = source_of(serve_settings(folder, "alice"), share(folder))
+    assert isinstance(source, TableRows)
+    taken = source.take(["p0121", "nobody", "p0122"])
     assert taken.unknown == {1}
     assert not taken.values[1].any()
     assert np.array_equal(taken.values[[0, 2]], from_file(folder)[[1, 2]])
@@ -83,12 +88,25 @@ def test_a_table_names_unknown_ids_and_gives_zeros_for_them(folder):
 
 def test_sqlite_gives_the_same_rows(folder):
     write_sqlite(folder)
-    settings = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
-    source = source_of(settings, share(folder))
+    source = from_database(folder, "sqlite:rows.db", "customers")
     taken = source.take([*IDS, "nobody", "1; drop table customers"])
     assert np.array_equal(taken.values[:30], from_file(folder))
     assert taken.unknown == {30, 31}
     source.close()
+
+
+def test_a_service_without_a_source_looks_up_the_query_of_the_party(folder):
+    wanted = from_file(folder)
+    write_sqlite(folder)
+    path = folder / "alice.toml"
+    text = path.read_text(encoding="utf-8").partition("[serve]")[0]
+    query = "select * from customers where id <> 'p0121'"
+    lines = f'file = "sqlite:rows.db"\nquery = "{query}"'
+    path.write_text(text.replace('file = "alice.csv"', lines), encoding="utf-8")
+    with closing(source_of(PartyConfig.read(path), share(folder))) as source:
+        taken = source.take(IDS)
+    assert taken.unknown == {1}
+    assert np.array_equal(taken.values[2:], wanted[2:])
 
 
 def test_an_id_that_is_twice_in_a_database_is_not_fit_and_others_are(folder):
@@ -97,7 +115,7 @@ def test_an_id_that_is_twice_in_a_database_is_not_fit_and_others_are(folder):
         "create table doubled as select * from customers",
         "insert into doubled select * from customers where id = 'p0121'",
     )
-    source = SqliteRows(folder / "rows.db", "doubled", "id", Preparer(share(folder)))
+    source = from_database(folder, "sqlite:rows.db", "doubled")
     taken = source.take(["p0121", "p0122", "P0122"])
     assert {*taken.unfit} == {0}
     assert taken.unknown == {2}
@@ -120,7 +138,7 @@ def test_ids_that_are_whole_numbers_in_a_database_are_asked_for_as_such(folder):
         "alter table numbered add column id integer",
         "update numbered set id = cast(substr(name, 2) as integer)",
     )
-    source = SqliteRows(folder / "rows.db", "numbered", "id", Preparer(share(folder)))
+    source = from_database(folder, "sqlite:rows.db", "numbered")
     taken = source.take(["121", "0122", "nobody", "-5"])
     assert taken.unknown == {1, 2, 3}
     assert np.array_equal(taken.values[0], from_file(folder)[1])
@@ -143,8 +161,7 @@ def test_postgresql_gives_the_same_rows_and_is_asked_again_after_a_restart(folde
             with base.cursor() as cursor:
                 insert = f"insert into risk.customers values ({marks})"  # noqa: S608
                 cursor.executemany(insert, frame.rows())
-        settings = serve_settings(folder, "alice", source=server.address, table="risk.customers")
-        source = source_of(settings, share(folder))
+        source = from_database(folder, server.address, "risk.customers")
         wanted = from_file(folder)
         taken = source.take([*IDS, "nobody"])
         assert np.array_equal(taken.values[:30], wanted)
@@ -163,17 +180,14 @@ def test_postgresql_gives_the_same_rows_and_is_asked_again_after_a_restart(folde
             key, place = base.execute(
                 "select id, substr(name, 2)::int - 120 from risk.keyed limit 1"
             ).fetchone() or ("", 0)
-        keyed = PostgresRows(server.address, "risk.keyed", "id", Preparer(share(folder)))
+        keyed = from_database(folder, server.address, "risk.keyed")
         taken = keyed.take([str(key), "c0042", "\x01"])
         # What is no uuid is unknown, and no error.
         assert taken.unknown == {1, 2}
         assert np.array_equal(taken.values[0], wanted[place])
         keyed.close()
         with refused(DataError, names="42P01"):
-            source_of(
-                serve_settings(folder, "alice", source=server.address, table="absent"),
-                share(folder),
-            )
+            from_database(folder, server.address, "absent")
 
 
 WRONG: dict[str, tuple[dict[str, Any], type[DataError], object]] = {

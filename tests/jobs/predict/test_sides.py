@@ -15,13 +15,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, fit
+from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, TableSource, fit
 from taciturn.deploy import (
     LISTED_PREDICTION,
     PREDICTION,
     AlignedRows,
     Charge,
-    DataSection,
     Meeting,
     Party,
     PartyConfig,
@@ -515,7 +514,7 @@ def town_share(**changes: Any) -> ModelShare:
 
 def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: Any) -> Any:
     path.write_text(text)
-    return new_rows(path, DataSection(file="", id="id"), share or town_share(), **options)
+    return new_rows(TableSource.at(path), "id", share or town_share(), **options)
 
 
 def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):

@@ -4,10 +4,9 @@ from taciturn.deploy.serving.desk import Desk as Desk
 from taciturn.deploy.serving.desk import Job as Job
 from taciturn.deploy.serving.partner import ScoreCount as ScoreCount
 from taciturn.deploy.serving.partner import ScorePartner as ScorePartner
-from taciturn.deploy.serving.sources import PostgresRows as PostgresRows
+from taciturn.deploy.serving.sources import DatabaseRows as DatabaseRows
 from taciturn.deploy.serving.sources import Preparer as Preparer
 from taciturn.deploy.serving.sources import RowSource as RowSource
-from taciturn.deploy.serving.sources import SqliteRows as SqliteRows
 from taciturn.deploy.serving.sources import TableRows as TableRows
 from taciturn.deploy.serving.sources import Taken as Taken
 from taciturn.deploy.serving.sources import common_ids as common_ids

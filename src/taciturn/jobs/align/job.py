@@ -15,10 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taciturn.crypto.group import library
-from taciturn.data.files import Dialect
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
-from taciturn.data.own import ids_alone
 from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
 from taciturn.deploy.config import PartyConfig
 from taciturn.deploy.link import ALIGNMENT
@@ -83,14 +81,14 @@ class AlignJob(Job[AlignmentResult]):
         library()  # now, rather than when the peer waits
         chosen = self.normalisation or config.normalisation
         file = list_file(config, self.out, self.rows)
-        table = config.path(config.data.file) if self.rows is None else self.rows
-        own = ids_alone(table, id_column=config.data.id, dialect=Dialect.of(config.data))
+        table = config.table(self.rows)
+        own = table.ids(config.data.id)
         require_room(file, own)
         requirement = MatchRequirement(
             chosen.apply(own),
             chosen,
             config.data.minimum_match if self.rows is None else 0.0,
-            f"column {config.data.id!r} of {table}",
+            f"column {config.data.id!r} of {table.where}",
         )
         parties = config.parties
         terms = terms_among(chosen, parties) if parties else chosen.canonical()

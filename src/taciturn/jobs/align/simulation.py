@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
-from taciturn.data.files import read_frame
-from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import NONE, Normalisation
-from taciturn.data.own import ids_alone
+from taciturn.data.source import TableSource
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import StarTap
@@ -137,9 +134,10 @@ def align_tables(
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
     chosen = Normalisation.of(normalise)
-    hers, his = [_frame(table, alice_id) for table in alices], _frame(bob, bob_id)
-    lists = [ids_alone(frame, id_column=alice_id) for frame in hers]
-    bobs = ids_alone(his, id_column=bob_id)
+    hers = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
+    his = TableSource.at(bob).frame(text=[bob_id])
+    lists = [TableSource(frame).ids(alice_id) for frame in hers]
+    bobs = TableSource(his).ids(bob_id)
     if len(lists) == 1:
         pair = align_ids(lists[0], bobs, normalisation=chosen)
         return [hers[0][pair.alice.rows]], his[pair.bob.rows]
@@ -147,9 +145,3 @@ def align_tables(
     aligned = align_lists(named, bobs, normalisation=chosen)
     ends = zip(hers, aligned.alices.values(), strict=True)
     return [frame[end.rows] for frame, end in ends], his[aligned.bob["alice-1"].rows]
-
-
-def _frame(source: object, id_column: str) -> pl.DataFrame:
-    if isinstance(source, str | Path):
-        return read_frame(source, text=[id_column])
-    return as_frame(source)

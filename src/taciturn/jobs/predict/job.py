@@ -114,7 +114,7 @@ class PredictJob(Job[Answer]):
             library()  # now, rather than when the peer waits
         else:
             listed = AlignedRows.read(self.common, column, "the command")
-        rows = new_rows(self.rows, config.data, used.model, self.only, chosen, listed)
+        rows = new_rows(config.table(self.rows), column, used.model, self.only, chosen, listed)
         if self.threshold is not None:
             threshold = at_probability(self.threshold, used.shift)
         else:

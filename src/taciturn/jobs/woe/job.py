@@ -18,9 +18,9 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.engines import on_engine
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.own import OwnRows, OwnTable, own_rows
-from taciturn.data.parts import Columns
-from taciturn.data.streaming import ChosenRows
+from taciturn.data.own import OwnRows
+from taciturn.data.parquet import Columns
+from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.agreed import own_side, require_begun_in_time
 from taciturn.deploy.compute import engine_of
@@ -29,7 +29,7 @@ from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.link import WOE
 from taciturn.deploy.log import Log
 from taciturn.deploy.side import require_agreed_rows, terms_for
-from taciturn.deploy.tables import chosen_rows
+from taciturn.deploy.tables import chosen_rows, raw_table
 from taciturn.deploy.woe_book import GivenTable, WoeBook
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
@@ -277,13 +277,7 @@ def _require_allowed(config: PartyConfig) -> None:
 
 
 def _training_rows(config: PartyConfig) -> tuple[OwnRows[Columns], ChosenRows, WoeTerms]:
-    section = config.data
-    raw = own_rows(
-        config.path(section.file),
-        label_column=section.label,
-        id_column=section.id,
-        table=OwnTable.of(section),
-    )
+    raw = raw_table(config)
     rows, _, _ = chosen_rows(config, raw.ids)
     require_agreed_rows(config, len(rows.ids))
     return raw, rows, _terms(config, len(rows.ids))

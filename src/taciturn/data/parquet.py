@@ -1,4 +1,4 @@
-"""Parts: a table in one or many Parquet files, of which no more is read than is asked for.
+"""Parquet: a table in one or many files, of which no more is read than is asked for.
 
 A table that is larger than memory comes in row parts: one file, the files of a folder, or those
 that a pattern names, in the order of their names. Only their descriptions are read at first; then
@@ -32,7 +32,7 @@ _WILD = "*?["
 
 
 class Columns(Protocol):
-    """A table of named columns: a polars frame, or a ``PartedTable``."""
+    """Named columns of equal height: a polars frame, a ``ParquetTable`` or ``TextColumns``."""
 
     @property
     def columns(self) -> list[str]:
@@ -88,14 +88,14 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PartedTable:
+class ParquetTable:
     """A table in Parquet files, read column by column."""
 
     parts: tuple[Part, ...]
     columns: list[str]
 
     @classmethod
-    def at(cls, path: Path) -> PartedTable:
+    def at(cls, path: Path) -> ParquetTable:
         """The table in a Parquet file, a folder of them, or the files that a pattern names.
 
         >>> import tempfile
@@ -103,7 +103,7 @@ class PartedTable:
         ...     for year in (2025, 2026):
         ...         part = pl.DataFrame({"id": [f"{year}-1", f"{year}-2"], "age": [31, 44]})
         ...         part.write_parquet(Path(folder) / f"{year}.parquet")
-        ...     PartedTable.at(Path(folder))["age"].to_list()
+        ...     ParquetTable.at(Path(folder))["age"].to_list()
         [31, 44, 31, 44]
         """
         parts: list[Part] = []
@@ -129,7 +129,7 @@ class PartedTable:
     def __getitem__(self, name: str, /) -> pl.Series:
         return self.frame([name])[name]
 
-    def select(self, names: list[str], /) -> PartedTable:
+    def select(self, names: list[str], /) -> ParquetTable:
         """The table with these columns alone."""
         return replace(self, columns=names)
 
@@ -139,13 +139,13 @@ class PartedTable:
         return pl.concat([part.read(chosen) for part in self.parts], rechunk=True)
 
     def __repr__(self) -> str:
-        return f"PartedTable({self.height} rows in {len(self.parts)} parts)"
+        return f"ParquetTable({self.height} rows in {len(self.parts)} parts)"
 
 
-def is_parted(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """Whether a path names Parquet files: one, a folder, or a pattern.
 
-    >>> is_parted(Path("2026/*.parquet")), is_parted(Path("people.csv"))
+    >>> is_parquet(Path("2026/*.parquet")), is_parquet(Path("people.csv"))
     (True, False)
     """
     return path.is_dir() or _is_pattern(path) or path.name.lower().endswith(SUFFIX)
@@ -242,9 +242,8 @@ def _require_same_columns(
 @contextlib.contextmanager
 def _reporting(path: Path) -> Iterator[None]:
     try:
-        yield
-    except OSError as problem:
-        raise unreadable(path, problem) from None
+        with reporting_read_errors(path):
+            yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
         raise FileError(
             "the Parquet file is cut short or damaged",
@@ -253,10 +252,14 @@ def _reporting(path: Path) -> Iterator[None]:
         ) from problem
 
 
-def unreadable(path: Path, problem: OSError) -> FileError:
-    """The error for a file that the system does not let be read."""
-    return FileError(
-        f"the file cannot be read: {problem.strerror or type(problem).__name__}",
-        where=str(path),
-        hint="check the file and its permissions",
-    )
+@contextlib.contextmanager
+def reporting_read_errors(path: Path) -> Iterator[None]:
+    """Name a file that the system does not let be read."""
+    try:
+        yield
+    except OSError as problem:
+        raise FileError(
+            f"the file cannot be read: {problem.strerror or type(problem).__name__}",
+            where=str(path),
+            hint="check the file and its permissions",
+        ) from None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import CsvColumns, Dialect, converted, open_table, read_frame
+from taciturn.data import Dialect, TableSource, TextColumns, converted, read_frame
 from taciturn.errors import ColumnError, FileError
 from tests.expected import refused
 from tests.modules import module_of
@@ -69,7 +69,10 @@ def test_types_come_from_all_rows(save):
         pytest.param("id,a\n007,1\n", {}, [(7, 1)], id="leading-zeros-go"),
         pytest.param("a,b\n 1, x\n 2, ?\n", {}, [(1.0, "x"), (2.0, None)], id="padded"),
         pytest.param(
-            "a,b\n1,NA\n2,-\n", {"missing": ["-"]}, [(1, "NA"), (2, None)], id="missing-marks"
+            "a,b\n1,NA\n2,-\n",
+            {"dialect": Dialect(null_words=("-",))},
+            [(1, "NA"), (2, None)],
+            id="missing-marks",
         ),
         pytest.param("a\n1\n\n2\n", {}, [(1,), (None,), (2,)], id="blank-line-of-one-column"),
         pytest.param('a,b\n1,"x, ""y""\nz"\n', {}, [(1, 'x, "y"\nz')], id="quoted"),
@@ -276,10 +279,10 @@ def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, cont
 def test_a_large_file_is_converted_where_there_is_a_folder(save, tmp_path, monkeypatch):
     path = save("a.csv", TABLE)
     monkeypatch.setattr(module_of(Dialect), "LARGE_CSV", 1)
-    for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", CsvColumns)):
-        table = open_table(path, text=["id"], folder=folder)
+    for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", TextColumns)):
+        table = TableSource.at(path).open(text=["id"], folder=folder)
         assert isinstance(table, kind)
         assert table.select(["id"])["id"].to_list() == [row[0] for row in ROWS]
     for number, content in enumerate(("a,b\n1\n", "a,b\n")):
         with refused(FileError):
-            open_table(save("b.csv", content), folder=tmp_path / str(number))
+            TableSource.at(save("b.csv", content)).open(folder=tmp_path / str(number))

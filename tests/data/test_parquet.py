@@ -14,12 +14,12 @@ from taciturn.data import (
     DEFAULTS,
     ChosenRows,
     OwnTable,
-    PartedTable,
+    ParquetTable,
     RowIds,
+    TableSource,
     fit,
     fit_and_prepare,
-    ids_alone,
-    is_parted,
+    is_parquet,
     own_rows,
     prepared_table,
     read_frame,
@@ -61,9 +61,9 @@ def test_a_folder_a_pattern_and_a_file_are_the_same_table(folder):
     people().write_parquet(folder.parent / "people.parquet")
     for name in ("parts", "parts/*.parquet", "**/[0-9].parquet", "people.parquet"):
         path = folder.parent / name
-        assert is_parted(path)
+        assert is_parquet(path)
         assert read_frame(path).equals(people())
-        assert PartedTable.at(path)["age"].equals(people()["age"])
+        assert ParquetTable.at(path)["age"].equals(people()["age"])
 
 
 def test_a_file_that_is_called_like_a_pattern_is_a_file(tmp_path):
@@ -80,7 +80,7 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
         return whole(path, **how)
 
     monkeypatch.setattr(pl, "read_parquet", read)
-    assert ids_alone(folder, id_column="id") == RowIds.of(people()["id"])
+    assert TableSource.at(folder).ids("id") == RowIds.of(people()["id"])
     assert asked == [["id"]] * 3
 
 
@@ -95,7 +95,7 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
 def test_a_part_of_other_columns_or_types_is_named(folder, change, names):
     people().head(5).select(change).write_parquet(folder / "2.parquet")
     with refused(ColumnError, names=names) as caught:
-        PartedTable.at(folder)
+        ParquetTable.at(folder)
     assert str(folder / "2.parquet") in caught.value.where
 
 
@@ -111,7 +111,7 @@ def test_an_empty_or_damaged_part_is_named(folder, damage):
     whole[4:60] = bytes(56)
     part.write_bytes({"empty": b"", "cut": b"PAR1 and then nothing", "pages": whole}[damage])
     with refused(FileError) as caught:
-        PartedTable.at(folder).frame()
+        ParquetTable.at(folder).frame()
     assert caught.value.where == str(part)
 
 
@@ -119,16 +119,16 @@ def test_no_rows_at_all_are_refused(folder):
     for number in range(3):
         people().clear().write_parquet(folder / f"{number}.parquet")
     with refused(FileError):
-        PartedTable.at(folder)
+        ParquetTable.at(folder)
 
 
 def test_a_part_without_rows_is_no_fault(folder):
     people().clear().write_parquet(folder / "9.parquet")
-    assert PartedTable.at(folder).height == ROWS
+    assert ParquetTable.at(folder).height == ROWS
 
 
 def test_a_part_that_is_changed_after_the_first_look_is_named(folder):
-    table = PartedTable.at(folder)
+    table = ParquetTable.at(folder)
     assert len(table["age"]) == ROWS
     part, status = folder / "1.parquet", (folder / "1.parquet").stat()
     os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
@@ -143,7 +143,7 @@ def test_a_part_that_is_changed_after_the_first_look_is_named(folder):
 
 def test_a_file_that_goes_is_one_error_and_no_list_of_columns(folder, monkeypatch):
     """Between the look at the ids and that at the columns."""
-    raw = own_rows(folder, label_column=None, id_column="id", table=OwnTable())
+    raw = own_rows(TableSource.at(folder), label_column=None, id_column="id", table=OwnTable())
     (folder / "0.parquet").unlink()
     rows = ChosenRows(raw.ids, np.arange(ROWS))
     with refused(FileError):
@@ -159,7 +159,7 @@ def test_column_by_column_the_same_numbers_come_out(tmp_path, least):
     order = np.argsort(frame["id"].to_numpy())
     train, rest = order[: BLOCK_ROWS + 100], order[BLOCK_ROWS + 100 :]
     plan = fit(features, DEFAULTS, ids=ids.take(train), rows=train)
-    columns = PartedTable.at(tmp_path / "people.parquet").select(features.columns)
+    columns = ParquetTable.at(tmp_path / "people.parquet").select(features.columns)
     chosen = [ChosenRows(ids.take(rows), rows, str(len(rows))) for rows in (train, rest)]
     scratch = Scratch(tmp_path / "prepared", least)
     again, tables = fit_and_prepare(columns, DEFAULTS, chosen, intercept=True, scratch=scratch)

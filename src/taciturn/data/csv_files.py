@@ -1,4 +1,4 @@
-"""Files: CSV and Parquet read into a polars frame, or refused with the reason.
+"""CSV files read into a polars frame, or refused with the reason.
 
 What a CSV file leaves open is looked for where only one answer is possible: the separator in the
 header, a decimal comma in columns that are numbers with it and text without, UTF-16 by its mark.
@@ -17,7 +17,7 @@ import gzip
 import io
 import shutil
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -28,8 +28,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.data.frames import require_distinct
-from taciturn.data.parts import SUFFIX as PARQUET
-from taciturn.data.parts import PartedTable, is_parted, require_file, unreadable
+from taciturn.data.parquet import SUFFIX as PARQUET
+from taciturn.data.parquet import (
+    Columns,
+    Fingerprint,
+    ParquetTable,
+    reporting_read_errors,
+    require_file,
+)
 from taciturn.errors import ColumnError, FileError
 from taciturn.faces import Hint
 from taciturn.files import private_folder, reporting_write_errors
@@ -63,6 +69,11 @@ class Dialect:
     encoding: str | None = None
     null_words: tuple[str, ...] | None = None
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The words that stand for a missing value."""
+        return MISSING if self.null_words is None else ("", *self.null_words)
+
     @classmethod
     def of(cls, choices: object) -> Dialect:
         """The dialect that settings choose, which have it under the same names."""
@@ -72,71 +83,54 @@ class Dialect:
 USUAL = Dialect()
 
 
-def read_frame(
-    path: Path | str,
-    *,
-    missing: Sequence[str] = MISSING,
-    text: Sequence[str] = (),
-    dialect: Dialect = USUAL,
-) -> pl.DataFrame:
-    r"""Read a table; all rows are looked at before a column's type is decided.
+def read_csv(path: Path, text: Sequence[str], dialect: Dialect) -> pl.DataFrame:
+    """Read a CSV file; all rows are looked at before a column's type is decided.
 
-    ``path`` is a .csv, .csv.gz, .tsv, .tsv.gz or .parquet file, a folder of Parquet files, or a
-    pattern that names some. Columns in ``text`` stay text, such as ids, whose leading zeros count.
-    Blanks around values are stripped; missing values are null.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("id,age\n007,31\n008,NA\n")
-    ...     read_frame(file, text=["id"]).rows()
-    [('007', 31), ('008', None)]
+    Columns in ``text`` stay text. Blanks around values are stripped; missing values are null.
     """
-    path = Path(path)
-    if is_parted(path):
-        return PartedTable.at(path).frame()
     require_file(path)
-    try:
-        words = missing if dialect.null_words is None else ("", *dialect.null_words)
-        frame = _read_csv(path, _suffix(path), tuple(words), tuple(text), dialect)
-    except OSError as problem:
-        raise unreadable(path, problem) from problem
+    with reporting_read_errors(path):
+        frame = _read_csv(path, _suffix(path), tuple(text), dialect)
     if not frame.height:
         raise _no_rows(path)
     return frame
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CsvColumns:
-    """A large CSV file, converted to Parquet parts of text, of which a column is read at a time."""
+class TextColumns:
+    """Columns of text, of which one at a time is given its type, as ``read_csv`` would.
 
-    table: PartedTable
+    ``text`` are those that stay text. ``fingerprints`` are those of rows that came from no file.
+    """
+
+    table: Columns
     height: int
     missing: tuple[str, ...]
     text: tuple[str, ...]
     decimal: str | None
+    fingerprints: tuple[Fingerprint, ...] = ()
 
     @property
     def columns(self) -> list[str]:
         """Their names."""
         return self.table.columns
 
-    def select(self, names: list[str], /) -> CsvColumns:
+    def select(self, names: list[str], /) -> TextColumns:
         """The table with these columns alone."""
         return replace(self, table=self.table.select(names))
 
-    def words(self, name: str) -> pl.DataFrame:
-        """A column as it stands in the file."""
-        return self.table.frame([name]).head(self.height)
+    def words(self, name: str) -> pl.Series:
+        """A column as it was written."""
+        return self.table[name].head(self.height)
 
     def __getitem__(self, name: str, /) -> pl.Series:
-        frame = self.words(name)
+        frame = self.words(name).to_frame()
         if name not in self.text and self.decimal != ",":
             frame = _with_kind(frame)
         frame = _tidied(frame, self.missing, self.text)
-        return (frame if self.decimal is None else _as_numbers(frame, self.text, self.decimal))[
-            name
-        ]
+        if self.decimal is not None:
+            frame = _as_numbers(frame, self.text, self.decimal)
+        return frame[name]
 
 
 def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
@@ -148,24 +142,8 @@ def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
     return kinds.select(frame.columns)
 
 
-def open_table(
-    path: Path, *, text: Sequence[str] = (), dialect: Dialect = USUAL, folder: Path | None = None
-) -> pl.DataFrame | PartedTable | CsvColumns:
-    """A table as ``read_frame`` gives it, of which large ones are read column by column as needed.
-
-    ``folder`` is where a large CSV file may be converted; None reads it whole.
-    """
-    if is_parted(path):
-        return PartedTable.at(path)
-    if folder is not None and _converts(path, dialect):
-        try:
-            return converted(path, folder, text=tuple(text), dialect=dialect)
-        except OSError as problem:
-            raise unreadable(path, problem) from problem
-    return read_frame(path, text=text, dialect=dialect)
-
-
-def _converts(path: Path, dialect: Dialect) -> bool:
+def converts(path: Path, dialect: Dialect) -> bool:
+    """Whether a CSV file is so large that it is better converted, and can be."""
     usual = dialect.encoding is None or codecs.lookup(dialect.encoding).name == "utf-8"
     plain = path.name.lower().endswith((".csv", ".tsv"))
     if not (usual and plain and path.is_file() and path.stat().st_size > LARGE_CSV):
@@ -176,38 +154,50 @@ def _converts(path: Path, dialect: Dialect) -> bool:
 
 def converted(
     path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
-) -> CsvColumns:
+) -> TextColumns:
     """A CSV file as Parquet parts in a folder, block by block."""
-    missing = MISSING if dialect.null_words is None else ("", *dialect.null_words)
-    tab = "\t" if path.name.lower().endswith(".tsv") else None
-    separator = dialect.separator or tab or _separator(path, path)
-    trailing = _check_layout(path, separator, path)
-    hint = "make room on that disk, or name another folder; nothing was lost"
-    with reporting_write_errors(folder, "folder for a table", hint), path.open("rb") as stream:
-        # What a program that was killed has left.
-        shutil.rmtree(folder, ignore_errors=True)
-        private_folder(folder)
-        blocks = _line_blocks(stream)
-        header = next(blocks)
-        for number, block in enumerate(blocks):
-            with _parsing(path, path):
-                part = pl.read_csv(
-                    header + block,
-                    separator=separator,
-                    infer_schema=False,
-                    null_values=list(missing),
-                )
-            # By way of memory: what the system says to a full disk then has a name.
-            content = io.BytesIO()
-            part.write_parquet(content, compression="lz4")
-            (folder / f"{number:06d}{PARQUET}").write_bytes(content.getbuffer())
-    if not any(folder.iterdir()):
+    with reporting_read_errors(path):
+        separator, trailing = _layout(path, dialect, path)
+        with path.open("rb") as stream:
+            table = stored(_text_parts(stream, separator, dialect, path), folder)
+    if table is None:
         raise _no_rows(path)
-    table = PartedTable.at(folder)
-    columns = CsvColumns(table, table.height - trailing, missing, text, dialect.decimal)
+    height = table.height - trailing
+    columns = TextColumns(table, height, dialect.missing, text, dialect.decimal)
     if dialect.decimal is None and _has_decimal_comma(columns, text, path):
         columns = replace(columns, decimal=",")
     return columns
+
+
+def _text_parts(
+    stream: BinaryIO, separator: str, dialect: Dialect, path: Path
+) -> Iterator[pl.DataFrame]:
+    blocks = _line_blocks(stream)
+    header = next(blocks)
+    for block in blocks:
+        with _parsing(path, path):
+            yield pl.read_csv(
+                header + block,
+                separator=separator,
+                infer_schema=False,
+                null_values=list(dialect.missing),
+            )
+
+
+def stored(parts: Iterable[pl.DataFrame], folder: Path) -> ParquetTable | None:
+    """Parts of a table as Parquet files of a private folder; None where there are none."""
+    hint = "make room on that disk, or name another folder; nothing was lost"
+    # What a program that was killed has left.
+    shutil.rmtree(folder, ignore_errors=True)
+    number = 0
+    for number, part in enumerate(parts, start=1):
+        # By way of memory: what the system says to a full disk then has a name.
+        content = io.BytesIO()
+        part.write_parquet(content, compression="lz4")
+        with reporting_write_errors(folder, "folder for a table", hint):
+            private_folder(folder)
+            (folder / f"{number:06d}{PARQUET}").write_bytes(content.getbuffer())
+    return ParquetTable.at(folder) if number else None
 
 
 def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
@@ -249,14 +239,10 @@ def _suffix(path: Path) -> str:
     )
 
 
-def _read_csv(
-    path: Path, suffix: str, missing: tuple[str, ...], text: tuple[str, ...], dialect: Dialect
-) -> pl.DataFrame:
+def _read_csv(path: Path, suffix: str, text: tuple[str, ...], dialect: Dialect) -> pl.DataFrame:
     source: Path | bytes = _decompressed(path) if suffix.endswith(".gz") else path
     source = _as_utf8(source, dialect.encoding, path)
-    tab = "\t" if suffix.startswith(".tsv") else None
-    separator = dialect.separator or tab or _separator(source, path)
-    trailing = _check_layout(source, separator, path)
+    separator, trailing = _layout(source, dialect, path)
 
     def parsed(*, kinds: bool) -> pl.DataFrame:
         return pl.read_csv(
@@ -264,7 +250,7 @@ def _read_csv(
             separator=separator,
             infer_schema=kinds,
             infer_schema_length=None,
-            null_values=list(missing),
+            null_values=list(dialect.missing),
             schema_overrides=dict.fromkeys(text, pl.String),
             glob=False,
         )
@@ -274,7 +260,7 @@ def _read_csv(
         if dialect.decimal is None and _has_decimal_comma(frame, text, path):
             # All of it once more as text: a dot may stand between thousands.
             dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
-    frame = _tidied(frame.head(frame.height - trailing), missing, text)
+    frame = _tidied(frame.head(frame.height - trailing), dialect.missing, text)
     if dialect.decimal is None:
         return frame
     return _as_numbers(frame, text, dialect.decimal)
@@ -352,10 +338,12 @@ def _first_widths(lines: list[str], separator: str) -> list[int]:
     return []
 
 
-def _has_decimal_comma(frame: pl.DataFrame | CsvColumns, text: tuple[str, ...], path: Path) -> bool:
+def _has_decimal_comma(
+    frame: pl.DataFrame | TextColumns, text: tuple[str, ...], path: Path
+) -> bool:
     unclear = ""
     for name in frame.columns:
-        column = frame.words(name)[name] if isinstance(frame, CsvColumns) else frame[name]
+        column = frame.words(name) if isinstance(frame, TextColumns) else frame[name]
         if column.dtype != pl.String or name in text:
             continue
         values = column.drop_nulls().str.strip_chars()
@@ -420,8 +408,10 @@ def _opened(source: Path | bytes) -> BinaryIO:
     return source.open("rb") if isinstance(source, Path) else io.BytesIO(source)
 
 
-def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
-    """Check the header and every row's fields; returns how many blank lines end the file."""
+def _layout(source: Path | bytes, dialect: Dialect, path: Path) -> tuple[str, int]:
+    """Check the header and every row's fields; the separator, and how many blank lines end it."""
+    tab = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else None
+    separator = dialect.separator or tab or _separator(source, path)
     with _opened(source) as stream:
         header = _header(stream, separator, source, path)
     if not header:
@@ -431,7 +421,7 @@ def _check_layout(source: Path | bytes, separator: str, path: Path) -> int:
         quoted = any(b'"' in block for block in iter(lambda: stream.read(_BLOCK), b""))
     with _opened(source) as stream:
         widths = _quoted_widths if quoted else _plain_widths
-        return _check_widths(widths(stream, separator), len(header), path)
+        return separator, _check_widths(widths(stream, separator), len(header), path)
 
 
 def _header(stream: BinaryIO, separator: str, source: Path | bytes, path: Path) -> tuple[str, ...]:
