@@ -19,17 +19,16 @@ from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, fit
 from taciturn.deploy import (
     AlignedRows,
     Answer,
-    Charge,
     DataSection,
     Meeting,
     Party,
     PartyConfig,
     Predictor,
     Question,
-    ScoreBook,
 )
 from taciturn.deploy import predict_rows as predict
 from taciturn.deploy import read_new_rows as new_rows
+from taciturn.deploy.consent import Charge, ConsentStore, ScoreBudget
 from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import (
@@ -233,13 +232,13 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     for row in his.rows():
         assert row.score == pytest.approx(wanted[row.id.lower()], abs=slack)
     # Alice counts what left: the rows that were scored, and no other.
-    book = ScoreBook(folder / "alice.scores.json", "bob", limit=50)
+    budget = ScoreBudget(ConsentStore(folder / "alice.consent.sqlite"), "bob", limit=50)
     left = dict.fromkeys(wanted, 50)
     left |= {row_id.lower(): 49 for row_id in common}
     for row_id, scores in left.items():
-        book.require(Charge(((RowIds.of([row_id]), scores),)))
+        budget.require(Charge(((RowIds.of([row_id]), scores),)))
         with pytest.raises(BudgetExceeded):
-            book.require(Charge(((RowIds.of([row_id]), scores + 1),)))
+            budget.require(Charge(((RowIds.of([row_id]), scores + 1),)))
 
 
 def test_rows_without_a_common_one_end_both_sides(plain):

@@ -32,10 +32,11 @@ from taciturn.deploy.align import on_threads
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.common_ids import Enough, Search
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.budget import Charge
+from taciturn.deploy.consent.score_budget import ScoreBudget
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.new_rows import NewRows, new_rows
-from taciturn.deploy.score_book import Charge, score_book
 from taciturn.deploy.session import PeerSession
 from taciturn.deploy.used_model import UsedModel, scored_rows
 from taciturn.deploy.way import way_to_peer
@@ -237,14 +238,14 @@ class Predictor:
     def __init__(self, config: PartyConfig, endpoint: Endpoints, callbacks: Callbacks) -> None:
         self._config = config
         self._session = PeerSession(config, endpoint, callbacks)
-        self._book = score_book(config)
+        self._budget = ScoreBudget.from_config(config)
         self._observe = callbacks.observe
 
     def _counting(self, event: Event) -> None:
         """Counts Alice's scores before they leave, and passes events on."""
-        if self._book is not None and isinstance(event, ScoresDue):
+        if self._budget is not None and isinstance(event, ScoresDue):
             # Those alone that are scored: of the others the peer learns no number.
-            self._book.charge(Charge(((event.ids, 1),)))
+            self._budget.charge(Charge(((event.ids, 1),)))
         self._observe(event)
 
     def run(self, question: Question) -> Answer:

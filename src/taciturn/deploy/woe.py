@@ -2,7 +2,7 @@
 
 The rows are the training rows of the agreement, under the ids that both sides have for them; no
 held-out row is counted. Coins and keys are drawn anew each time, no state is kept, and whoever is
-interrupted runs the command again. At Alice every table is counted before it leaves (``woe_book``).
+interrupted runs the command again. At Alice every table is charged before it leaves.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from taciturn.data.tables import LabelTable
 from taciturn.deploy.agreed import own_side, peer_keys, require_begun_in_time
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.woe_budget import GivenTable, WoeBudget
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.link import WOE
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.side import require_agreed_rows, terms_for
 from taciturn.deploy.tables import chosen_rows
 from taciturn.deploy.way import way_to_peer
-from taciturn.deploy.woe_book import GivenTable, WoeBook
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import (
@@ -118,7 +118,7 @@ class WoeSide:
             require_begun_in_time(config)
             if config.role == "alice":
                 _require_allowed(config)
-                WoeBook.of(config).require()
+                WoeBudget.from_config(config).require()
             section = config.data
             raw = own_rows(
                 config.path(section.file),
@@ -235,9 +235,9 @@ class WoeParty:
     def _counting(self, event: Event) -> None:
         """Counts Alice's table before it leaves, and passes events on."""
         if isinstance(event, BinsDue):
-            book = WoeBook.of(self._config)
-            given = book.charge(GivenTable(len(event.ids), event.columns, event.bins))
-            self._tables = WoeTables(given, book.limit)
+            budget = WoeBudget.from_config(self._config)
+            given = budget.charge(GivenTable(len(event.ids), event.columns, event.bins))
+            self._tables = WoeTables(given, budget.limit)
         self._observe(event)
 
     def _result(
