@@ -23,12 +23,13 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.budget import Namespace
 from taciturn.deploy.consent.label_budget import key_name
 from taciturn.deploy.consent.store import Account, ConsentStore, Records, Values
 from taciturn.errors import FileError, PrivacyError
@@ -37,7 +38,6 @@ from taciturn.files import canonical_json
 from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 
-_NAMESPACE = "label-flips"
 _FACT, _SET = "fact", "set"
 
 
@@ -48,6 +48,9 @@ class LabelFlipStore:
     ``key`` is 32 secret bytes, kept apart from the store; empty to look at answers without
     comparing labels. ``accepted_key`` is the name of the one key that may replace the set's.
     """
+
+    # It has no limit of its own: a set is paid for once, from the label budget.
+    namespace: ClassVar[Namespace] = Namespace("label-flips", "flipped labels")
 
     store: ConsentStore
     flips: LabelFlips
@@ -92,7 +95,8 @@ class LabelFlipStore:
             if not known.all():
                 new = np.flatnonzero(~known)
                 answers[new] = self.flips.respond(labels.take(new), entropy).values
-            account.write_values(tags, 1 + answers + 2 * digests)
+            after = 1 + answers + 2 * digests
+            account.write_values(tags[after != before], after[after != before])
         return _table(labels, answers)
 
     def recall(self, labels: LabelTable) -> LabelTable:
@@ -133,7 +137,7 @@ class LabelFlipStore:
         return digests
 
     def _account(self, records: Records) -> Account:
-        return records.account(_NAMESPACE, self.set_name)
+        return records.account(self.namespace.name, self.set_name)
 
     def _bind(self, account: Account, entropy: Entropy) -> None:
         """Writes what the answers belong to: in a new set, and where a new key was accepted."""

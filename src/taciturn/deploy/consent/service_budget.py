@@ -61,11 +61,6 @@ class ServiceBudget:
                 account.write_entry(_DAY, day, str(asked + admitted))
         return admitted
 
-    def asked_today(self, who: str) -> int:
-        """How many rows someone has asked for today."""
-        with self._store.transaction(write=False) as records:
-            return int(records.account(ASKED.name, who).entry(_DAY, _today().isoformat()) or 0)
-
     def spend(
         self, counters: Sequence[RowCounter], ids: Sequence[str], *, write: bool = True
     ) -> list[bool]:

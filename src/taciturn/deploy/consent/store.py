@@ -171,19 +171,16 @@ class OpenStore:
         return _database(name, uri=True, timeout=store.wait_seconds, check_same_thread=False)
 
     def _require_sound(self) -> None:
-        first = {
-            query: self._database.execute(f"pragma {query}").fetchone()[0]
-            for query in ("application_id", "user_version")
-        }
-        if first["application_id"] != _APPLICATION:
+        ask = self._database.execute
+        if ask("pragma application_id").fetchone() != (_APPLICATION,):
             raise _former(self._path)
-        if first["user_version"] != _VERSION:
+        (version,) = ask("pragma user_version").fetchone()
+        if version != _VERSION:
             raise FileError(
-                f"a {_KIND} of version {first['user_version']}; this program reads {_VERSION}",
+                f"a {_KIND} of version {version}; this program reads {_VERSION}",
                 where=str(self._path),
             )
-        damaged = self._database.execute(_IS_DAMAGED).fetchone()
-        if damaged or self._database.execute("pragma integrity_check(1)").fetchone() != ("ok",):
+        if ask(_IS_DAMAGED).fetchone() or ask("pragma integrity_check(1)").fetchone() != ("ok",):
             raise self._damaged()
 
     @contextmanager
