@@ -797,62 +797,7 @@ def gram_of_differences(bob: Scored) -> FloatArray:
     ``U^T G R = (U^T G U) (U^T R)``.
     """
     products, moves = np.diff(bob.scores, axis=0).T / bob.step, bob.residues[:-1].T
-    return _within(products, moves, bob.columns)
-
-
-def gram_of_sums(bob: Scored) -> FloatArray:
-    """``z_t = step G (r_0 + … + r_(t-1))``: sums grow with t, and each score's error counts once.
-
-    ``G = A A^T`` with as many columns as Alice has, by least squares over all scores at once. Two
-    starts; the better fit is kept.
-    """
-    from scipy.optimize import minimize
-
-    sums, products = np.cumsum(bob.residues[:-1], axis=0).T, bob.scores[1:].T / bob.step
-    shape = len(sums), bob.columns
-
-    def misfit(flat: FloatArray) -> tuple[float, FloatArray]:
-        a = flat.reshape(shape)
-        gram = a @ a.T
-        left = gram @ sums - products
-        slope = left @ sums.T
-        return float(np.square(left).sum()) / 2, ((slope + slope.T) @ a).ravel()
-
-    starts = (_symmetric(products, sums), _within(products, sums, bob.columns))
-    fits = [
-        minimize(
-            misfit,
-            _factor(start, bob.columns).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": 3000, "maxfun": 6000, "ftol": 1e-14, "maxcor": 30},
-        )
-        for start in starts
-    ]
-    a = min(fits, key=lambda fit: float(fit.fun)).x.reshape(shape)
-    gram: FloatArray = a @ a.T
-    return gram
-
-
-def _symmetric(products: FloatArray, moves: FloatArray) -> FloatArray:
-    """The symmetric G of least squares: a closed form in the axes of the moves."""
-    sizes, axes = np.linalg.eigh(moves @ moves.T)
-    sides = axes.T @ products @ moves.T @ axes
-    inner = (sides + sides.T) / (np.add.outer(sizes, sizes) + 1e-9 * sizes[-1])
-    gram: FloatArray = axes @ inner @ axes.T
-    return gram
-
-
-def _factor(gram: FloatArray, columns: int) -> FloatArray:
-    """A of so many columns with ``A A^T`` next to a matrix."""
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    factor: FloatArray = vectors[:, -columns:] * np.sqrt(np.maximum(values[-columns:], 1e-6))
-    return factor
-
-
-def _within(products: FloatArray, moves: FloatArray, columns: int) -> FloatArray:
-    """G of this rank with ``products = G moves``, in the span of the products."""
-    basis = np.linalg.svd(products, full_matrices=False)[0][:, :columns]
+    basis = np.linalg.svd(products, full_matrices=False)[0][:, : bob.columns]
     inner = np.linalg.lstsq((basis.T @ moves).T, (basis.T @ products).T, rcond=None)[0].T
     gram: FloatArray = basis @ inner @ basis.T
     return gram

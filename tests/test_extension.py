@@ -27,6 +27,7 @@ from tests.deploy.sides import write_config, write_tables
 from tests.expected import refused
 from tests.modules import module_of
 from tests.test_two_machines import free_port
+from tests.waiting import HANG, wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -176,20 +177,27 @@ def furnish(folder: Path) -> None:
         write_config(folder, role, agreement=agreement, link={way: address})
 
 
-def both(folder: Path, paths: dict[str, Path | None], *words: str) -> dict[str, tuple[int, str]]:
+def both(folder: Path, paths: dict[str, Path | None]) -> dict[str, tuple[int, str]]:
     """Runs each side in a process of its own; how it ended, and what it said."""
-    running = {
-        role: subprocess.Popen(
-            [sys.executable, "-m", "taciturn", "party", f"{role}.toml", *words],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(path or ""), "COLUMNS": "200"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for role, path in paths.items()
-    }
-    said = {role: process.communicate(timeout=120)[0] for role, process in running.items()}
+    running: dict[str, subprocess.Popen[str]] = {}
+    log = folder / "bob.log"
+    try:
+        # Bob first: a side that declines tells only a peer that it reaches within seconds, and on a
+        # busy machine he would start to listen after that.
+        for role in ("bob", "alice"):
+            running[role] = subprocess.Popen(
+                [sys.executable, "-m", "taciturn", "party", f"{role}.toml"],
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(paths[role] or ""), "COLUMNS": "200"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            wait_until(lambda: log.exists() and '"session ' in log.read_text(encoding="utf-8"))
+        said = {role: process.communicate(timeout=HANG)[0] for role, process in running.items()}
+    finally:
+        for process in running.values():
+            process.kill()
     return {role: (process.returncode, said[role]) for role, process in running.items()}
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 # Seconds until a test that hangs is given up: far more than a busy machine needs for anything.
-HANG = 240.0
+HANG = 900.0
 
 
 def wait_until(condition: Callable[[], object], failure: str = "it never came true") -> None:

@@ -160,7 +160,7 @@ def test_what_a_coalition_receives_is_counted_over_all_its_links():
 @pytest.mark.parametrize("places", [(0,), (0, 1)])
 def test_ciphertexts_tell_a_coalition_nothing(places):
     made = several(2, columns=6, mechanism="sealed", scheme="bfv", key_bits=128, **NEWTON)
-    look = distinguish(made.coalition(*places), KeyedEntropy.from_seed(3), trainings=82)
+    look = distinguish(made.coalition(*places), KeyedEntropy.from_seed(3), trainings=62)
     assert not look.noticed
     assert look.columns == 3 * len(places)
     assert look.repeated == 0

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries, oracle
 from tests.expected import refused
 from tests.modules import module_of
+from tests.waiting import wait_until
 
 COINS = SystemEntropy()
 RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
@@ -45,15 +45,6 @@ def children() -> set[int]:
         if int(fields[1]) == os.getpid() and fields[0] != "Z":
             listed.add(int(status.parent.name))
     return listed
-
-
-def gone(pid: int, patience: float = 20.0) -> bool:
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        if not Path(f"/proc/{pid}").exists():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.mark.slow  # some seconds
@@ -153,7 +144,7 @@ def test_helpers_end_with_the_process_that_started_them(how):
         helper = int(parent.stdout.readline())
         assert Path(f"/proc/{helper}").exists()
         parent.send_signal(how)
-    assert gone(helper)
+    wait_until(lambda: not Path(f"/proc/{helper}").exists())
 
 
 @pytest.mark.slow

@@ -77,6 +77,8 @@ def test_a_pulled_cable_and_a_killed_side_change_nothing(tmp_path, alices):
 
 
 FAULTS = ("kill alice", "kill bob", "kill both", "pull the cable")
+# With encryption an epoch takes ten times as long.
+EPOCHS = {"none, sgd": 40, "hybrid": 40}
 
 
 @pytest.mark.slow  # minutes
@@ -84,12 +86,15 @@ FAULTS = ("kill alice", "kill bob", "kill both", "pull the cable")
 def test_a_score_of_faults_change_nothing(tmp_path, name):
     """SIGKILL of either side or both, and pulled cables, at random times."""
     entropy, done = KeyedEntropy.from_seed(len(name)), 0
-    longer = {"epochs": 300} if "epochs" in AGREEMENTS[name] else {"passes": 200}
+    longer = {"epochs": EPOCHS.get(name, 300)} if "epochs" in AGREEMENTS[name] else {"passes": 200}
     with on_hosts(tmp_path, name, ONE, rows=500, **longer) as (star, hosts, sides):
         for side in sides.values():
             side.start()
-        while done < 20 and any(side.code is None for side in sides.values()):
+        while done < 20:
             time.sleep(1.0 + 3.0 * float(entropy.uniform((1,))[0]))
+            # Asked after the wait: a side that is started once its peer has ended waits for nobody.
+            if any(side.code is not None for side in sides.values()):
+                break
             fault = FAULTS[entropy.below(len(FAULTS))]
             done += 1
             if fault == "pull the cable":
@@ -101,9 +106,6 @@ def test_a_score_of_faults_change_nothing(tmp_path, name):
             for side in killed:
                 side.kill()
             for side in killed:
-                side.start()
-        for side in sides.values():
-            if side.code not in (None, 0):
                 side.start()
         star.require_the_same(all_end(sides))
     assert done > 5

@@ -31,7 +31,6 @@ from tests.deviating import (
     as_chosen,
     columns_from_known_rows,
     gram_of_differences,
-    gram_of_sums,
     hidden_oracle_alice,
     inventing_alice,
     labels_of,
@@ -184,7 +183,11 @@ def test_of_whole_tables_he_reads_whitened_columns_and_undoes_the_whitening():
 def test_he_has_the_census_81_columns_within_seven_epochs():
     place = find_dataset_dir("census-income")
     setup = Setup.of(
-        mechanism="none", dataset="census-income", data_dir=place, alice_columns="all", epochs=7
+        mechanism="none",
+        dataset="census-income",
+        data_dir=str(place),
+        alice_columns="all",
+        epochs=7,
     )
     exposed = exposure(setup)
     notes = read_by(stacking_bob, setup)
@@ -209,14 +212,11 @@ def test_where_residues_are_told_he_needs_known_rows_to_leave_the_rotation():
     assert np.abs(columns_from_known_rows(setup) - setup.columns).max() < 1e-6
 
 
-@pytest.mark.slow
-def test_an_honest_bob_gets_further_than_differences_do():
-    """The stronger estimator, from whole sums of residues."""
-    for seed in (11, 12):
-        bob = Scored.of(seed)
-        error = bob.error(gram_of_sums(bob))
-        assert error < 0.02
-        assert error < bob.error(gram_of_differences(bob))
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_an_honest_bob_has_her_rows_up_to_a_rotation(seed):
+    """From how his residues move the scores; the error is the rounding of her features."""
+    bob = Scored.of(seed)
+    assert bob.error(gram_of_differences(bob)) < 2e-4
 
 
 # --- Alice ---------------------------------------------------------------------------------------

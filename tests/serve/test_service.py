@@ -274,7 +274,7 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
 
 @pytest.mark.slow  # some seconds
 def test_more_requests_than_may_wait_are_refused_at_once(folder):
-    running = furnish(folder, bob={"most-waiting": 2, "request-seconds": 60.0})
+    running = furnish(folder, bob={"most-waiting": 2})
     with started(running):
         running.alice.kill()
         wait_until(lambda: not running.ready())

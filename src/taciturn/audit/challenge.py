@@ -45,7 +45,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.view.alice_view import AliceView
 
-TRAININGS = 240
+TRAININGS = 180
 _MOST_ROWS, _MOST_COLUMNS = 64, 64
 
 
