@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy import FlipBook, LabelBinding, Vault
+from taciturn.deploy import Vault
 from taciturn.engine import Transcript
 from taciturn.errors import FileError, StateError, TranscriptError
 from taciturn.model import ModelShare
-from taciturn.privacy import FlippedLabels, LabelResponse, Unprotected
 
 ROOT = Path(__file__).parent.parent
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)
@@ -47,20 +46,14 @@ def test_no_text_has_the_former_name():
     assert left == {}
 
 
-def flip_book(path: Path) -> object:
-    flipped = FlippedLabels(LabelResponse(1.0), Unprotected())
-    return FlipBook(path, flipped, LabelBinding("label", bytes(32))).rows()
-
-
 @pytest.mark.parametrize(
     ("content", "load", "kind"),
     [
         (b"TACIT-TRANSCRIPT\n\x01" + bytes(40), Transcript.load, TranscriptError),
         (b"TACIT-JOURNAL\n\x01" + bytes(64), lambda p: Vault.open(p, bytes(32)), StateError),
         (b'{"format": "tacit-model", "version": 2}', ModelShare.load, FileError),
-        (b'{"format": "tacit flip book", "version": 1}', flip_book, FileError),
     ],
-    ids=["transcript", "journal", "model", "flip book"],
+    ids=["transcript", "journal", "model"],
 )
 def test_a_file_of_the_former_name_is_refused_by_name(content, load, kind, tmp_path):
     path = tmp_path / "file"

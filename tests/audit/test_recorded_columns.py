@@ -209,14 +209,14 @@ def test_a_recording_without_his_keys_is_refused(folder):
         BobView.of_session(offered, tables.features, tables.labels)
 
 
-def test_a_lost_flip_book_is_missed(tmp_path):
+def test_lost_flipped_labels_are_missed(tmp_path):
     prepared(tmp_path, **KINDS["label-rr"])
     assert record(tmp_path).records
-    for book in tmp_path.rglob("*flip*"):
-        book.unlink()
+    for store in tmp_path.rglob("bob.consent.sqlite"):
+        store.unlink()
     with refused(FileError, names=92):
         audited(tmp_path)
-    assert not list(tmp_path.rglob("*flip*"))
+    assert not list(tmp_path.rglob("bob.consent.sqlite"))
 
 
 def test_noise_explains_nothing_of_the_scores(folder):

@@ -63,7 +63,7 @@ def test_each_of_several_alices_has_her_own_line(tmp_path):
     require_refused(ends["alice-2"], ends["bob"])
     # The other Alice has said yes, and opens nothing all the same.
     assert isinstance(ends["alice-1"], PeerStopped)
-    assert not company.file("alice-1", "scores.json").exists()
+    assert not company.file("alice-1", "consent.sqlite").exists()
 
 
 @pytest.mark.slow  # two processes; in threads it is tried always

@@ -48,7 +48,13 @@ NEVER = (
     "sklearn",
 )
 # What only whoever pays for releases needs.
-PAYING = ("taciturn.deploy.bob", "taciturn.privacy.ledger", "dp_accounting", "scipy.stats")
+PAYING = (
+    "taciturn.deploy.bob",
+    "taciturn.deploy.consent.label_budget",
+    "taciturn.privacy.ledger",
+    "dp_accounting",
+    "scipy.stats",
+)
 # What the page at the end is printed with.
 PAGE = {
     f"taciturn.report{name}"
@@ -113,7 +119,10 @@ def test_a_party_loads_its_own_side_and_nothing_of_an_audit(tmp_path, mechanism)
         assert within(ours, f"taciturn.protocol.{other}") == set()
         assert within(ours, "taciturn.crypto.paillier", "gmpy2") == set()
         assert within(ours, "taciturn.privacy.multiplicative") == set()
-        assert within(ours, "taciturn.engine.transcript", "taciturn.deploy.flip_book") == set()
+        assert (
+            within(ours, "taciturn.engine.transcript", "taciturn.deploy.consent.label_flips")
+            == set()
+        )
         assert within(ours, "taciturn_paper") <= {"taciturn_paper", "taciturn_paper.cli"}
     assert within(modules["alice"], *PAYING) == set()
     assert "taciturn.privacy.ledger" in modules["bob"]

@@ -174,7 +174,7 @@ def test_training_scores_are_opened_only_where_alice_says_so(folder, name):
     assert isinstance(ends.bob, PeerStopped)
     assert ends.bob.code == AgreementError.exit_code
     assert not (folder / "alice-state" / "journal").exists()
-    assert not (folder / "alice.scores.json").exists()
+    assert not (folder / "alice.consent.sqlite").exists()
     # Without a meeting the line that is missing is said too.
     price = foreseen(folder, "alice")
     assert price.refused is not None

@@ -31,6 +31,7 @@ from taciturn.deploy import (
     tellable,
     template,
 )
+from taciturn.deploy.consent import ConsentStore, LabelBudget, ScoreBudget
 
 # private: where a key would be if the file did not name a place
 from taciturn.deploy.keep import _usual_place
@@ -128,14 +129,20 @@ def test_fresh_begins_anew_with_other_coins(folder):
         assert Path(kept.file).read_bytes() == content
 
 
+def flipped(folder: Path) -> dict[int, int]:
+    """How many rows have each answer and label."""
+    with ConsentStore(folder / "bob.consent.sqlite").reading() as records:
+        return records.account("label-flips", "first").distinct_values()
+
+
 @pytest.mark.slow  # seconds, and others show most of it on less
 def test_flipped_labels_outlive_a_training(folder):
-    """A second training asks the book: nothing is drawn, and nothing is spent again."""
+    """A second training asks the store: nothing is drawn, and nothing is spent again."""
     set_up(folder, **NEWTON, **MECHANISMS["label-rr"])
     _, first = run_both(folder).records
-    book = (folder / "bob.flips.json").read_bytes()
+    answers = flipped(folder)
     _, second = run_both(folder, act=anew).records
-    assert (folder / "bob.flips.json").read_bytes() == book
+    assert flipped(folder) == answers
     assert first["ledger"] == second["ledger"]
     assert first["ledger"]["label_epsilon_total"] == 2.0
 
@@ -184,11 +191,8 @@ def waited_in_vain(folder: Path, role: str, agreement: dict[str, Any]) -> None:
 def charged_sessions(folder: Path, role: str) -> list[str]:
     """The trainings that a side's budget has counted with its peer."""
     config = PartyConfig.read(folder / f"{role}.toml")
-    if role == "bob":
-        (account,) = json.loads(config.path(config.privacy.ledger).read_text())["accounts"]
-        return list(account["sessions"])
-    partners = json.loads(config.path(config.privacy.scores).read_text())["partners"]
-    return list(partners["bob"]["sessions"])
+    budget = ScoreBudget.from_config(config) or LabelBudget.from_config(config)
+    return list(budget.sessions())
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -14,8 +14,7 @@ import pytest
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
 from taciturn.deploy import PartyConfig, StudyParty, studied_model, use_model
-from taciturn.deploy import open_ledger_book as ledger_book
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.consent import LabelBudget, ScoreBudget
 from taciturn.engine import Callbacks, Endpoints, silent
 from taciturn.errors import (
     AgreementError,
@@ -164,11 +163,11 @@ def test_both_records_are_read_back(studied):
 
 def test_scores_are_charged_once_and_in_total(studied):
     folder, alice, bob = studied
-    book = score_book(PartyConfig.read(folder / "alice.toml"))
-    assert book is not None
+    budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
+    assert budget is not None
     # Each combination: trained on in one fold and in all, and scored once.
     total = 2 * (8 + 8 + 1)
-    assert book.most_given() == total
+    assert budget.most_given() == total
     assert study_of(folder, "alice").plan.scores.per_row == total
     assert alice["scores_per_row"] == bob["scores_per_row"] == total
 
@@ -178,7 +177,7 @@ def test_a_study_beyond_her_limit_is_refused_before_a_score_leaves(tmp_path):
     ends = run_study(tmp_path)
     all_refused(BudgetExceeded, ends.alice, setting="scores_per_row", names=14)
     all_refused(PeerStopped, ends.bob)
-    assert not (tmp_path / "alice.scores.json").exists()
+    assert not (tmp_path / "alice.consent.sqlite").exists()
 
 
 SGD = {"solver": "sgd", "epochs": 2, "batch-size": 16, "learning-rate": 0.1, "passes": None}
@@ -191,7 +190,7 @@ def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
     _, bob = run_study(tmp_path).records
     once = (1.0 + 2.0) / 2 * 2
     assert bob["ledger"]["label_epsilon_total"] == pytest.approx(2 * once)
-    (account,) = ledger_book(PartyConfig.read(tmp_path / "bob.toml")).accounts()
+    (account,) = LabelBudget.from_config(PartyConfig.read(tmp_path / "bob.toml")).accounts()
     assert account.ledger.label_epsilon_total == pytest.approx(2 * once)
     assert account.trainings == 1
 
@@ -218,7 +217,7 @@ def test_a_dry_run_tells_what_all_models_cost_together(tmp_path):
     assert alice["columns_exposed"]["scores_per_row"] == 2 * (3 + 3 + 1)
     assert alice["estimate"]["iterations"] == 6 * 3
     assert alice["learns"] == bob["learns"]
-    assert not (tmp_path / "alice.scores.json").exists()
+    assert not (tmp_path / "alice.consent.sqlite").exists()
 
 
 # --- stops ----------------------------------------------------------------------------------------
@@ -254,9 +253,9 @@ def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, vic
     assert len(alice["study"]["settings"]) == len(bob["study"]["settings"]) == 2
     for (role, number), model in in_one_process(tmp_path).items():
         assert numbers(written(tmp_path, role, number)) == model
-    book = score_book(PartyConfig.read(tmp_path / "alice.toml"))
-    assert book is not None
-    assert book.most_given() == 2 * (3 + 3 + 1)
+    budget = ScoreBudget.from_config(PartyConfig.read(tmp_path / "alice.toml"))
+    assert budget is not None
+    assert budget.most_given() == 2 * (3 + 3 + 1)
 
 
 def test_after_the_end_it_only_confirms(studied):
@@ -382,12 +381,12 @@ def test_a_choice_without_noise_is_charged_infinity_once(finished):
     for number in (2, 2):
         used = use_model(config, number, silent)
         assert (used.epsilon, used.choice_bits) == (math.inf, 1.0)
-    (account,) = ledger_book(config).accounts()
+    (account,) = LabelBudget.from_config(config).accounts()
     assert account.ledger.label_epsilon_total == math.inf
     assert account.ledger.releases_per_row == 1
     # Another model is another choice.
     use_model(config, 1, silent)
-    (account,) = ledger_book(config).accounts()
+    (account,) = LabelBudget.from_config(config).accounts()
     assert account.ledger.releases_per_row == 2
 
 
@@ -400,17 +399,16 @@ def test_models_of_an_earlier_study_keep_a_folder_of_their_own(finished):
     assert ModelShare.load(kept / "model-01.json").study["session"] == session
 
 
-def test_a_book_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(tmp_path):
+def test_a_store_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(tmp_path):
     every = {"every-iterations": 2}
     write_study(tmp_path, state={"alice": every, "bob": every})
     ends = run_study(tmp_path, watch={"alice": Callbacks(observe=Killer(20))})
     assert isinstance(ends.alice, Killed)
-    path = tmp_path / "alice.toml"
-    path.write_text(path.read_text().replace("[privacy]", '[privacy]\nscores = "new.json"'))
+    (tmp_path / "alice.consent.sqlite").unlink()
     run_study(tmp_path).records  # noqa: B018 - raises what went wrong
-    book = score_book(PartyConfig.read(path))
-    assert book is not None
-    assert book.most_given() == 2 * (3 + 3 + 1)
+    budget = ScoreBudget.from_config(PartyConfig.read(tmp_path / "alice.toml"))
+    assert budget is not None
+    assert budget.most_given() == 2 * (3 + 3 + 1)
 
 
 @pytest.mark.parametrize(

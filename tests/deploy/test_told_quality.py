@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.deploy import PartyConfig
-from taciturn.deploy import open_ledger_book as ledger_book
+from taciturn.deploy.consent import LabelBudget
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
 from taciturn.model import ModelShare
@@ -92,7 +92,7 @@ def test_the_ledger_has_its_price_and_held_out_labels_pay_too(folder, agreed, to
     assert (alice["told_quality"]["auc"] is None) == math.isfinite(total)
     assert alice["told_quality"].get("epsilon") == agreed.get("tell-epsilon")
     assert float(bob["ledger"]["label_epsilon_total"]) == total
-    (account,) = ledger_book(PartyConfig.read(folder / "bob.toml")).accounts()
+    (account,) = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
     assert account.rows == 80
     assert account.ledger.label_epsilon_total == total
 
@@ -113,7 +113,7 @@ def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
     assert len(heard) == 2
     assert heard[0] == heard[1]
     assert alice["told_quality"] == bob["told_quality"]
-    (account,) = ledger_book(PartyConfig.read(folder / "bob.toml")).accounts()
+    (account,) = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
     assert account.trainings == 1
 
 

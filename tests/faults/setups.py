@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.deploy import Party, PartyConfig
-from taciturn.deploy import open_ledger_book as ledger_book
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.consent import LabelBudget, ScoreBudget
 from taciturn.engine import Callbacks
 from tests.deploy import studies
 from tests.deploy.sides import (
@@ -79,10 +78,10 @@ def train_on(wire: Wire, folder: Path, watch: dict[str, Callbacks] | None = None
 
 def charged_once(alice: Path, bob: Path | None, scores: int) -> bool:
     """Whether the budgets count one training: the scores of a row, and what labels pay."""
-    given = score_book(PartyConfig.read(alice))
-    paid = None if bob is None else ledger_book(PartyConfig.read(bob))
+    given = ScoreBudget.from_config(PartyConfig.read(alice))
+    paid = None if bob is None else LabelBudget.from_config(PartyConfig.read(bob))
     assert given is not None
-    return given.most_given() == scores and (paid is None or paid.trainings == 1)
+    return given.most_given() == scores and (paid is None or len(paid.sessions()) == 1)
 
 
 def pair_is_same(folder: Path, scores: int) -> bool:

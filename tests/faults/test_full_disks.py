@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.consent import ScoreBudget
 from taciturn.errors import OutputError, TaciturnError
 from tests.deploy.sides import MECHANISMS, ROLES, Ends, write_config, write_tables
 from tests.deploy.wires import HookedWire, Hooks, Wire
@@ -178,23 +178,29 @@ def test_prepared_tables_are_written_when_there_is_room_again(disk):
     require_tried(tally, 10)
 
 
+def rows_counted(folder: Path) -> int:
+    """How many rows Alice has counted scores of."""
+    budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
+    assert budget is not None
+    with budget.store.reading() as records:
+        return sum(budget.account(records).distinct_values().values())
+
+
 def test_a_prediction_that_cannot_be_charged_is_not_given(disk, tmp_path):
     """Scores leave when they are counted, and not before."""
     tally, draw = Tally("a full disk, and room again"), np.random.default_rng(33)
     model = trained(tmp_path, **{**MECHANISMS["sealed"], "passes": 2})
     for _ in range(6):
         folder = Path(shutil.copytree(model, disk / "prediction"))
-        book = score_book(PartyConfig.read(folder / "alice.toml"))
-        assert book is not None
         questions = {role: question(folder, role) for role in ROLES}
         fill(disk, leave=int(draw.integers(2)) * PAGE)
-        before = [len(book.path.read_bytes())]
+        before = rows_counted(model)
 
         def run() -> dict[str, Any]:
             ends = of_ends(in_threads(folder, questions))  # noqa: B023
             if getattr(ends["bob"], "scores", None) is not None:
                 # Counted: new rows are in the file.
-                assert len(book.path.read_bytes()) > before[0]  # noqa: B023
+                assert rows_counted(folder) > before  # noqa: B023
             return ends
 
         def same() -> bool:

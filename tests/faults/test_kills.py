@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import RowIds
-from taciturn.deploy import PartyConfig, tags_of
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy import PartyConfig
+from taciturn.deploy.consent import ScoreBudget
 from taciturn.errors import TaciturnError
 from taciturn.model import ModelShare, whole_model
 from tests.deploy.sides import write_tables
@@ -95,10 +94,11 @@ def write_new_rows(folder: Path) -> None:
 
 def scores_given(folder: Path) -> int:
     """How many scores of a new row Bob was given, by Alice's count."""
-    book = score_book(PartyConfig.read(folder / "alice.toml"))
-    assert book is not None
-    ids = RowIds.of(pl.read_csv(folder / "alice.new.csv")["id"])
-    return int(book.counts().codes_of(tags_of(ids, key=book.salt())).max())
+    budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
+    assert budget is not None
+    with budget.store.reading() as records:
+        account = budget.account(records)
+        return int(account.values(account.tags(pl.read_csv(folder / "alice.new.csv")["id"])).max())
 
 
 def scores_are_right(folder: Path, end: dict[str, Any]) -> bool:

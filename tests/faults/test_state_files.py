@@ -90,7 +90,7 @@ def said_once(folder: Path) -> bool:
 
 STATE_FILES: dict[str, Callable[[str], str]] = {
     "journal": lambda role: f"{role}-state/journal",
-    "budget": lambda role: "alice.scores.json" if role == "alice" else "bob.ledger.json",
+    "budget": lambda role: f"{role}.consent.sqlite",
     "state key": lambda role: f"{role}.state.key",
 }
 

@@ -52,7 +52,6 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "flipped-label-gradient": "FlippedLabelGradient",
         "noisy-model": "NoisyModel",
         "noisy-accuracy": "NoisyAccuracy",
-        "model-choice": "ModelChoice",
         "ciphertexts-only": "CiphertextsOnly",
     }
     assert all(kind.name == name for name, kind in EVENTS.items())

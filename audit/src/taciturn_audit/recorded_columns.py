@@ -7,8 +7,8 @@ judge.
 
 **Guarantee.** An attack gets the view and the rows that are handed to it, and nothing else of hers.
 
-**Assumes.** As for Alice's recording (``recorded``). In ``label-rr`` the flip book is that of the
-session.
+**Assumes.** As for Alice's recording (``recorded``). In ``label-rr`` the flipped labels are those
+of the session.
 """
 
 from __future__ import annotations

@@ -172,9 +172,9 @@ def _bob_view(transcript: Transcript, config: PartyConfig, tables: PartyTables) 
     if flips is None:
         return view
     # Loaded here: most mechanisms flip nothing.
-    from taciturn.deploy.flip_book import flip_book
+    from taciturn.deploy.consent.label_flips import LabelFlipStore
 
-    return replace(view, used=flip_book(config, flips, b"").recall(labels))
+    return replace(view, used=LabelFlipStore.from_config(config, flips, b"").recall(labels))
 
 
 def _wrong_judge(recorder: Role) -> ConfigError:

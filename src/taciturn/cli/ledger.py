@@ -28,7 +28,7 @@ def ledger(
     """
     # Imported here: no other command needs it.
     from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.ledger_book import ledger_book
+    from taciturn.deploy.consent.label_budget import LabelBudget
     from taciturn.deploy.past_exposure import past_exposure
     from taciturn.results.ledger import ExposureResult, LedgerBookResult
 
@@ -37,7 +37,7 @@ def ledger(
         past = past_exposure(settings)
     if past is not None:
         exposure = ExposureResult(
-            file=str(settings.path(settings.privacy.scores)),
+            file=str(settings.consent_file),
             scores_per_row=settings.privacy.scores_per_row,
             past=past,
             version=__version__,
@@ -45,10 +45,9 @@ def ledger(
         show(exposure, json)
         return
     with shown_by(settings.face):
-        book = ledger_book(settings)
-        accounts = book.accounts()
+        accounts = LabelBudget.from_config(settings).accounts()
     result = LedgerBookResult(
-        file=str(book.file.path),
+        file=str(settings.consent_file),
         budget_total=settings.privacy.budget_total,
         accounts=accounts,
         version=__version__,

@@ -7,7 +7,6 @@ from taciturn.deploy.aligned import AlignedRows as AlignedRows
 from taciturn.deploy.aligned import require_kind as require_kind
 from taciturn.deploy.aligned import require_room as require_room
 from taciturn.deploy.assess import Ended as Ended
-from taciturn.deploy.book_file import BookFile as BookFile
 from taciturn.deploy.bulletin import Bulletin as Bulletin
 from taciturn.deploy.config import ACCEPTED_EXPOSURE as ACCEPTED_EXPOSURE
 from taciturn.deploy.config import ACCEPTED_LEAK as ACCEPTED_LEAK
@@ -23,9 +22,6 @@ from taciturn.deploy.exposition import METRICS as METRICS
 from taciturn.deploy.exposition import LinkSeen as LinkSeen
 from taciturn.deploy.exposition import Standing as Standing
 from taciturn.deploy.exposition import exposition as prometheus_text
-from taciturn.deploy.flip_book import FlipBook as FlipBook
-from taciturn.deploy.flip_book import LabelBinding as LabelBinding
-from taciturn.deploy.flip_book import flip_book as open_flip_book
 from taciturn.deploy.identity import credentials_of as credentials_of
 from taciturn.deploy.identity import identity_of as identity_of
 from taciturn.deploy.identity import signer as signer
@@ -37,10 +33,6 @@ from taciturn.deploy.journal import Meta as Meta
 from taciturn.deploy.journal import Past as Past
 from taciturn.deploy.keep import key_place as key_place
 from taciturn.deploy.keep import state_key as state_key
-from taciturn.deploy.ledger_book import LedgerBook as LedgerBook
-from taciturn.deploy.ledger_book import Release as Release
-from taciturn.deploy.ledger_book import Spending as Spending
-from taciturn.deploy.ledger_book import ledger_book as open_ledger_book
 from taciturn.deploy.link import ALIGNMENT as ALIGNMENT
 from taciturn.deploy.link import BROKEN as BROKEN
 from taciturn.deploy.link import DRY_RUN as DRY_RUN
@@ -64,10 +56,6 @@ from taciturn.deploy.prepared import PreparedFolder as PreparedFolder
 from taciturn.deploy.propose import proposal_text as proposal_text
 from taciturn.deploy.propose import propose as propose_agreement
 from taciturn.deploy.review import review as review_agreement
-from taciturn.deploy.score_book import Charge as Charge
-from taciturn.deploy.score_book import Opening as Opening
-from taciturn.deploy.score_book import ScoreBook as ScoreBook
-from taciturn.deploy.score_book import score_book as open_score_book
 from taciturn.deploy.session import Meeting as Meeting
 from taciturn.deploy.session import PeerSession as PeerSession
 from taciturn.deploy.session import tellable as tellable
@@ -86,8 +74,6 @@ from taciturn.deploy.study_use import studied_model as studied_model
 from taciturn.deploy.study_use import use_model as use_model
 from taciturn.deploy.tables import PartyTables as PartyTables
 from taciturn.deploy.tables import load_tables as load_tables
-from taciturn.deploy.tagged import TaggedRows as TaggedRows
-from taciturn.deploy.tagged import tags_of as tags_of
 from taciturn.deploy.templates import Trial as Trial
 from taciturn.deploy.templates import template as template
 from taciturn.deploy.templates import write_templates as write_templates
@@ -99,16 +85,11 @@ from taciturn.deploy.vault import MAGIC as MAGIC
 from taciturn.deploy.vault import Vault as Vault
 from taciturn.deploy.vault import reporting_write_errors as reporting_write_errors
 from taciturn.deploy.way import way_to_peer as way_to_peer
-from taciturn.deploy.woe_book import GivenTable as GivenTable
-from taciturn.deploy.woe_book import WoeBook as WoeBook
 
 # Exported under another name than their module gives them.
 __all__ = [
     "ReportQuestion",
     "make_model_report",
-    "open_flip_book",
-    "open_ledger_book",
-    "open_score_book",
     "prometheus_text",
     "propose_agreement",
     "read_new_rows",

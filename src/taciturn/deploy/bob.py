@@ -60,9 +60,10 @@ class BobSide:
         respond = None
         if method.label_flips is not None:
             # Loaded here: most mechanisms flip nothing.
-            from taciturn.deploy.flip_book import flip_book
+            from taciturn.deploy.consent.label_flips import LabelFlipStore
 
-            respond = flip_book(config, method.label_flips, state_key(config)[0]).release
+            key, _ = state_key(config)
+            respond = LabelFlipStore.from_config(config, method.label_flips, key).release
         labels = released_labels(truth, method, ledger, coins, respond)
         if spent is not None:
             # In place of the charge for flips, which the checkpoint's account contains already.

@@ -14,7 +14,7 @@ from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
@@ -31,6 +31,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
+from taciturn.settings.removed import REMOVED_FILES, Removed
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
@@ -367,21 +368,34 @@ class OutputSection(Checked):
 class PrivacySection(Checked):
     """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
 
+    removed: ClassVar[Removed] = REMOVED_FILES
+
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
-    flips: Annotated[
+    consent: Annotated[
+        str | None,
+        Setting(
+            "The file that counts what the peer was given. Keep it: what it does not hold is not "
+            "counted.",
+            Scope.PRIVACY,
+            detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
+            "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
+            example="{role}.consent.sqlite",
+        ),
+    ] = None
+    flip_set: Annotated[
         str,
         Setting(
-            "`label-rr`: the file of flipped labels. Keep it: flipping again costs epsilon again.",
+            "`label-rr`: the name of the set of flipped labels. Another set costs epsilon again.",
             Scope.PRIVACY,
         ),
-    ] = "bob.flips.json"
+    ] = "first"
     accept_flips_key: Annotated[
         str | None,
         Setting(
-            "`label-rr`: the name of the state key that replaced the one of the file `flips`.",
+            "`label-rr`: the name of the state key that replaced the one of the flipped labels.",
             Scope.PRIVACY,
-            detail="Without it such a file is refused: only the former key can compare the labels "
+            detail="Without it such labels are refused: only the former key can compare the labels "
             "with those that were flipped. The refusal prints the name",
             example="1f0c9d3a5b7e2468",
         ),
@@ -406,14 +420,6 @@ class PrivacySection(Checked):
             example=4.0,
         ),
     ] = None
-    ledger: Annotated[
-        str,
-        Setting(
-            "Bob: the file that adds up what trainings cost his labels. Keep it: what it does not "
-            "hold is not counted.",
-            Scope.PRIVACY,
-        ),
-    ] = "bob.ledger.json"
     accept_leak: Annotated[
         str | None,
         Setting(
@@ -449,17 +455,12 @@ class PrivacySection(Checked):
             example=20,
         ),
     ] = None
-    scores: Annotated[
-        str,
-        Setting(
-            "Alice: the file that counts them. Keep it: what it does not hold is not counted.",
-            Scope.PRIVACY,
-        ),
-    ] = "alice.scores.json"
 
 
 class WoeSection(Checked):
     """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
+
+    removed: ClassVar[Removed] = REMOVED_FILES
 
     allow: Annotated[
         bool,
@@ -492,10 +493,6 @@ class WoeSection(Checked):
             detail="Two of them whose labels differ in one row tell that row's bins",
         ),
     ] = 1
-    book: Annotated[
-        str,
-        _woe("Alice: the file that counts them. Keep it: what it does not hold is not counted."),
-    ] = "alice.woe.json"
 
 
 class ComputeSection(Checked):
@@ -573,6 +570,8 @@ class ComputeSection(Checked):
 class ServeSection(Checked):
     """How scores are served: where rows come from, who may ask, how much of it."""
 
+    removed: ClassVar[Removed] = REMOVED_FILES
+
     source: Annotated[
         str | None,
         _serve(
@@ -648,14 +647,6 @@ class ServeSection(Checked):
             example=10,
         ),
     ] = None
-    usage: Annotated[
-        str | None,
-        _serve(
-            "The file that counts (default: `bob.usage.sqlite`, `alice.usage.sqlite`). Keep it: "
-            "what it does not hold is not counted.",
-            example="{role}.usage.sqlite",
-        ),
-    ] = None
     request_rows: Annotated[PositiveInt, _serve("Bob: the most rows of one request.")] = 4096
     request_seconds: Annotated[
         Seconds, _serve("Bob: longest wait for a score before a request is refused.")
@@ -690,10 +681,6 @@ class ServeSection(Checked):
     def is_database(self) -> bool:
         """Whether rows come from a database of its own."""
         return is_database(self.source or "")
-
-    def usage_file(self, role: str) -> str:
-        """The file that counts what is served."""
-        return self.usage or f"{role}.usage.sqlite"
 
     @property
     def is_local(self) -> bool:
@@ -942,6 +929,11 @@ class PartyConfig:
         if path is not None:
             return TableSource.at(path, dialect)
         return TableSource.parse(self.data.file, self.folder, dialect, query=self.data.query)
+
+    @property
+    def consent_file(self) -> Path:
+        """The file that counts what the peers were given."""
+        return self.path(self.privacy.consent or f"{self.role}.consent.sqlite")
 
     def settings(self) -> Settings:
         """The agreement's part as settings, with their defaults."""

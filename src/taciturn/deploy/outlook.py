@@ -31,7 +31,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import Disclosure, LedgerSum, Outlook, Refusal
 
 if TYPE_CHECKING:
-    from taciturn.deploy.ledger_book import Spending
+    from taciturn.deploy.consent.label_budget import LabelCharge
     from taciturn.privacy.ledger import Ledger
 
 
@@ -45,10 +45,10 @@ def outlook(config: PartyConfig, tables: PartyTables, terms: Terms) -> Outlook:
     if config.role == "alice":
         return alices_outlook(config, terms, learns)
     # Only who pays for releases loads what counts them.
-    from taciturn.deploy.ledger_book import spending
+    from taciturn.deploy.consent.label_budget import training_charge
 
     statement = planned_ledger(config, tables, terms).statement()
-    return bobs_outlook(config, terms, learns, statement, spending(config, tables, terms))
+    return bobs_outlook(config, terms, learns, statement, training_charge(config, tables, terms))
 
 
 def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Outlook:
@@ -59,22 +59,24 @@ def alices_outlook(config: PartyConfig, terms: Terms, learns: Disclosure) -> Out
 
 
 def bobs_outlook(
-    config: PartyConfig, terms: Terms, learns: Disclosure, statement: Statement, spent: Spending
+    config: PartyConfig, terms: Terms, learns: Disclosure, statement: Statement, charge: LabelCharge
 ) -> Outlook:
     """Bob's outlook on one training or on several: what his labels will pay."""
-    from taciturn.deploy.ledger_book import ledger_book
+    from taciturn.deploy.consent.label_budget import LabelBudget
 
-    book = ledger_book(config)
-    so_far, then = book.statements(spent)
+    budget = LabelBudget.from_config(config)
+    so_far, then = budget.statements(charge)
     problem: TaciturnError | None = leak_refusal(config, terms, statement)
     try:
-        book.require(spent)
+        budget.require(charge)
     except BudgetExceeded as exceeded:
         problem = problem or exceeded
     return Outlook(
         ledger=statement,
         learns=learns,
-        ledger_book=LedgerSum(trainings=book.trainings, so_far=so_far, then=then, limit=book.limit),
+        ledger_book=LedgerSum(
+            trainings=len(budget.sessions()), so_far=so_far, then=then, limit=budget.limit
+        ),
         refused=None if problem is None else _refusal(problem, config),
     )
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from taciturn.deploy.consent.score_budget import ScoreBudget
 from taciturn.deploy.prospect import Prospect
-from taciturn.deploy.score_book import score_book
 from taciturn.errors import BudgetExceeded
 from taciturn.results.agreement import OpenedSum
 from taciturn.results.outlook import Refusal
@@ -23,13 +23,13 @@ def refusals(prospect: Prospect) -> list[Refusal]:
 
 def opened_sum(prospect: Prospect) -> OpenedSum | None:
     """The scores of Alice's rows that the peer has, before and after; None at Bob."""
-    book = score_book(prospect.config)
-    if book is None:
+    budget = ScoreBudget.from_config(prospect.config)
+    if budget is None:
         return None
     held_out, counts = prospect.tables.held_out, prospect.scores
     this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
-    so_far = book.most_given()
-    return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=book.limit)
+    so_far = budget.most_given()
+    return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=budget.limit)
 
 
 def _too_many(opened: OpenedSum) -> list[Refusal]:

@@ -1,9 +1,9 @@
-"""Past sessions in which Alice's columns were exposed: what her score book and model files hold.
+"""Past sessions in which Alice's columns were exposed: what her consent store and model files hold.
 
-**Guarantee.** Every session that the book was charged for is listed, except those that are known
+**Guarantee.** Every session that was charged is listed, except those that are known
 to have opened no training score.
 
-**Assumes.** The files are those that were used: a deleted book or model is not listed.
+**Assumes.** The files are those that were used: a deleted store or model is not listed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import score_book
+from taciturn.deploy.consent.score_budget import ScoreBudget
 from taciturn.deploy.used_model import model_terms
 from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import ConfigError, FileError
@@ -25,14 +25,14 @@ from taciturn.results.model import ListedModel
 
 def past_exposure(config: PartyConfig) -> PastExposure | None:
     """Alice's sessions that opened scores of training rows; None at Bob."""
-    book = score_book(config)
-    if book is None:
+    budget = ScoreBudget.from_config(config)
+    if budget is None:
         return None
     models: tuple[ListedModel, ...] = ()
     with suppress(FileError):
         models = listed_models(config.path(config.output.model)).models
     return PastExposure(
-        exposed_sessions=book.exposed_sessions(),
+        exposed_sessions=budget.exposed_sessions(),
         exposed_models=tuple(
             ExposedModel(
                 file=model.file,

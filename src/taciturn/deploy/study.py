@@ -22,12 +22,12 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.score_budget import ScoreBudget
 from taciturn.deploy.journal import Past
 from taciturn.deploy.keep import Kept
 from taciturn.deploy.log import Figures
 from taciturn.deploy.model_file import model_share, save_model, suspected_wraps
 from taciturn.deploy.playback import Rhythm
-from taciturn.deploy.score_book import score_book
 from taciturn.deploy.session import Meeting
 from taciturn.deploy.side import Side
 from taciturn.deploy.study_assess import Assessment
@@ -202,18 +202,18 @@ class StudyParty(Trainer):
 
     def account(self, past: Past) -> Account:
         """Where this side counts what all models give away, once and in total."""
-        session, book = past.meta.charge_name, score_book(self.config)
-        if book is not None:
-            charge = self.plan.charge(session)
-            self.tell_scores(book)
-            return Account(lambda: book.require(charge), lambda: book.charge(charge))
+        session, scores = past.meta.charge_name, ScoreBudget.from_config(self.config)
+        if scores is not None:
+            charge = self.plan.score_charge(session)
+            self.tell_scores(scores)
+            return Account(lambda: scores.require(charge), lambda: scores.charge(charge))
         # Only who pays for releases loads what counts them.
-        from taciturn.deploy.ledger_book import ledger_book
+        from taciturn.deploy.consent.label_budget import LabelBudget
 
-        paid = ledger_book(self.config)
+        labels = LabelBudget.from_config(self.config)
         return Account(
-            lambda: paid.require(self.plan.spending(session)),
-            lambda: paid.charge(self.plan.spending(session)),
+            lambda: labels.require(self.plan.label_charge(session)),
+            lambda: labels.charge(self.plan.label_charge(session)),
         )
 
     def _work(self, meeting: Meeting, kept: Kept, record: Path | None, account: Account) -> Work:
@@ -313,7 +313,7 @@ class _Models:
         """Trains every model and writes its file; what depends on labels is left for later."""
         party, state = self.party, self.party.config.state
         if self.resume is not None:
-            # Into a book that was not there when it began.
+            # Into a store that was not there when it began.
             self.account.charge()
         set_aside_models(party.models_folder, self.meeting.name)
         with reporting_write_errors(party.models_folder, "folder of models"):

@@ -22,7 +22,8 @@ from taciturn.data.folds import filled_folds
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import Charge, Opening
+from taciturn.deploy.consent.budget import Charge
+from taciturn.deploy.consent.score_budget import ScoreCharge, opening_facts
 from taciturn.deploy.side import (
     Side,
     require_agreed_columns,
@@ -43,7 +44,7 @@ from taciturn.settings.study import Study, named
 
 if TYPE_CHECKING:
     from taciturn.crypto.bfv.crew import Engine
-    from taciturn.deploy.ledger_book import Spending
+    from taciturn.deploy.consent.label_budget import LabelCharge
     from taciturn.privacy.ledger import Ledger
 
 # Tables of folds are made again for each model where they take more than this together.
@@ -173,15 +174,15 @@ class StudyPlan:
         if self.config.role == "alice":
             return alices_outlook(self.config, terms, learns)
         statement = self.ledger().statement()
-        return bobs_outlook(self.config, terms, learns, statement, self.spending())
+        return bobs_outlook(self.config, terms, learns, statement, self.label_charge())
 
-    def charge(self, session: str) -> Charge:
+    def score_charge(self, session: str) -> ScoreCharge:
         """Alice's scores of each row, in total; the session is charged once."""
         tables = self.tables
         rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
         if tables.held_out is not None:
             rows.append((tables.held_out.ids, self.scores.per_held_out_row))
-        return Charge(tuple(rows), session, Opening.of(self.first.terms, self.scores))
+        return Charge(tuple(rows), session, opening_facts(self.first.terms, self.scores))
 
     def ledger(self) -> Ledger:
         """Bob's ledger after all trainings, of one row that stands for each fold."""
@@ -192,16 +193,16 @@ class StudyPlan:
         columns, delta = len(self.tables.train.columns), self.config.privacy.delta
         return forecast_all(planned, self.study.folds, columns, delta=delta)
 
-    def spending(self, session: str = "") -> Spending:
+    def label_charge(self, session: str = "") -> LabelCharge:
         """What all trainings release of each row; ``session`` is empty in a forecast."""
-        from taciturn.deploy.ledger_book import Spending, releases_of
+        from taciturn.deploy.consent.label_budget import releases_of
 
         planned, terms = self.ledger(), self.first.terms
         config = self.config.at(self.study.points[0])
         rows = tuple(
             (ids, releases_of(config, terms, planned, fold)) for fold, ids in self._fold_ids()
         )
-        return Spending(rows, session)
+        return Charge(rows, session)
 
     @property
     def _fold_range(self) -> range:

@@ -6,7 +6,7 @@ into use, which names it: a release about all labels together, of at most ``log2
 
 **What it costs.** The choice has no finite price, and Bob's ledger says so.
 
-**Guarantee.** The choice is in Bob's book before the file that allows its use is written.
+**Guarantee.** The choice is charged to Bob's labels before the file that allows its use is written.
 
 **Assumes.** Alice learns of the choice only by the model that is named: how long Bob took to choose
 he keeps to himself.
@@ -114,9 +114,10 @@ def _take_scores(config: PartyConfig, number: int, target: Path) -> None:
 
 
 def _charge(config: PartyConfig, session: str) -> None:
-    """Charges Bob's book for his choice, once for each session of that name."""
+    """Charges Bob's labels for his choice, once for each session of that name."""
     # Only who pays for releases loads what counts them.
-    from taciturn.deploy.ledger_book import Release, Spending, ledger_book
+    from taciturn.deploy.consent.budget import Charge
+    from taciturn.deploy.consent.label_budget import LabelBudget, Release
     from taciturn.privacy.events import NonPrivate
 
     tables = load_tables(config.first)
@@ -124,4 +125,4 @@ def _charge(config: PartyConfig, session: str) -> None:
     # The figures of held-out rows may have decided, too.
     chosen_by = [tables.train, *([] if tables.held_out is None else [tables.held_out])]
     rows = tuple((table.ids, release) for table in chosen_by)
-    ledger_book(config).charge(Spending(rows, session))
+    LabelBudget.from_config(config).charge(Charge(rows, session))

@@ -54,9 +54,9 @@ _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
 _SCORES = ("#held_out_scores", "#threshold", "#miss_cost", "#report")
-_COUNTED = ("#scores_per_row", "#scores")
-_WOE = ("#allow", "#names", "#tables", "#book")
-_LIMITS = ("#flips", "#budget", "#budget_total", "#ledger", "delta", "#answer_milliseconds")
+_COUNTED = ("#scores_per_row", "#consent")
+_WOE = ("#allow", "#names", "#tables")
+_LIMITS = ("#flip_set", "#budget", "#budget_total", "#consent", "delta", "#answer_milliseconds")
 _SERVED = ("#source", "#rows_per_day")
 _CALLED = ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day")
 # The sizes of the tables, which a dry run prints.
@@ -129,11 +129,11 @@ def template(name: str, trial: Trial) -> str:
     leak = () if chosen.claims_protection else ("#accept_leak",)
     exposure = () if chosen.shares_scores else ("#accept_column_exposure",)
     # Several Alices may try it out in one folder: each has a count of her own.
-    counted = ("#scores_per_row", "scores") if trial.parties else _COUNTED
+    counted = ("#scores_per_row", "consent") if trial.parties else _COUNTED
     own["privacy"] = page.lines(
         "privacy",
         (*leak, *_LIMITS) if role == "bob" else (*exposure, *counted),
-        scores=f"{name}.scores.json",
+        consent=f"{name}.consent.sqlite",
     )
     if role == "alice" and not trial.parties:
         own["woe"] = page.lines("woe", _WOE)

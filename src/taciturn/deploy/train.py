@@ -30,6 +30,8 @@ from taciturn.deploy.assess import Ended, assess
 from taciturn.deploy.bulletin import Bulletin
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import MOST_COLUMNS, PartyConfig
+from taciturn.deploy.consent.budget import Charge
+from taciturn.deploy.consent.score_budget import ScoreBudget, ScoreCharge, opening_facts
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.deploy.keep import Kept, boot, locked_state_folder, state_folder
@@ -39,7 +41,6 @@ from taciturn.deploy.model_file import keep_scores, model_share, save_model, sus
 from taciturn.deploy.outlook import exposure_refusal, leak_refusal, outlook, planned_ledger
 from taciturn.deploy.playback import Rhythm, unheard, unnoted
 from taciturn.deploy.prepared import PreparedFolder
-from taciturn.deploy.score_book import Charge, Opening, ScoreBook, score_book
 from taciturn.deploy.session import Meeting, PeerSession
 from taciturn.deploy.side import Side, terms_of
 from taciturn.deploy.tables import PartyTables, load_tables
@@ -92,7 +93,7 @@ from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.deploy.bob import BobSide
-    from taciturn.deploy.ledger_book import Spending
+    from taciturn.deploy.consent.label_budget import LabelCharge
     from taciturn.engine.transcript import TranscriptFile
     from taciturn.results.study import StudyRun
 
@@ -113,12 +114,10 @@ _UNACCEPTED = {
 _FREE_LIMITS = {
     "answer_milliseconds",
     "scores_per_row",
-    "scores",
     "accept_leak",
     "accept_flips_key",
     "accept_column_exposure",
     "budget_total",
-    "ledger",
 }
 
 
@@ -449,39 +448,41 @@ class Trainer(Side):
 
     def account(self, past: Past) -> Account:
         """Where this side counts what the training gives away: scores, or what labels pay."""
-        book = score_book(self.config)
-        if book is not None:
+        scores = ScoreBudget.from_config(self.config)
+        if scores is not None:
             charge = self.charge(past)
-            self.tell_scores(book)
-            return Account(partial(book.require, charge), partial(book.charge, charge))
+            self.tell_scores(scores)
+            return Account(partial(scores.require, charge), partial(scores.charge, charge))
         # Only who pays for releases loads what counts them.
-        from taciturn.deploy.ledger_book import ledger_book, spending
+        from taciturn.deploy.consent.label_budget import LabelBudget, training_charge
 
-        paid, session = ledger_book(self.config), past.meta.charge_name
+        labels, session = LabelBudget.from_config(self.config), past.meta.charge_name
 
-        def spent() -> Spending:
+        def label_charge() -> LabelCharge:
             # Anew each time: by then labels may have been flipped.
-            return spending(self.config, self.tables, self.terms, session)
+            return training_charge(self.config, self.tables, self.terms, session)
 
-        return Account(lambda: paid.require(spent()), lambda: paid.charge(spent()))
+        return Account(
+            lambda: labels.require(label_charge()), lambda: labels.charge(label_charge())
+        )
 
-    def tell_scores(self, book: ScoreBook) -> None:
+    def tell_scores(self, budget: ScoreBudget) -> None:
         """Publishes what is opened to Bob, beside what he was given before."""
         if self.callbacks.publish is unpublished:
             return
         counts = self._opened()
-        opened = ScoresOpened(counts.per_row, counts.in_all, book.most_given(), book.limit)
+        opened = ScoresOpened(counts.per_row, counts.in_all, budget.most_given(), budget.limit)
         self.callbacks.publish(opened)
 
-    def charge(self, past: Past) -> Charge:
+    def charge(self, past: Past) -> ScoreCharge:
         """The scores that a whole training opens to Bob, of each row."""
         train, held_out = self.tables.train, self.tables.held_out
         counts = OpenedScores.of(self.terms, train.rows)
         rows = [(train.ids, counts.per_row)]
         if held_out is not None:
             rows.append((held_out.ids, counts.per_held_out_row))
-        opening = Opening.of(self.terms, counts)
-        return Charge(tuple(rows), past.meta.charge_name, opening)
+        facts = opening_facts(self.terms, counts)
+        return Charge(tuple(rows), past.meta.charge_name, facts)
 
     def _past(self, kept: Kept, fresh: bool) -> Past:
         facts = self._facts()
@@ -546,8 +547,8 @@ class Trainer(Side):
 
     def _counted(self, opens: int) -> str:
         """What Bob was given before, and may be given, in this training too."""
-        book = score_book(self.config)
-        given = 0 if book is None else book.most_given()
+        budget = ScoreBudget.from_config(self.config)
+        given = 0 if budget is None else budget.most_given()
         limit = self.config.privacy.scores_per_row
         bound = "no limit is set (scores-per-row)"
         if limit is not None:

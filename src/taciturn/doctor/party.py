@@ -164,8 +164,8 @@ def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
     return [
         Finding.warning(
             "columns",
-            f"columns were exposed before: {counted(sessions, 'session')} in the score book, and "
-            f"{counted(models, 'model file')} of such sessions",
+            f"columns were exposed before: {counted(sessions, 'session')} in the consent store, "
+            f"and {counted(models, 'model file')} of such sessions",
             "see which below; what was opened cannot be taken back",
         )
     ]

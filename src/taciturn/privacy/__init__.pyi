@@ -20,7 +20,6 @@ from taciturn.privacy.events import FlippedLabelGradient as FlippedLabelGradient
 from taciturn.privacy.events import HiddenBatchGradient as HiddenBatchGradient
 from taciturn.privacy.events import LabelResponse as LabelResponse
 from taciturn.privacy.events import MeanOneFactor as MeanOneFactor
-from taciturn.privacy.events import ModelChoice as ModelChoice
 from taciturn.privacy.events import MultiplicativeNoise as MultiplicativeNoise
 from taciturn.privacy.events import NoisyAccuracy as NoisyAccuracy
 from taciturn.privacy.events import NoisyModel as NoisyModel

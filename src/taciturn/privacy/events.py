@@ -180,15 +180,6 @@ class NoisyAccuracy(PrivacyEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelChoice(PrivacyEvent):
-    """A randomised response named one of several models: only in books of earlier versions."""
-
-    name = "model-choice"
-
-    epsilon: float
-
-
-@dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
     """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
 

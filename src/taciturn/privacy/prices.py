@@ -47,7 +47,6 @@ from taciturn.privacy.events import (
     HiddenBatchGradient,
     LabelResponse,
     MeanOneFactor,
-    ModelChoice,
     MultiplicativeNoise,
     NoisyAccuracy,
     NoisyModel,
@@ -176,7 +175,6 @@ _OURS: tuple[Priced[Any], ...] = (
     ),
     Priced(NoisyAccuracy, _all_alike),
     # No longer made. Books that hold it must stay readable: what they hold was paid.
-    Priced(ModelChoice, _all_alike),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

@@ -75,7 +75,9 @@ def past_blocks(past: PastExposure) -> list[Block]:
             for one in past.exposed_sessions
         ]
         headings = ("partner", "when", "mechanism", "scores of a row", "session")
-        blocks.append(table(headings, rows, words=(0, 1, 2, 4), label="Sessions by the score book"))
+        blocks.append(
+            table(headings, rows, words=(0, 1, 2, 4), label="Sessions by the consent store")
+        )
     if past.exposed_models:
         files = [
             (one.file, printed_date(one.written), one.mechanism, _count(one.scores_per_row))

@@ -1,4 +1,4 @@
-"""What trainings have cost over time: Bob's labels by his ledger book, Alice's columns by hers."""
+"""What trainings have cost over time: Bob's labels and Alice's columns."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ExposedModel:
 class PastExposure:
     """Past sessions in which Alice's columns were exposed.
 
-    ``exposed_sessions`` come from her score book, ``exposed_models`` from the model files beside
+    ``exposed_sessions`` come from her consent store, ``exposed_models`` from the model files beside
     the one that her settings name. A session since its mechanism is recorded may stand in both
     lists, which share no name.
     """

@@ -13,10 +13,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
+from taciturn.deploy.consent.service_budget import DAILY, RowCounter, ServiceBudget
 from taciturn.deploy.serving.desk import Answered, Desk, Job
 from taciturn.deploy.serving.sources import Preparer, RowSource, Taken
 from taciturn.deploy.serving.standing import StandingModel
-from taciturn.deploy.serving.usage import RowLimits, Usage
 from taciturn.deploy.used_model import scored_rows
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.numerics.threshold import Threshold
@@ -26,8 +26,6 @@ from taciturn.serve.refusals import OF_VERDICTS, Refusal, refusal_json
 from taciturn.serve.requests import Wanted, require_columns
 
 R = TypeVar("R")
-# Whose rows are counted where it is no matter who asks.
-EVERYBODY = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,13 @@ class Scorer:
         source: RowSource,
         preparer: Preparer,
         desk: Desk,
-        usage: Usage,
+        budget: ServiceBudget,
         limits: ServiceLimits,
         common: frozenset[str] | None = None,
     ) -> None:
         self._rows_of_both = common
         self._model, self._threshold, self._normalisation = model, threshold, normalisation
-        self._source, self._preparer, self.desk, self._usage = source, preparer, desk, usage
+        self._source, self._preparer, self.desk, self._budget = source, preparer, desk, budget
         self.limits, self.columns = limits, preparer.columns
         self.active, self.stopping = 0, False
         # Of their own: lookups that hang must not keep counts or other requests from a thread.
@@ -155,8 +153,8 @@ class Scorer:
         limit = self.limits.rows_per_day if caller.rows_per_day is None else caller.rows_per_day
         if limit is None:
             return
-        usage, name = self._usage, caller.name
-        admitted = await self._counted(lambda: usage.admit(name, rows, limit, whole=True))
+        budget, name = self._budget, caller.name
+        admitted = await self._counted(lambda: budget.admit(name, rows, limit, whole=True))
         if admitted < rows:
             raise Refusal("caller-limit", f"{limit} rows a day")
 
@@ -183,8 +181,8 @@ class Scorer:
         limit = self.limits.row_per_day
         if limit is None or not asked:
             return asked
-        names, limits = [ids[place] for place in asked], RowLimits(per_day=limit)
-        allowed = await self._counted(lambda: self._usage.spend(EVERYBODY, names, limits))
+        names, counter = [ids[place] for place in asked], RowCounter(DAILY, limit=limit, daily=True)
+        allowed = await self._counted(lambda: self._budget.spend([counter], names))
         for place, may in zip(asked, allowed, strict=True):
             if not may:
                 refused[place] = refusal_json("row-limit", f"{limit} times a day")

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from taciturn.data.csv_files import Dialect
 from taciturn.deploy.agreed import peer_keys, require_begun_in_time
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.score_budget import ScoreBudget
+from taciturn.deploy.consent.service_budget import PartnerBudget, ServiceBudget
+from taciturn.deploy.consent.store import ConsentStore
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.log import Log
-from taciturn.deploy.score_book import score_book
 from taciturn.deploy.serving.desk import Desk
-from taciturn.deploy.serving.partner import ScoreCount, ScorePartner
+from taciturn.deploy.serving.partner import ScorePartner
 from taciturn.deploy.serving.sources import Preparer, common_ids, source_of
 from taciturn.deploy.serving.standing import StandingModel
-from taciturn.deploy.serving.usage import Usage
 from taciturn.deploy.used_model import UsedModel
 from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks, silent
@@ -40,18 +41,18 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
     require_begun_in_time(config)
     standing = _standing(config, model)
     standing.require_hidden()
-    book = score_book(config)
-    if book is None:
+    scores = ScoreBudget.from_config(config)
+    if scores is None:
         raise ConfigError("this is not Alice's file", where=config.where)
     with ExitStack() as held:
         source = held.enter_context(closing(source_of(config, standing.used.model)))
-        usage = held.enter_context(closing(_usage(config, book.salt())))
+        store = held.enter_context(closing(scores.store.open()))
         endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
-        count = ScoreCount(
-            book, usage, config.peer, config.serve.rows_per_day, standing.row_answers
+        budget = PartnerBudget(
+            ServiceBudget(store), scores, config.serve.rows_per_day, standing.row_answers
         )
         common = common_ids(config)
-        yield ScorePartner(config, standing, source, count, endpoint, callbacks, common)
+        yield ScorePartner(config, standing, source, budget, endpoint, callbacks, common)
 
 
 @contextmanager
@@ -66,7 +67,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
     with ExitStack() as held:
         share = standing.used.model
         source = held.enter_context(closing(source_of(config, share)))
-        usage = held.enter_context(closing(_usage(config)))
+        store = held.enter_context(closing(ConsentStore.from_config(config).open()))
         endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
         desk = held.enter_context(closing(Desk(config, standing, endpoint, callbacks)))
         preparer = Preparer(share, Dialect.of(config.data).missing)
@@ -85,7 +86,7 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
             source,
             preparer,
             desk,
-            usage,
+            ServiceBudget(store),
             limits,
             common_ids(config),
         )
@@ -123,7 +124,3 @@ def callers_of(config: PartyConfig) -> Callers:
 def _standing(config: PartyConfig, model: Path) -> StandingModel:
     used = UsedModel.read(config, model)
     return StandingModel(used, str(config.normalisation), identity_of(config))
-
-
-def _usage(config: PartyConfig, salt: bytes | None = None) -> Usage:
-    return Usage(config.path(config.serve.usage_file(config.role)), salt)

@@ -3,6 +3,7 @@ from taciturn.settings.agreement import Agreement as Agreement
 from taciturn.settings.agreement import differences as differences
 from taciturn.settings.options import SettingsOptions as SettingsOptions
 from taciturn.settings.removed import REMOVED as REMOVED
+from taciturn.settings.removed import REMOVED_FILES as REMOVED_FILES
 from taciturn.settings.removed import REMOVED_USAGE as REMOVED_USAGE
 from taciturn.settings.schema import DATASET_DEFAULTS as DATASET_DEFAULTS
 from taciturn.settings.schema import DEFAULT_PASSES as DEFAULT_PASSES

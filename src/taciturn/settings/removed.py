@@ -44,6 +44,18 @@ REMOVED_FROM_STUDY: Removed = MappingProxyType(
         ),
     }
 )
+_ONE_FILE = (
+    "one file counts everything that the peer was given",
+    Hint(
+        "leave it out, or name that file with {consent}; the counts of the former file are not "
+        "carried over",
+        consent="bob.consent.sqlite",
+    ),
+)
+# Elsewhere these are words of their own.
+REMOVED_FILES: Removed = MappingProxyType(
+    {**REMOVED, **dict.fromkeys(("flips", "ledger", "scores", "book", "usage"), _ONE_FILE)}
+)
 
 
 def removed_batches(mechanism: str, over: str | None = None) -> ConfigError:

@@ -381,7 +381,7 @@ def _opened(news: ScoresOpened) -> Account:
         (
             ("of one row, in this training", f"{news.per_row:,}"),
             ("of all rows, in this training", f"{news.in_all:,}"),
-            ("of one row, by the book so far", given),
+            ("of one row, so far", given),
             ("limit for one row", limit),
         ),
     )

@@ -13,16 +13,14 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.deploy import PartyConfig, UsedModel, identity_of
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy.consent import PartnerBudget, ScoreBudget, ServiceBudget
 from taciturn.deploy.serving import (
     Answered,
     Desk,
     Job,
     RowSource,
-    ScoreCount,
     ScorePartner,
     StandingModel,
-    Usage,
     common_ids,
     source_of,
 )
@@ -51,13 +49,13 @@ def partner(
     config: PartyConfig, endpoint: Endpoints, source: RowSource | None = None
 ) -> ScorePartner:
     """Alice's side."""
-    model, book = standing_model(config), score_book(config)
-    assert book is not None
-    usage = Usage(config.path(config.serve.usage_file(config.role)), book.salt())
+    model, scores = standing_model(config), ScoreBudget.from_config(config)
+    assert scores is not None
+    service = ServiceBudget(scores.store.open())
     rows = source or source_of(config, model.used.model)
-    count = ScoreCount(book, usage, config.peer, config.serve.rows_per_day, model.row_answers)
+    budget = PartnerBudget(service, scores, config.serve.rows_per_day, model.row_answers)
     listed = common_ids(config)
-    return ScorePartner(config, model, rows, count, endpoint, Callbacks(), listed)
+    return ScorePartner(config, model, rows, budget, endpoint, Callbacks(), listed)
 
 
 class Stand:

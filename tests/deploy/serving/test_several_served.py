@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from taciturn.deploy import PartyConfig
-from taciturn.deploy.serving import ScorePartner, rows_ever
+from taciturn.deploy.consent import ANSWERS, ConsentStore
+from taciturn.deploy.serving import ScorePartner
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.protocol import Verdict, list_name
 from tests.deploy.serving.stands import Stand, partner
@@ -67,9 +68,9 @@ def test_scores_are_those_of_a_prediction_and_a_row_that_one_alice_lacks_has_non
     assert second.scores.tolist() == [wanted["p0123"]]
     for name in star.names:
         config = star.config(name)
-        with rows_ever(config.path(config.serve.usage_file("alice")), config.peer) as counts:
+        with ConsentStore.from_config(config).reading() as records:
             # Each counts what Bob was given, and not the row that one of them lacks.
-            assert counts.codes.tolist() == [1, 1, 1]
+            assert records.account(ANSWERS.name, config.peer).distinct_values() == {1: 3}
 
 
 def test_masks_are_bound_to_the_list_of_rows():

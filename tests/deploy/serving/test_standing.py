@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import RowIds
-from taciturn.deploy import Charge, PartyConfig
-from taciturn.deploy import open_score_book as score_book
+from taciturn.deploy import PartyConfig
 from taciturn.deploy.serving import (
     MOST_FAILURES,
     Desk,
-    RowLimits,
     RowSource,
-    ScoreCount,
     ScorePartner,
     StandingModel,
     Taken,
-    Usage,
 )
 from taciturn.errors import (
     BudgetExceeded,
     DataError,
-    FileError,
     PeerAbsent,
     SignatureError,
     StateError,
@@ -44,7 +37,7 @@ from tests.deploy.serving.stands import (
 )
 from tests.deploy.sides import NEWTON
 from tests.deploy.wires import Wire
-from tests.expected import all_refused, refused
+from tests.expected import all_refused
 from tests.jobs.predict.test_sides import (
     ROLES,
     TRAININGS,
@@ -276,54 +269,3 @@ def test_sides_that_read_ids_in_another_way_do_not_meet(folder):
         with_line(folder, "data", 'normalise = "case"')
         with calling(folder, wire):
             wait_until(lambda: "normalise" in stand.desk.seen.reason)
-
-
-def test_a_limit_is_kept_where_the_book_cannot_be_read_for_a_moment(folder):
-    with_line(folder, "privacy", "scores-per-row = 1")
-    config = serve_settings(folder, "alice")
-    book = score_book(config)
-    assert book is not None
-    book.charge(Charge(((RowIds.of(["p0121"]), 1),)))
-    count = ScoreCount(book, Usage(folder / "usage.sqlite", book.salt()), "bob", None)
-    whole = book.path.read_bytes()
-    book.path.write_bytes(whole[:-9])
-    for _ in range(2):
-        with pytest.raises(FileError):
-            count.spend(["p0121"])
-    book.path.write_bytes(whole)
-    assert count.spend(["p0121"]) == [False]
-
-
-def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(folder):
-    book = score_book(serve_settings(folder, "alice"))
-    assert book is not None
-    count = ScoreCount(book, Usage(folder / "u.sqlite", book.salt()), "bob", None, answers=3)
-    assert [count.spend(["p0121"]) for _ in range(4)] == [[True]] * 3 + [[False]]
-
-
-def test_a_prediction_waits_for_a_service_that_counts(folder):
-    """Both look at one another's counts while nobody else can count."""
-    book = score_book(serve_settings(folder, "alice"))
-    assert book is not None
-    usage = Usage(folder / "alice.usage.sqlite", book.salt())
-    order: list[str] = []
-    counting = threading.Event()
-
-    def given() -> Sequence[int]:
-        counting.set()
-        order.append("service")
-        return ()
-
-    def charge() -> None:
-        counting.wait(HANG)
-        book.charge(Charge(((RowIds.of(["p0121"]), 1),)))
-        order.append("book")
-
-    thread = threading.Thread(target=charge)
-    thread.start()
-    usage.spend("bob", ["p0121"], RowLimits(), given)
-    thread.join(HANG)
-    assert order == ["service", "book"]
-    limited = replace(book, limit=2)
-    with refused(BudgetExceeded, names=2):
-        limited.charge(Charge(((RowIds.of(["p0121"]), 1),)))

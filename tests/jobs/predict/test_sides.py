@@ -20,14 +20,12 @@ from taciturn.deploy import (
     LISTED_PREDICTION,
     PREDICTION,
     AlignedRows,
-    Charge,
     Meeting,
     Party,
     PartyConfig,
-    ScoreBook,
 )
-from taciturn.deploy import open_score_book as score_book
 from taciturn.deploy import read_new_rows as new_rows
+from taciturn.deploy.consent import Charge, ConsentStore, ScoreBudget
 from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
@@ -251,13 +249,13 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     for row in his.rows():
         assert row.score == pytest.approx(wanted[row.id.lower()], abs=slack)
     # Alice counts what left: the rows that were scored, and no other.
-    book = ScoreBook(folder / "alice.scores.json", "bob", limit=50)
+    budget = ScoreBudget(ConsentStore(folder / "alice.consent.sqlite"), "bob", limit=50)
     left = dict.fromkeys(wanted, 50)
     left |= {row_id.lower(): 49 for row_id in common}
     for row_id, scores in left.items():
-        book.require(Charge(((RowIds.of([row_id]), scores),)))
+        budget.require(Charge(((RowIds.of([row_id]), scores),)))
         with pytest.raises(BudgetExceeded):
-            book.require(Charge(((RowIds.of([row_id]), scores + 1),)))
+            budget.require(Charge(((RowIds.of([row_id]), scores + 1),)))
 
 
 def test_rows_without_a_common_one_end_both_sides(plain):
@@ -430,7 +428,7 @@ def test_shares_of_two_trainings_are_named(sealed):
 
 
 def test_alice_counts_the_scores_of_a_prediction(plain):
-    budget = score_book(PartyConfig.read(plain / "alice.toml"))
+    budget = ScoreBudget.from_config(PartyConfig.read(plain / "alice.toml"))
     assert budget is not None
     # The training has scored other rows, each as often as this.
     before = budget.most_given()

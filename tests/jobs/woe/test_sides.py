@@ -15,7 +15,7 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import DEFAULTS
-from taciturn.deploy import GivenTable, Party, PartyConfig, WoeBook, load_tables
+from taciturn.deploy import Party, PartyConfig, load_tables
 from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
@@ -148,7 +148,7 @@ def test_a_second_table_is_refused_before_anything_is_sent(tmp_path):
     folder = furnished(tmp_path)
     meet(folder).records  # noqa: B018 - raises where a side failed
     ends = meet(folder)
-    all_refused(BudgetExceeded, ends.alice, names="tables = 2")
+    all_refused(BudgetExceeded, ends.alice, setting="tables")
     all_refused(PeerStopped, ends.bob)
     write_config(
         folder, "alice", agreement={"mechanism": "sealed"}, woe={"allow": True, "tables": 2}
@@ -157,23 +157,12 @@ def test_a_second_table_is_refused_before_anything_is_sent(tmp_path):
     assert hers["tables"] == {"given": 2, "limit": 2}
 
 
-def test_the_book_counts_for_each_partner(tmp_path):
-    table = GivenTable(100, 3, 12)
-    book = WoeBook(tmp_path / "book.json", "bob", 2)
-    assert book.given() == 0
-    assert [book.charge(table), book.charge(table)] == [1, 2]
-    with refused(BudgetExceeded, names=2):
-        book.charge(table)
-    assert WoeBook(tmp_path / "book.json", "carol", 1).given() == 0
-    assert WoeBook(tmp_path / "book.json", "bob", 3).charge(table) == 3
-
-
 def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
     folder = furnished(tmp_path)
     write_config(folder, "bob", agreement={"mechanism": "sealed", "split-salt": "other"})
     all_refused(AgreementError, meet(folder).alice, names="split_salt")
     # The handshake comes before her count.
-    assert not (folder / "alice.woe.json").exists()
+    assert not (folder / "alice.consent.sqlite").exists()
 
 
 def test_a_side_that_trains_is_told_apart(tmp_path):

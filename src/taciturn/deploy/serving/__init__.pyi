@@ -2,7 +2,6 @@ from taciturn.deploy.serving.desk import MOST_FAILURES as MOST_FAILURES
 from taciturn.deploy.serving.desk import Answered as Answered
 from taciturn.deploy.serving.desk import Desk as Desk
 from taciturn.deploy.serving.desk import Job as Job
-from taciturn.deploy.serving.partner import ScoreCount as ScoreCount
 from taciturn.deploy.serving.partner import ScorePartner as ScorePartner
 from taciturn.deploy.serving.sources import DatabaseRows as DatabaseRows
 from taciturn.deploy.serving.sources import Preparer as Preparer
@@ -12,6 +11,3 @@ from taciturn.deploy.serving.sources import Taken as Taken
 from taciturn.deploy.serving.sources import common_ids as common_ids
 from taciturn.deploy.serving.sources import source_of as source_of
 from taciturn.deploy.serving.standing import StandingModel as StandingModel
-from taciturn.deploy.serving.usage import RowLimits as RowLimits
-from taciturn.deploy.serving.usage import Usage as Usage
-from taciturn.deploy.serving.usage import rows_ever as rows_ever

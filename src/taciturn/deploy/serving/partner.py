@@ -11,12 +11,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.score_book import ScoreBook
+from taciturn.deploy.consent.service_budget import PartnerBudget
 from taciturn.deploy.serving.sources import RowSource
 from taciturn.deploy.serving.standing import StandingModel, StandingSession
-from taciturn.deploy.serving.usage import RowLimits, Usage
 from taciturn.deploy.session import Meeting
-from taciturn.deploy.tagged import TaggedRows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import BudgetExceeded, DataError
@@ -33,61 +31,6 @@ class Served:
     rows: int = 0
 
 
-class ScoreCount:
-    """Alice's limits: what Bob was given before, and what he is given now; None for any number.
-
-    ``book`` counts what trainings and predictions have given, ``usage`` what services have. A row
-    may be in ``answers`` answers of services.
-    """
-
-    def __init__(
-        self,
-        book: ScoreBook,
-        usage: Usage,
-        partner: str,
-        rows_per_day: int | None,
-        answers: int | None = None,
-    ) -> None:
-        self._book, self._usage, self._partner = book, usage, partner
-        self._rows_per_day = rows_per_day
-        self._limits = RowLimits(ever=book.limit, answers=answers)
-        self._read: tuple[int, int] | None = None
-        self._counts = TaggedRows()
-
-    def admit(self, rows: int) -> int:
-        """How many of so many rows may be asked for today; they are counted, had or not."""
-        if self._rows_per_day is None:
-            return rows
-        return self._usage.admit(self._partner, rows, self._rows_per_day)
-
-    def spend(self, ids: Sequence[str], *, count: bool = True) -> list[bool]:
-        """Counts rows before their scores leave, and returns which may; or only looks."""
-        if not ids:
-            return []
-
-        def given() -> Sequence[int]:
-            # Within the count's own transaction, which a charge of the book holds too.
-            return self._given(ids)
-
-        return self._usage.spend(self._partner, ids, self._limits, given, count=count)
-
-    def _given(self, ids: Sequence[str]) -> Sequence[int]:
-        """How often each row was scored by other ways than a service."""
-        if self._book.limit is not None and self._book.changed != self._read:
-            # A training or a prediction may have counted meanwhile.
-            changed = self._book.changed
-            self._counts = self._book.counts()
-            self._read = changed
-        return self._given_of(ids) if len(self._counts) else ()
-
-    def _given_of(self, ids: Sequence[str]) -> list[int]:
-        tags = np.array(self._usage.tags(ids), dtype=np.int64).view(np.uint64)
-        order = np.argsort(tags)
-        codes = np.empty(len(tags), dtype=np.int64)
-        codes[order] = self._counts.codes_of(tags[order])
-        return [int(code) for code in codes]
-
-
 class ScorePartner:
     """Alice, standing by.
 
@@ -99,12 +42,12 @@ class ScorePartner:
         config: PartyConfig,
         model: StandingModel,
         source: RowSource,
-        count: ScoreCount,
+        budget: PartnerBudget,
         endpoint: Endpoints,
         callbacks: Callbacks,
         common: frozenset[str] | None = None,
     ) -> None:
-        self._model, self._source, self._count = model, source, count
+        self._model, self._source, self._budget = model, source, budget
         self._common = common
         self._stop, self.served = threading.Event(), Served()
         self._session = StandingSession(config, endpoint, callbacks, self._stop)
@@ -163,9 +106,9 @@ class ScorePartner:
         values, verdicts = self._looked_up(asked.ids)
         several = bool(responder.masks)
         # Of several Alices it is not known yet which rows are due: looked at now, counted then.
-        verdicts = self._limited(asked.ids, verdicts, count=not several)
+        verdicts = self._limited(asked.ids, verdicts, write=not several)
         due = meeting.run(responder.held(asked, verdicts))
-        if several and not all(self._count.spend([asked.ids[at] for at in due.tolist()])):
+        if several and not all(self._budget.spend([asked.ids[at] for at in due.tolist()])):
             raise BudgetExceeded(
                 "another program has used up the scores of a row meanwhile",
                 setting="scores_per_row",
@@ -177,7 +120,7 @@ class ScorePartner:
 
     def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
         """Her rows, as far as the day allows to look."""
-        admitted = self._count.admit(len(ids))
+        admitted = self._budget.admit(len(ids))
         try:
             taken = self._source.take(ids[:admitted])
         except DataError as problem:
@@ -195,10 +138,10 @@ class ScorePartner:
         return values, verdicts
 
     def _limited(
-        self, ids: Sequence[str], verdicts: list[Verdict], *, count: bool
+        self, ids: Sequence[str], verdicts: list[Verdict], *, write: bool
     ) -> list[Verdict]:
         held = [place for place, verdict in enumerate(verdicts) if verdict is Verdict.HELD]
-        allowed = self._count.spend([ids[place] for place in held], count=count)
+        allowed = self._budget.spend([ids[place] for place in held], write=write)
         for place, may in zip(held, allowed, strict=True):
             if not may:
                 verdicts[place] = Verdict.ROW_SPENT

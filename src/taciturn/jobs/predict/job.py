@@ -29,11 +29,12 @@ from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.deploy.agreed import require_begun_in_time
 from taciturn.deploy.aligned import AlignedRows
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.budget import Charge
+from taciturn.deploy.consent.score_budget import ScoreBudget
 from taciturn.deploy.identity import identity_of
 from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
 from taciturn.deploy.log import Log
 from taciturn.deploy.new_rows import NewRows, new_rows
-from taciturn.deploy.score_book import Charge, ScoreBook, score_book
 from taciturn.deploy.used_model import UsedModel, scored_rows
 from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thread_pool
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
@@ -126,7 +127,7 @@ class PredictJob(Job[Answer]):
             chosen,
             threshold,
             identity_of(config),
-            score_book(config),
+            ScoreBudget.from_config(config),
         )
 
 
@@ -143,7 +144,7 @@ class PredictionSide(Side[Predicted, Answer]):
     normalisation: Normalisation = AS_THEY_ARE
     threshold: Threshold = field(default_factory=one_half)
     identity: Identity | None = None
-    budget: ScoreBook | None = None
+    budget: ScoreBudget | None = None
     spread: Spread = map
 
     @property

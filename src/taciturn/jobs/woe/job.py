@@ -25,12 +25,12 @@ from taciturn.data.tables import LabelTable
 from taciturn.deploy.agreed import own_side, require_begun_in_time
 from taciturn.deploy.compute import engine_of
 from taciturn.deploy.config import PartyConfig
+from taciturn.deploy.consent.woe_budget import GivenTable, WoeBudget
 from taciturn.deploy.identity import credentials_of
 from taciturn.deploy.link import WOE
 from taciturn.deploy.log import Log
 from taciturn.deploy.side import require_agreed_rows, terms_for
 from taciturn.deploy.tables import chosen_rows, raw_table
-from taciturn.deploy.woe_book import GivenTable, WoeBook
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
@@ -126,7 +126,7 @@ class WoeJob(Job[WoeResult]):
 
     def _columns(self, config: PartyConfig) -> FeatureSide:
         _require_allowed(config)
-        budget = WoeBook.of(config)
+        budget = WoeBudget.from_config(config)
         budget.require()
         raw, rows, terms = _training_rows(config)
         least = self.options.least(len(rows.ids), config.woe.min_rows)
@@ -159,7 +159,7 @@ class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
     least: int = 0
     names: bool = False
     memory: int = DEFAULT_TABLE_MEMORY
-    budget: WoeBook | None = None
+    budget: WoeBudget | None = None
     tables: WoeTables | None = None
 
     @property

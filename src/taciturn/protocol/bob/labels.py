@@ -28,9 +28,9 @@ def released_labels(
 ) -> LabelTable:
     """Charges every row and flips; labels as they are where the mechanism does not flip them.
 
-    ``responder`` is ``FlipBook.release`` where answers must outlive the training; without it fresh
-    entropy is drawn, and every call spends anew. Raises ``BudgetExceeded`` before anything is
-    drawn.
+    ``responder`` is ``LabelFlipStore.release`` where answers must outlive the training; without it
+    fresh entropy is drawn, and every call spends anew. Raises ``BudgetExceeded`` before anything
+    is drawn.
     """
     flips = mechanism.label_flips
     if flips is None:

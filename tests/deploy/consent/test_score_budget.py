@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,8 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import RowIds
-from taciturn.deploy import Charge, Opening, PartyConfig, ScoreBook
+from taciturn.deploy import PartyConfig
+from taciturn.deploy.consent import Charge, ConsentStore, ScoreBudget, ScoreCharge
 from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
 from taciturn.results import ExposedSession, of_record
 from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
@@ -26,57 +25,56 @@ IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
 
 
-def charge(scores: int, session: str = "", ids: RowIds = IDS) -> Charge:
-    return Charge(((ids, scores),), session)
+def charge(scores: int, session: str = "", ids: RowIds = IDS, **facts: Any) -> ScoreCharge:
+    return Charge(((ids, scores),), session, facts)
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> ScoreBook:
-    return ScoreBook(tmp_path / "alice.scores.json", "bob", limit=10)
+def budget(tmp_path: Path) -> ScoreBudget:
+    return given_to("bob", tmp_path, limit=10)
 
 
-def test_counts_add_up_over_sessions_and_a_session_counts_once(book):
-    book.charge(charge(4, "first"))
-    book.charge(charge(4, "first"))
-    assert book.most_given() == 4
-    book.charge(charge(6, "second"))
-    assert book.most_given() == 10
+def given_to(partner: str, folder: Path, limit: int | None = None) -> ScoreBudget:
+    return ScoreBudget(ConsentStore(folder / "alice.consent.sqlite"), partner, limit)
+
+
+def test_counts_add_up_over_sessions_and_a_session_counts_once(budget):
+    budget.charge(charge(4, "first"))
+    budget.charge(charge(4, "first"))
+    assert budget.most_given() == 4
+    budget.charge(charge(6, "second"))
+    assert budget.most_given() == 10
     # A resumed session is not charged again, also where nothing more would be allowed.
-    book.require(charge(6, "second"))
-    book.charge(charge(6, "second"))
+    budget.require(charge(6, "second"))
+    budget.charge(charge(6, "second"))
 
 
-def test_beyond_the_limit_it_refuses_by_name_and_counts_nothing(book):
-    book.charge(charge(3, "first"))
-    book.charge(charge(5, ids=SOME))
-    before = book.path.read_bytes()
-    for attempt in (book.require, book.charge):
+def test_beyond_the_limit_it_refuses_by_name_and_counts_nothing(budget):
+    budget.charge(charge(3, "first"))
+    budget.charge(charge(5, ids=SOME))
+    for attempt in (budget.require, budget.charge):
         with refused(BudgetExceeded, setting="scores_per_row", names=("2 of 4", 10)):
             attempt(charge(3, "second"))
-    assert book.path.read_bytes() == before
-    book.charge(charge(2, "second"))
+    assert budget.sessions() == ("first",)
+    assert budget.most_given() == 8
+    budget.charge(charge(2, "second"))
 
 
-def test_each_partner_has_its_own_count(book):
-    book.charge(charge(10))
-    other = ScoreBook(book.path, "carol", limit=10)
+def test_each_partner_has_its_own_count(budget, tmp_path):
+    budget.charge(charge(10))
+    other = given_to("carol", tmp_path, limit=10)
     other.charge(charge(10))
     with pytest.raises(BudgetExceeded):
-        book.charge(charge(1))
+        budget.charge(charge(1))
 
 
-def test_without_a_limit_it_counts_all_the_same(book):
-    free = ScoreBook(book.path, "bob")
+def test_without_a_limit_it_counts_all_the_same(budget, tmp_path):
+    free = given_to("bob", tmp_path)
     for _ in range(3):
         free.charge(charge(10))
     assert free.most_given() == 30
     with refused(BudgetExceeded, names=30):
-        book.require(charge(1))
-
-
-def test_the_file_names_no_row(book):
-    book.charge(charge(1))
-    assert not any(name in book.path.read_text() for name in IDS.series.to_list())
+        budget.require(charge(1))
 
 
 def test_the_limit_is_alices(tmp_path):
@@ -98,7 +96,7 @@ def furnish(folder: Path, limit: int | None, **agreement: Any) -> Path:
 
 
 def given(folder: Path) -> int:
-    return ScoreBook(folder / "alice.scores.json", "bob").most_given()
+    return given_to("bob", folder).most_given()
 
 
 @pytest.mark.slow  # some seconds
@@ -106,11 +104,11 @@ def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
     furnish(tmp_path, 4, **MECHANISMS["sealed"])
     write_new(tmp_path)
     run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    book = ScoreBook(tmp_path / "alice.scores.json", "bob")
+    budget = given_to("bob", tmp_path)
     for number in (1, 2, 3, 4):
         ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
         assert not isinstance(ends.alice, BaseException), ends.alice
-        assert book.most_given() == max(2, number)
+        assert budget.most_given() == max(2, number)
     ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
     assert isinstance(ends.alice, BudgetExceeded)
     assert isinstance(ends.bob, PeerStopped)
@@ -157,26 +155,19 @@ def test_without_a_limit_alice_is_told(tmp_path):
 # --- Past sessions that exposed her columns ------------------------------------------------------
 
 
-def test_sessions_that_opened_training_scores_are_listed(book):
-    book.charge(Charge(((IDS, 3),), "first", Opening("sealed", 3)))
-    book.charge(Charge(((IDS, 1),), "second", Opening("mutual", 0)))
-    book.charge(Charge(((IDS, 1),)))
-    ScoreBook(book.path, "carol").charge(charge(4, "third"))
-    one, other = book.exposed_sessions()
-    assert (one.partner, one.session) == ("bob", "first")
-    assert (one.mechanism, one.scores_per_row) == ("sealed", 3)
-    assert one.when is not None
+def test_sessions_that_opened_training_scores_are_listed(budget, tmp_path):
+    budget.charge(charge(3, "second", when="2026-01-01", mechanism="sealed", scores_per_row=3))
+    budget.charge(charge(1, "first", when="2026-01-01", mechanism="add", scores_per_row=1))
+    budget.charge(charge(1, "third", when="2026-01-01", mechanism="mutual", scores_per_row=0))
+    budget.charge(charge(1))
+    given_to("carol", tmp_path).charge(charge(4, "fourth"))
+    one, two, other = budget.exposed_sessions()
+    assert one == ExposedSession(
+        partner="bob", session="second", when="2026-01-01", mechanism="sealed", scores_per_row=3
+    )
+    assert two.session == "first"
     # A session that says nothing of itself may have opened some.
-    assert other == ExposedSession(partner="carol", session="third")
-
-
-def test_a_book_of_an_earlier_version_lists_its_sessions(book):
-    book.charge(Charge(((IDS, 3),), "first", Opening("sealed", 3)))
-    with book._file.reading() as record:
-        assert record is not None
-        del record["partners"]["bob"]["trainings"]
-    book._file.write({name: record[name] for name in ("salt", "partners")})
-    assert book.exposed_sessions() == (ExposedSession(partner="bob", session="first"),)
+    assert other == ExposedSession(partner="carol", session="fourth")
 
 
 @pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
@@ -204,22 +195,3 @@ def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechani
     assert seen.get("exposed") == (past if exposes else None)
     assert run(["ledger", alice]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
-
-
-# --- Two processes -------------------------------------------------------------------------------
-
-
-def processes(folder: Path, *words: str) -> dict[str, tuple[int, str]]:
-    """The command on both sides: exit codes and what was said."""
-    running = {
-        role: subprocess.Popen(
-            [sys.executable, "-m", "taciturn", "party", f"{role}.toml", *words],
-            cwd=folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for role in ("bob", "alice")
-    }
-    said = {role: process.communicate(timeout=120)[0] for role, process in running.items()}
-    return {role: (process.returncode, said[role]) for role, process in running.items()}

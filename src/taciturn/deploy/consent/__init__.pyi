@@ -1,0 +1,17 @@
+from taciturn.deploy.consent.budget import Charge as Charge
+from taciturn.deploy.consent.budget import Namespace as Namespace
+from taciturn.deploy.consent.label_budget import LabelBudget as LabelBudget
+from taciturn.deploy.consent.label_budget import LabelCharge as LabelCharge
+from taciturn.deploy.consent.label_budget import Release as Release
+from taciturn.deploy.consent.label_budget import key_name as key_name
+from taciturn.deploy.consent.label_flips import LabelFlipStore as LabelFlipStore
+from taciturn.deploy.consent.score_budget import ScoreBudget as ScoreBudget
+from taciturn.deploy.consent.score_budget import ScoreCharge as ScoreCharge
+from taciturn.deploy.consent.service_budget import ANSWERS as ANSWERS
+from taciturn.deploy.consent.service_budget import DAILY as DAILY
+from taciturn.deploy.consent.service_budget import PartnerBudget as PartnerBudget
+from taciturn.deploy.consent.service_budget import RowCounter as RowCounter
+from taciturn.deploy.consent.service_budget import ServiceBudget as ServiceBudget
+from taciturn.deploy.consent.store import ConsentStore as ConsentStore
+from taciturn.deploy.consent.woe_budget import GivenTable as GivenTable
+from taciturn.deploy.consent.woe_budget import WoeBudget as WoeBudget
