@@ -27,8 +27,6 @@ from taciturn import audit_session
 from taciturn.__main__ import execute, report
 from taciturn.api import train
 from taciturn.data import NumericRule, Preparation
-from taciturn.deploy import Trial, template
-from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Transcript, TranscriptFile
 from taciturn.errors import (
     AgreementError,
@@ -53,9 +51,11 @@ from taciturn.errors import (
     TranscriptError,
 )
 from taciturn.model import KeptScores, ModelShare
+from taciturn.party import Trial, template
 from taciturn.protocol import Role
 from taciturn.settings import Agreement
-from tests.deploy.sides import run_both, write_config, write_tables
+from taciturn.transport import make_certificates
+from tests.party.sides import run_both, write_config, write_tables
 
 HEADER = "person,age,balance,region,default"
 OWN = "--id person --label default --mechanism none --scheme clear --epochs 1 --seed 1"

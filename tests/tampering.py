@@ -16,7 +16,8 @@ from typing import Any
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from taciturn.deploy import (
+from taciturn.errors import ConfigError, SignatureError
+from taciturn.party import (
     AgreementFile,
     PartyConfig,
     Signature,
@@ -28,11 +29,10 @@ from taciturn.deploy import (
     signer,
     statement,
 )
-from taciturn.deploy import propose_agreement as propose
-from taciturn.deploy.transport import Credentials, load_credentials, make_certificates
-from taciturn.errors import ConfigError, SignatureError
+from taciturn.party import propose_agreement as propose
+from taciturn.transport import Credentials, load_credentials, make_certificates
 from tests.certificates import issue_again
-from tests.deploy.sides import NEWTON, write_config, write_tables
+from tests.party.sides import NEWTON, write_config, write_tables
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "agreements.md"
 HEAD = "| what was changed | what the error names |\n|---|---|\n"

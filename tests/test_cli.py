@@ -198,7 +198,7 @@ def test_init_says_what_comes_next_and_what_protects_nothing(
 
 @pytest.mark.slow  # some seconds
 def test_a_party_whose_peer_does_not_come_says_so_and_keeps_its_json_clean(tmp_path):
-    from tests.deploy.sides import write_config, write_tables
+    from tests.party.sides import write_config, write_tables
 
     assert run(["certs", "--out", str(tmp_path / "certs"), "--json"]) == 0
     write_tables(tmp_path)

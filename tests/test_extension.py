@@ -17,15 +17,15 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.deploy.transport import make_certificates
 from taciturn.doctor import look_at_extensions
 from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyError
 from taciturn.model import ModelShare
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
+from taciturn.transport import make_certificates
 from taciturn_audit.attacks import ATTACKS, attacks
-from tests.deploy.sides import write_config, write_tables
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.sides import write_config, write_tables
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
 

@@ -16,8 +16,8 @@ from taciturn.doctor import look_at_extras
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model import ModelShare
 from taciturn.privacy import AdditiveNoise, Ledger
-from tests.deploy.sides import MECHANISMS
-from tests.deploy.test_loads import furnish
+from tests.party.sides import MECHANISMS
+from tests.party.test_loads import furnish
 from tests.results.test_schema import problems
 from tests.tampering import Scene
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy import Vault
 from taciturn.engine import Transcript
 from taciturn.errors import FileError, StateError, TranscriptError
 from taciturn.model import ModelShare
+from taciturn.party import Vault
 
 ROOT = Path(__file__).parent.parent
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)

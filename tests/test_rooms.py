@@ -148,10 +148,10 @@ def test_jobs_know_each_other_by_their_public_names_alone():
 def test_a_deep_import_is_noticed(tmp_path):
     lines = [
         "from taciturn.errors import ConfigError",
-        "from taciturn.deploy import PartyConfig",
-        "from taciturn.deploy.config import PartyConfig",
-        "from taciturn.deploy import config",
-        "import taciturn.deploy.config",
+        "from taciturn.party import PartyConfig",
+        "from taciturn.party.config import PartyConfig",
+        "from taciturn.party import config",
+        "import taciturn.party.config",
         "from taciturn.rng import _ByteSource",
         "# private: shown here",
         "from taciturn.rng import _ByteSource",
@@ -167,7 +167,7 @@ def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():
     program = """
 import sys
 from taciturn.cli import party
-from taciturn.deploy import config, train, way
+from taciturn.party import config, train, way
 from taciturn.report import parties, terminal
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("taciturn.")}
 print(sorted(rooms & {"attacks", "column_attacks", "audit", "simulation", "view", "estimator"}))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.deploy import AgreementFile
 from taciturn.errors import SignatureError
 from taciturn.model import ModelShare
+from taciturn.party import AgreementFile
 from tests.tampering import NAMED, Scene, name_agreement
 from tests.test_two_machines import Terminal, accept_exposure, both, free_port, steps
 

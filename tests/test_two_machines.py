@@ -24,11 +24,11 @@ from taciturn import errors
 from taciturn.arrays import FloatArray
 from taciturn.cli import BEAT_SECONDS
 from taciturn.data import RowIds
-from taciturn.deploy import BROKEN, AlignedRows, PartyConfig, Trial, template
 from taciturn.engine import Transcript
 from taciturn.model import ModelShare, WholeModel, whole_model
-from tests.deploy.hosts import ADDRESSES, PORT, two_hosts
-from tests.deploy.sides import alone, in_one_process
+from taciturn.party import BROKEN, AlignedRows, PartyConfig, Trial, template
+from tests.party.hosts import ADDRESSES, PORT, two_hosts
+from tests.party.sides import alone, in_one_process
 from tests.system import free_port as free_port  # others import it from here
 from tests.system import needs_namespaces
 from tests.waiting import HANG, wait_until

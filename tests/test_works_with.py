@@ -9,15 +9,15 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.deploy import PartyConfig
 from taciturn.errors import ConfigError
 from taciturn.model import own_part, own_to_onnx, whole_model, whole_to_onnx
+from taciturn.party import PartyConfig
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
-from tests.deploy.sides import MECHANISMS as AGREEMENTS
-from tests.deploy.sides import NEWTON, write_config
 from tests.expected import refused
 from tests.jobs.predict.test_sides import shares, trained
+from tests.party.sides import MECHANISMS as AGREEMENTS
+from tests.party.sides import NEWTON, write_config
 
 ROOT = Path(__file__).resolve().parents[1]
 NEEDED = {"add": {"epsilon": 1.0}, "mult": {"epsilon": 10.0}, "label-rr": {"epsilon": 1.0}}

@@ -16,8 +16,8 @@ from taciturn.errors import ConfigError
 from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
 from taciturn_audit import Rehearsal, random_table
-from tests.deploy.sides import MECHANISMS, write_config, write_tables
 from tests.expected import refused
+from tests.party.sides import MECHANISMS, write_config, write_tables
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.deploy import Party, PartyConfig
 from taciturn.engine import Callbacks, Recorder, Transcript, run_pair
 from taciturn.errors import FileError, RowOrderError, TranscriptError
 from taciturn.model import ModelShare
+from taciturn.party import Party, PartyConfig
 from taciturn.report import render_html, render_markdown
 from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
@@ -32,10 +32,10 @@ from taciturn_audit import (
 from taciturn_audit.report import session_blocks, session_page
 from taciturn_audit.results import Findings, SessionAudit
 from taciturn_audit.views import AliceView
-from tests.deploy.sides import MECHANISMS, run_both, write_config, write_tables
-from tests.deploy.wires import Wire
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.party.wires import Wire
 from tests.report.test_terminal import shown
 
 

@@ -24,8 +24,9 @@ from taciturn_audit.column_attacks import COLUMN_ATTACKS
 from taciturn_audit.report import session_blocks, session_page
 from taciturn_audit.results import SessionAudit
 from taciturn_audit.views import BobView
-from tests.deploy.hosts import OneHost, Side, both_finish, furnish
-from tests.deploy.sides import (
+from tests.expected import refused
+from tests.party.hosts import OneHost, Side, both_finish, furnish
+from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     pulled_at,
@@ -33,7 +34,6 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
-from tests.expected import refused
 from tests.report.test_terminal import shown
 from tests.system import free_port
 

@@ -14,7 +14,7 @@ from taciturn import crypto
 from taciturn.crypto import TableSize, Wrapping, transposed_product
 from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Job, Parts, Tiling
 from taciturn.errors import ClusterError, CryptoError
-from taciturn.mapped import create
+from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries
 from tests.expected import refused

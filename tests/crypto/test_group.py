@@ -111,7 +111,7 @@ def test_no_other_file_knows_the_library():
 
 LOADING = """
 import os, sys, tempfile
-from taciturn.deploy import AlignedRows
+from taciturn.party import AlignedRows
 from taciturn.protocol import Alignment
 from taciturn.crypto import hashed
 from taciturn.errors import CryptoError

@@ -15,7 +15,7 @@ import pytest
 from taciturn.crypto import TableSize, Wrapping, transposed_product
 from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, Rows
 from taciturn.errors import CryptoError
-from taciturn.mapped import create
+from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries, oracle
 from tests.expected import refused

@@ -25,7 +25,7 @@ from taciturn.data import (
     read_frame,
 )
 from taciturn.errors import ColumnError, FileError
-from taciturn.mapped import BLOCK_ROWS, Scratch
+from taciturn.memmap import BLOCK_ROWS, Scratch
 from tests.expected import refused
 
 ROWS = 90

@@ -19,7 +19,7 @@ from taciturn.errors import (
     MissingValueError,
     ShapeError,
 )
-from taciturn.mapped import BLOCK_ROWS
+from taciturn.memmap import BLOCK_ROWS
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

@@ -19,8 +19,6 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.crypto import ClearScheme
 from taciturn.data import RowIds
-from taciturn.deploy import AlignedRows
-from taciturn.deploy.transport import make_certificates
 from taciturn.doctor import (
     NEEDED,
     OLDEST_PYTHON,
@@ -35,10 +33,12 @@ from taciturn.doctor import (
     look_at_python,
     look_at_scheme,
 )
+from taciturn.party import AlignedRows
 from taciturn.results import Finding, Level
-from tests.deploy.sides import write_config, write_tables
-from tests.deploy.transport.parties import Authority
+from taciturn.transport import make_certificates
+from tests.party.sides import write_config, write_tables
 from tests.system import small_disk
+from tests.transport.parties import Authority
 
 ROOT = Path(__file__).resolve().parents[2]
 

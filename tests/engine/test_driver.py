@@ -19,8 +19,8 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.rng import KeyedEntropy
-from tests.deploy.talks import alice, bob, residues, scores
 from tests.expected import refused
+from tests.party.talks import alice, bob, residues, scores
 from tests.protocol.parties import same
 
 

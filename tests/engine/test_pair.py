@@ -23,8 +23,8 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.rng import KeyedEntropy
-from tests.deploy.talks import TURNS, alice, bob, residues, scores
 from tests.expected import refused
+from tests.party.talks import TURNS, alice, bob, residues, scores
 
 COINS = KeyedEntropy.from_seed(5)
 

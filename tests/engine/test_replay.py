@@ -11,8 +11,8 @@ from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
 from taciturn.protocol import Event, GradientSeen, encode
 from taciturn.rng import KeyedEntropy
-from tests.deploy.talks import TURNS, alice, bob, residues
 from tests.expected import refused
+from tests.party.talks import TURNS, alice, bob, residues
 from tests.protocol.parties import (
     Tables,
     agreement,

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from taciturn import errors
-from taciturn.deploy import Party, PartyConfig, way_to_peer
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import TaciturnError
-from tests.deploy.sides import scoring
-from tests.deploy.sides import training as trained
-from tests.deploy.wires import HookedEndpoint, Hooks
+from taciturn.party import Party, PartyConfig, way_to_peer
+from tests.party.sides import scoring
+from tests.party.sides import training as trained
+from tests.party.wires import HookedEndpoint, Hooks
 from tests.waiting import HANG
 
 FORKS = multiprocessing.get_context("forkserver")

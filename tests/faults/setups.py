@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy import Party, PartyConfig
-from taciturn.deploy.consent import LabelBudget, ScoreBudget
 from taciturn.engine import Callbacks
-from tests.deploy import studies
-from tests.deploy.sides import (
+from taciturn.party import Party, PartyConfig
+from taciturn.party.consent import LabelBudget, ScoreBudget
+from tests.faults.processes import Work, study, training
+from tests.party import studies
+from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     ROLES,
@@ -29,8 +30,7 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
-from tests.deploy.wires import Wire
-from tests.faults.processes import Work, study, training
+from tests.party.wires import Wire
 from tests.system import free_port
 
 LINK: dict[str, Any] = {"connect-seconds": 60.0, "answer-seconds": 60.0, "dead-seconds": 5.0}

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
-from taciturn.deploy.consent import ScoreBudget
 from taciturn.errors import OutputError, TaciturnError
-from tests.deploy.sides import MECHANISMS, ROLES, Ends, write_config, write_tables
-from tests.deploy.wires import HookedWire, Hooks, Wire
+from taciturn.party import PartyConfig, PreparedFolder, load_tables
+from taciturn.party.consent import ScoreBudget
 from tests.faults.setups import pair_is_same, train_on, two_parties
 from tests.faults.trials import Tally, judged
 from tests.jobs.align import test_sides as test_align
 from tests.jobs.align.test_sides import elements_in_files  # noqa: F401 - a fixture
 from tests.jobs.predict.test_sides import answers, expected, in_threads, question, trained
+from tests.party.sides import MECHANISMS, ROLES, Ends, write_config, write_tables
+from tests.party.wires import HookedWire, Hooks, Wire
 from tests.system import small_disk
 
 pytestmark = pytest.mark.slow

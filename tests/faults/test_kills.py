@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.deploy import PartyConfig
-from taciturn.deploy.consent import ScoreBudget
 from taciturn.errors import TaciturnError
 from taciturn.model import ModelShare, whole_model
-from tests.deploy.sides import write_tables
+from taciturn.party import PartyConfig
+from taciturn.party.consent import ScoreBudget
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
 from tests.faults.trials import Tally, judged
+from tests.party.sides import write_tables
 
 pytestmark = pytest.mark.slow
 TITLE = "killed, and started again"

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.deploy.sides import MECHANISMS, ROLES, run_both, write_config, write_tables
-from tests.deploy.wires import HookedWire, Hooks, MutatingPeer, changing
 from tests.faults.damage import flipped
 from tests.faults.setups import state_of, train_on
 from tests.faults.trials import Tally, judged
+from tests.party.sides import MECHANISMS, ROLES, run_both, write_config, write_tables
+from tests.party.wires import HookedWire, Hooks, MutatingPeer, changing
 from tests.protocol.hostile import Mutator
 
 pytestmark = pytest.mark.slow

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy import PartyConfig, way_to_peer
-from tests.deploy.sides import ROLES, in_threads
-from tests.deploy.transport.relay import Relay, cuts, drops, flips, repeats, stalls
+from taciturn.party import PartyConfig, way_to_peer
 from tests.faults.processes import training
 from tests.faults.setups import pair_is_same, two_parties
 from tests.faults.trials import Tally, judged
+from tests.party.sides import ROLES, in_threads
 from tests.system import free_port
+from tests.transport.relay import Relay, cuts, drops, flips, repeats, stalls
 
 pytestmark = pytest.mark.slow
 FAULTS = {

@@ -23,17 +23,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from taciturn.deploy import way_to_peer
-from taciturn.deploy.serving import Job, ScorePartner, StandingModel
 from taciturn.engine import Endpoints, silent
 from taciturn.errors import PeerAbsent
+from taciturn.party import way_to_peer
+from taciturn.party.serving import Job, ScorePartner, StandingModel
 from taciturn.protocol import Verdict
 from taciturn.serve import REASONS
-from tests.deploy.serving.stands import Stand, partner, runs, serve_settings
-from tests.deploy.sides import NEWTON
-from tests.deploy.wires import HookedEndpoint, Hooks, MutatingPeer
 from tests.jobs.predict.test_sides import trained
 from tests.modules import module_of
+from tests.party.serving.stands import Stand, partner, runs, serve_settings
+from tests.party.sides import NEWTON
+from tests.party.wires import HookedEndpoint, Hooks, MutatingPeer
 from tests.protocol.hostile import Mutator
 from tests.serve.services import Running, furnish, started
 from tests.waiting import HANG, wait_until

@@ -15,10 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.deploy import PartyConfig, PreparedFolder, load_tables
 from taciturn.engine import Transcript
 from taciturn.errors import TaciturnError
-from tests.deploy.sides import (
+from taciturn.party import PartyConfig, PreparedFolder, load_tables
+from tests.faults.damage import DAMAGES, damage
+from tests.faults.setups import pair_is_same, state_of, train_on
+from tests.faults.trials import Tally, judged
+from tests.jobs.predict.test_sides import expected, in_threads, question, trained
+from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     ROLES,
@@ -29,11 +33,7 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
-from tests.deploy.wires import Wire
-from tests.faults.damage import DAMAGES, damage
-from tests.faults.setups import pair_is_same, state_of, train_on
-from tests.faults.trials import Tally, judged
-from tests.jobs.predict.test_sides import expected, in_threads, question, trained
+from tests.party.wires import Wire
 
 pytestmark = pytest.mark.slow
 PASSES = 4

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taciturn.data import RowIds
-from taciturn.deploy import ALIGNMENT, PartyConfig
 from taciturn.errors import BudgetExceeded, ConfigError, OutputError, PeerStopped, TaciturnError
 from taciturn.jobs import Consent, Job, SessionFacts, Side, simulate
+from taciturn.party import ALIGNMENT, PartyConfig
 from taciturn.protocol import (
     ONLY,
     AlignmentHello,
@@ -21,7 +21,7 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.rng import Entropy, KeyedEntropy
-from tests.deploy.sides import run_jobs, write_config, write_tables
+from tests.party.sides import run_jobs, write_config, write_tables
 
 IDS = RowIds.of(["a", "b"])
 GREETING = AlignmentHello(1, "alice", "{}", len(IDS), PublicBytes(bytes(32)))

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from taciturn import mapped
-from taciturn.mapped import Scratch, over_blocks
+from taciturn.memmap import Scratch, over_blocks
 from taciturn.numerics import SubspaceSolver, of_labels, weighted_likelihood
 from taciturn.parallel import one_thread
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.errors import OutputError
-from taciturn.mapped import BLOCK_ROWS, MEMORY, Scratch
+from taciturn.memmap import BLOCK_ROWS, MEMORY, Scratch
 from taciturn.numerics import (
     ITERATIONS,
     NEWTON_STEPS,
@@ -244,8 +244,8 @@ def test_neither_files_nor_cores_change_a_bit(tmp_path, monkeypatch):
         assert searched(Scratch(folder, least=0)) == once
         # Nothing of what depends on labels is left under a name.
         assert list(folder.iterdir()) == []
-        monkeypatch.setattr("taciturn.mapped.on_all_cores", lambda work, items: map(work, items))
-        monkeypatch.setattr("taciturn.mapped.threads", lambda: 5)
+        monkeypatch.setattr("taciturn.memmap.on_all_cores", lambda work, items: map(work, items))
+        monkeypatch.setattr("taciturn.memmap.threads", lambda: 5)
         assert searched(MEMORY) == once
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.deploy import Link, Meta, Past
 from taciturn.engine import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
+from taciturn.party import Link, Meta, Past
 from taciturn.protocol import PROTOCOL_VERSION, Hello, decode, encode, wire_form
-from tests.deploy.wires import Wire
+from tests.party.wires import Wire
 from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
 from tests.protocol.test_codec import EXAMPLES

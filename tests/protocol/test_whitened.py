@@ -9,7 +9,7 @@ import pytest
 
 from taciturn.crypto import ClearScheme
 from taciturn.data import FeatureTable
-from taciturn.mapped import BLOCK_ROWS, Place, Scratch
+from taciturn.memmap import BLOCK_ROWS, Place, Scratch
 from taciturn.numerics import Whitening
 from taciturn.protocol import Terms
 from taciturn.protocol.alice import AliceInputs, WhitenedTable, largest_bits

@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, ViewportSize
 from taciturn.report import Section, render_html
 from taciturn_audit import conclude
 from taciturn_audit.report import audit_page
+from tests.dashboard.browsers import chromium
 from tests.report.samples import AUDITS
 from tests.report.samples import page as drawn
 from tests.waiting import HANG
-from tests.watch.browsers import chromium
 
 SIZE: ViewportSize = {"width": 1000, "height": 900}
 # A browser takes a second for each look; that a page opens without a complaint is tried always.

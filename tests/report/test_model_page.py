@@ -25,7 +25,7 @@ from taciturn.results import (
     ModelReport,
     ScoreScale,
 )
-from tests.watch.browsers import PHONE, Look, chromium
+from tests.dashboard.browsers import PHONE, Look, chromium
 
 MADE = "2026-11-17T12:00:00+00:00"
 HOSTILE = "<script>alert('x')</script>"

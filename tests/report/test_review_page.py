@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser
 from rich.console import Console
 
-from taciturn.deploy import AgreementFile
-from taciturn.deploy import review_agreement as review
+from taciturn.party import AgreementFile
+from taciturn.party import review_agreement as review
 from taciturn.report import (
     WIDTH,
     Section,
@@ -22,11 +22,11 @@ from taciturn.report import (
     review_page,
 )
 from taciturn.results import Review
+from tests.dashboard.browsers import chromium
 from tests.report.test_browser import SIZE, Seen
 from tests.tampering import Scene
-from tests.watch.browsers import chromium
 
-# A browser takes seconds; what the page says is tried without one, in tests/deploy.
+# A browser takes seconds; what the page says is tried without one, in tests/party.
 pytestmark = pytest.mark.slow
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.serving.conftest import folder, model  # noqa: F401 - fixtures
+from tests.party.serving.conftest import folder, model  # noqa: F401 - fixtures
 from tests.serve.services import Running, furnish, started
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taciturn.deploy.transport import make_certificates
-from tests.deploy.serving.stands import serve_settings
+from taciturn.transport import make_certificates
+from tests.party.serving.stands import serve_settings
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
 

@@ -22,7 +22,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from taciturn.deploy.transport import (
+from taciturn.errors import CertificateError
+from taciturn.serve import tls_context
+from taciturn.transport import (
     certify,
     make_certificates,
     make_issuer,
@@ -30,9 +32,7 @@ from taciturn.deploy.transport import (
     self_signed,
     subject_of,
 )
-from taciturn.errors import CertificateError
-from taciturn.serve import tls_context
-from tests.deploy.serving.stands import serve_settings
+from tests.party.serving.stands import serve_settings
 from tests.serve.services import Running, furnish, started
 from tests.serve.wrong_requests import COLUMNS, PAGE, ROW, WRONG, case, render
 from tests.system import promtool_path

@@ -17,10 +17,10 @@ import taciturn
 from taciturn import api
 from taciturn.cli import SHARED, merged
 from taciturn.data import DEFAULTS, NAMES
-from taciturn.deploy import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
 from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.faces import COMMAND_LINE, plain_value
+from taciturn.party import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import (
     ALSO_SIMULATED,

@@ -438,7 +438,7 @@ def _check_party(
     announce: Announce,
 ) -> CheckResult:
     """Checks a party's file, which says everything but how many columns the other side has."""
-    from taciturn.deploy.config import PartyConfig
+    from taciturn.party.config import PartyConfig
     from taciturn_audit.own_side import check_party
 
     if given := [name for name, value in besides.items() if value is not None]:

@@ -111,7 +111,7 @@ def check(
 
 def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
     if party is not None:
-        from taciturn.deploy.config import PartyConfig
+        from taciturn.party.config import PartyConfig
 
         return of_party(PartyConfig.read(party))
     if "data" in settings:

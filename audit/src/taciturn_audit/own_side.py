@@ -21,13 +21,13 @@ from scipy.special import expit
 from taciturn.data.own import DEFAULTS
 from taciturn.data.raw import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.prospect import Prospect
-from taciturn.deploy.study_prospect import StudyProspect
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
+from taciturn.party.config import PartyConfig
+from taciturn.party.prospect import Prospect
+from taciturn.party.study_prospect import StudyProspect
 from taciturn.results.check import CheckResult
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table

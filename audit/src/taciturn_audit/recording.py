@@ -14,14 +14,14 @@ from pathlib import Path
 from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import PartyTables, load_tables
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
 from taciturn.faces import Hint
 from taciturn.model.history import listed_models
 from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.side import terms_of
+from taciturn.party.tables import PartyTables, load_tables
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.held_out import HeldOut
@@ -172,7 +172,7 @@ def _bob_view(transcript: Transcript, config: PartyConfig, tables: PartyTables) 
     if flips is None:
         return view
     # Loaded here: most mechanisms flip nothing.
-    from taciturn.deploy.consent.label_flips import LabelFlipStore
+    from taciturn.party.consent.label_flips import LabelFlipStore
 
     return replace(view, used=LabelFlipStore.from_config(config, flips, b"").recall(labels))
 

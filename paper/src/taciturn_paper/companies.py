@@ -31,11 +31,11 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data import datasets
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.study_plan import StudyPlan
-from taciturn.deploy.tables import load_tables
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.party.config import PartyConfig
+from taciturn.party.study_plan import StudyPlan
+from taciturn.party.tables import load_tables
 from taciturn.rng import KeyedEntropy
 
 PORT = 9471

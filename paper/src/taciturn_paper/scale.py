@@ -28,12 +28,12 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
-from taciturn.deploy.config import ACCEPTED_EXPOSURE, PartyConfig
-from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
+from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.protocol.events import Event, Progress
 from taciturn.rng import KeyedEntropy
+from taciturn.transport.certs import make_certificates
 from taciturn_paper.sides import children, processor_seconds, run_both
 
 PART_ROWS = 500_000
@@ -191,8 +191,8 @@ def _peak(process: str) -> int:
 def run_side(path: Path) -> SideReport:
     """One side's whole training, as its command runs it."""
     start, watch, ended = time.perf_counter(), _Watch(), list[float]()
-    from taciturn.deploy.train import Party
-    from taciturn.deploy.way import way_to_peer
+    from taciturn.party.train import Party
+    from taciturn.party.way import way_to_peer
 
     config = PartyConfig.read(path)
 

@@ -25,8 +25,6 @@ from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
-from taciturn.deploy.transport.certs import AUTHORITY, make_certificates
-from taciturn.deploy.transport.tls import load_credentials
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
@@ -45,6 +43,8 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.transport.certs import AUTHORITY, make_certificates
+from taciturn.transport.tls import load_credentials
 from taciturn_paper.clock import STAGES, TimedScheme
 from taciturn_paper.spu_side import traffic
 
@@ -448,10 +448,10 @@ def _endpoint(role: Role, folder: Path, port: int) -> Endpoint:
     certs = folder / "certs"
     own = load_credentials(certs / f"{role}.pem", certs / f"{role}.key", certs / AUTHORITY)
     if role == "bob":
-        from taciturn.deploy.transport.serve import ServeEndpoint
+        from taciturn.transport.serve import ServeEndpoint
 
         return ServeEndpoint(f"127.0.0.1:{port}", own, peer="alice")
-    from taciturn.deploy.transport.dial import DialEndpoint
+    from taciturn.transport.dial import DialEndpoint
 
     return DialEndpoint(f"127.0.0.1:{port}", own, peer="bob")
 

@@ -28,18 +28,18 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.deploy.bob import BobSide
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.templates import Trial, template
-from taciturn.deploy.train import Party
-from taciturn.deploy.transport.certs import make_certificates
 from taciturn.engine.callbacks import Callbacks
 from taciturn.engine.channel import Channel
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
+from taciturn.party.bob import BobSide
+from taciturn.party.config import PartyConfig
+from taciturn.party.templates import Trial, template
+from taciturn.party.train import Party
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
+from taciturn.transport.certs import make_certificates
 
 ROUND_TRIP, MEGABITS = 0.020, 50.0
 MECHANISMS = ("none", "add", "hybrid", "sealed")

@@ -63,13 +63,13 @@ def propose(
     taciturn propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.identity import credentials_of
-    from taciturn.deploy.propose import proposal_text
-    from taciturn.deploy.propose import propose as made_by
-    from taciturn.deploy.sign_file import lines_for, record_of_agreement
-    from taciturn.deploy.signing import day
-    from taciturn.deploy.tables import load_tables
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.identity import credentials_of
+    from taciturn.party.propose import proposal_text
+    from taciturn.party.propose import propose as made_by
+    from taciturn.party.sign_file import lines_for, record_of_agreement
+    from taciturn.party.signing import day
+    from taciturn.party.tables import load_tables
     from taciturn.results.agreement import Proposal
 
     end = _end(valid_until, valid_days)
@@ -135,8 +135,8 @@ def review(
     """
     # Imported here: no other command needs it.
     from taciturn.cli.out import write_page
-    from taciturn.deploy.agreement_file import AgreementFile
-    from taciturn.deploy.review import review as made_of
+    from taciturn.party.agreement_file import AgreementFile
+    from taciturn.party.review import review as made_of
     from taciturn.report.review import review_page
 
     require_writable(html, markdown)
@@ -171,9 +171,9 @@ def sign(
     taciturn sign agreement.toml alice.toml --yes
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.agreement_file import AgreementFile
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.sign_file import (
+    from taciturn.party.agreement_file import AgreementFile
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.sign_file import (
         record_of_agreement,
         require_signable,
         sign_file,

@@ -12,7 +12,7 @@ from taciturn.cli.console import Json, console
 from taciturn.files import to_json
 
 if TYPE_CHECKING:
-    from taciturn.deploy.transport.certs import Made
+    from taciturn.transport.certs import Made
 
 
 def certs(
@@ -44,7 +44,7 @@ def certs(
     taciturn certs --show certs/alice.pem
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.transport.certs import make_certificates
+    from taciturn.transport.certs import make_certificates
 
     if show is not None:
         record, lines = _show(show)
@@ -71,7 +71,7 @@ def _made(made: Made) -> dict[str, Any]:
 
 
 def _show(path: Path) -> tuple[dict[str, Any], list[str]]:
-    from taciturn.deploy.transport.tls import show_certificate
+    from taciturn.transport.tls import show_certificate
 
     shown = show_certificate(path)
     record = {

@@ -22,11 +22,11 @@ from taciturn.files import to_json
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from taciturn.dashboard.board import Board
     from taciturn.protocol.events import Event
     from taciturn.report.blocks import Block
     from taciturn.results.live import News
     from taciturn.results.serialise import Result
-    from taciturn.watch.board import Board
 
 WIDTH = 100
 BEAT_SECONDS = 60.0

@@ -27,9 +27,9 @@ def ledger(
     taciturn ledger alice.toml
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.consent.label_budget import LabelBudget
-    from taciturn.deploy.past_exposure import past_exposure
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.consent.label_budget import LabelBudget
+    from taciturn.party.past_exposure import past_exposure
     from taciturn.results.ledger import ExposureResult, LedgerBookResult
 
     settings = PartyConfig.read(config)

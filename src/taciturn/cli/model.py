@@ -88,9 +88,9 @@ def use(
 
     taciturn model use alice.toml 7
     """
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.study_use import studied_model, use_model
     from taciturn.errors import shown_by
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.study_use import studied_model, use_model
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):
@@ -138,10 +138,10 @@ def export(
     taciturn model export alice.model.json bob.model.json --onnx model.onnx
     """
     # Imported here: it loads an optional package.
-    from taciturn.deploy.used_model import require_used
     from taciturn.model.onnx import own_to_onnx, whole_to_onnx
     from taciturn.model.share import ModelShare
     from taciturn.model.whole import own_part, whole_model
+    from taciturn.party.used_model import require_used
 
     require_writable(onnx)
     shares = [ModelShare.load(file) for file in files]

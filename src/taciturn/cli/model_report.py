@@ -14,9 +14,9 @@ from taciturn.errors import ConfigError, shown_by
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
-    from taciturn.deploy.config import PartyConfig
     from taciturn.numerics.cutoffs import Costs
     from taciturn.numerics.scorecard import Scale
+    from taciturn.party.config import PartyConfig
     from taciturn.results.model_report import ModelReport
 
 
@@ -84,9 +84,9 @@ def report(
 
     taciturn model report bob.toml --alice-model alice.model.json --alice-rows alice.csv --json
     """
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.model_report import Question, model_report
     from taciturn.extras import explained
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.model_report import Question, model_report
 
     settings = PartyConfig.read(config)
     file = settings.path(settings.output.model) if model is None else model

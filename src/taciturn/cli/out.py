@@ -24,7 +24,7 @@ from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.data.source import TableSource
-    from taciturn.deploy.config import PartyConfig
+    from taciturn.party.config import PartyConfig
     from taciturn.report.blocks import Page
     from taciturn.results.folder import Destination
     from taciturn.results.serialise import Result

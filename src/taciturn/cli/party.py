@@ -19,8 +19,8 @@ from taciturn.files import require_writable, to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
-    from taciturn.deploy.config import PartyConfig
     from taciturn.engine.callbacks import Callbacks
+    from taciturn.party.config import PartyConfig
     from taciturn.privacy.base import Mechanism
     from taciturn.results.parties import DryRun, PartyRun
     from taciturn.results.study import StudyRun
@@ -69,9 +69,9 @@ def init(
     taciturn init --folder trial --parties 2
     """
     # Imported here: no other command needs it.
-    from taciturn.deploy.templates import Trial, write_templates
-    from taciturn.deploy.transport.address import check_address
+    from taciturn.party.templates import Trial, write_templates
     from taciturn.privacy.registry import mechanism_class
+    from taciturn.transport.address import check_address
 
     chosen = mechanism_class(mechanism)
     if serves not in ("alice", "bob"):
@@ -135,8 +135,8 @@ def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None
 
 
 def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
-    from taciturn.deploy.templates import party_names
-    from taciturn.deploy.transport.tls import show_certificate
+    from taciturn.party.templates import party_names
+    from taciturn.transport.tls import show_certificate
 
     files = {name: folder / "certs" / f"{name}.pem" for name in party_names(parties)}
     return {
@@ -194,10 +194,10 @@ def party(
     taciturn party bob.toml --watch
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
-    from taciturn.deploy.agreed import peer_keys
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.train import Party
-    from taciturn.deploy.way import way_to_peer
+    from taciturn.party.agreed import peer_keys
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.train import Party
+    from taciturn.party.way import way_to_peer
 
     plan = planned(out)
     settings = PartyConfig.read(config)
@@ -300,10 +300,10 @@ def shown(
 
     ``bar`` is ``watched_side``'s; None for the screen alone.
     """
-    from taciturn.deploy.link import BROKEN, CONNECTED
-    from taciturn.deploy.log import Log, on_change
-    from taciturn.deploy.transport.corelog import handshake_reasons
     from taciturn.engine.callbacks import Callbacks, unpublished
+    from taciturn.party.link import BROKEN, CONNECTED
+    from taciturn.party.log import Log, on_change
+    from taciturn.transport.corelog import handshake_reasons
 
     link = settings.link
     limit = f"{link.connect_seconds:g} s at most"

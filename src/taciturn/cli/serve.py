@@ -18,8 +18,8 @@ from taciturn.faces import Hint
 from taciturn.files import to_json
 
 if TYPE_CHECKING:
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.deploy.serving.partner import ScorePartner
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.serving.partner import ScorePartner
 
 
 def serve(
@@ -49,7 +49,7 @@ def serve(
     taciturn serve alice.toml
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.deploy.config import PartyConfig
+    from taciturn.party.config import PartyConfig
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):

@@ -15,9 +15,9 @@ from taciturn.errors import ConfigError
 from taciturn.files import settings_home
 
 if TYPE_CHECKING:
-    from taciturn.deploy.config import PartyConfig
-    from taciturn.watch.address import Address
-    from taciturn.watch.board import Board
+    from taciturn.dashboard.address import Address
+    from taciturn.dashboard.board import Board
+    from taciturn.party.config import PartyConfig
 
 Watch = Annotated[
     bool,
@@ -45,7 +45,7 @@ def watched_bar(
             yield meter
         return
     # Imported here: most runs have no page.
-    from taciturn.watch.board import BobBoard
+    from taciturn.dashboard.board import BobBoard
 
     named = tuple((name, str(value)) for name, value in (facts or {}).items())
     board = BobBoard(command, "both", facts=named)
@@ -65,7 +65,7 @@ def watched_side(
         with progress_bar(config.role) as meter:
             yield meter
         return
-    from taciturn.watch.board import Board, BobBoard
+    from taciturn.dashboard.board import Board, BobBoard
 
     kind = BobBoard if config.role == "bob" else Board
     board = kind(command, config.role, config.peer)
@@ -89,7 +89,7 @@ def _own_file(port: int | None) -> Path | None:
 
 @contextmanager
 def _served(board: Board, port: int | None, file: Path | None, meter: Meter) -> Iterator[None]:
-    from taciturn.watch.open import open_server
+    from taciturn.dashboard.open import open_server
 
     server, remark = open_server(board, port, file)
     with server.serving():

@@ -51,7 +51,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import CryptoError
-from taciturn.mapped import row_blocks
+from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
 
 

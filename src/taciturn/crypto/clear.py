@@ -39,7 +39,7 @@ from taciturn.crypto.base import (
 from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
 from taciturn.crypto.bfv.tiles import PART_TILES, Tiling
 from taciturn.errors import CryptoError
-from taciturn.mapped import row_blocks
+from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
 
 _EXACT_FLOAT_BITS = 53

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.errors import ShapeError
-from taciturn.mapped import BLOCK_ROWS
+from taciturn.memmap import BLOCK_ROWS
 
 
 def held_out_rows(ids: RowIds, share: float | None, salt: str) -> NDArray[np.bool]:

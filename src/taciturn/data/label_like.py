@@ -15,7 +15,7 @@ from taciturn.data.parquet import Columns
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import spelled
 from taciturn.faces import Hint
-from taciturn.mapped import forget
+from taciturn.memmap import forget
 
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
 _NEAR, _FEWEST = 0.995, 12

@@ -9,7 +9,7 @@ column by column: a raw column is read once, taken in the order of the rows, fit
 ``fit_column`` as any other, and written as it is prepared; at the end the columns are turned into
 rows, a block at a time. So every median and every quantile is exact, and what is in memory at a
 time is one column (80 MB for ten million numbers, and a few times that while it is fitted). Where
-the table is large, columns and rows are in files (``taciturn.mapped``): twice its size for as long
+the table is large, columns and rows are in files (``taciturn.memmap``): twice its size for as long
 as this takes, and once afterwards.
 """
 
@@ -33,7 +33,7 @@ from taciturn.data.problems import Problems
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, nearest
-from taciturn.mapped import MEMORY, Scratch, forget, row_blocks
+from taciturn.memmap import MEMORY, Scratch, forget, row_blocks
 
 __all__ = [
     "CategoricalRule",

@@ -5,7 +5,7 @@ a vector of 0 and 1 with row ids. Whatever gets past their constructors is fit f
 nothing behind them checks again. Labels are the secret: a ``LabelTable`` never shows its values,
 and errors about it carry counts.
 
-The values of a large table may lie in a file (``taciturn.mapped``): whatever looks at all of them
+The values of a large table may lie in a file (``taciturn.memmap``): whatever looks at all of them
 does so by ``row_blocks``.
 """
 
@@ -40,7 +40,7 @@ from taciturn.errors import (
     MissingValueError,
     ShapeError,
 )
-from taciturn.mapped import row_blocks
+from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
 
 INTERCEPT = "(intercept)"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import socket
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.address import check_address
-from taciturn.deploy.transport.probe import obstacle, split_address
 from taciturn.errors import ConfigError
+from taciturn.party.config import PartyConfig
 from taciturn.results.doctor import Finding
+from taciturn.transport.address import check_address
+from taciturn.transport.probe import obstacle, split_address
 
 _AREA = "link"
 _PATIENCE = 3.0

@@ -16,16 +16,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from taciturn.data.normalisation import further, in_words, spellings
-from taciturn.deploy.agreed import require_begun_in_time, require_fit, require_signed
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.keep import key_place
-from taciturn.deploy.past_exposure import past_exposure
-from taciturn.deploy.prospect import Prospect
-from taciturn.deploy.side import terms_of
-from taciturn.deploy.tables import PartyTables, load_tables
-from taciturn.deploy.transport.tls import load_credentials
-from taciturn.deploy.vault import KEY_BYTES, room_to_resume
-from taciturn.deploy.way import require_agreed
 from taciturn.doctor.link import look_at_link
 from taciturn.errors import (
     CertificateError,
@@ -35,9 +25,19 @@ from taciturn.errors import (
     counted,
     shown_by,
 )
+from taciturn.party.agreed import require_begun_in_time, require_fit, require_signed
+from taciturn.party.config import PartyConfig
+from taciturn.party.keep import key_place
+from taciturn.party.past_exposure import past_exposure
+from taciturn.party.prospect import Prospect
+from taciturn.party.side import terms_of
+from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.vault import KEY_BYTES, room_to_resume
+from taciturn.party.way import require_agreed
 from taciturn.results.doctor import Finding
 from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
+from taciturn.transport.tls import load_credentials
 
 Report: TypeAlias = Callable[[Outlook | PastExposure], None]
 """Told what a training will cost, and which past sessions exposed Alice's columns."""

@@ -17,16 +17,16 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taciturn.deploy.agreed import peer_keys
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import Traffic
-from taciturn.deploy.log import Log
-from taciturn.deploy.session import PeerSession
-from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer, ignore
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import TaciturnError
 from taciturn.parallel import one_thread
+from taciturn.party.agreed import peer_keys
+from taciturn.party.config import PartyConfig
+from taciturn.party.link import Traffic
+from taciturn.party.log import Log
+from taciturn.party.session import PeerSession
+from taciturn.party.way import way_to_peer
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
@@ -110,7 +110,7 @@ class Job(ABC, Generic[R]):
     @property
     @abstractmethod
     def purpose(self) -> int:
-        """What both parties state when they connect (``deploy.link``)."""
+        """What both parties state when they connect (``party.link``)."""
 
     @abstractmethod
     def prepare(self, config: PartyConfig) -> Side[Any, R]:

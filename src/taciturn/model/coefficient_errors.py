@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.information import covariance, errors_of, information, row_information
 from taciturn.numerics.logistic import sigmoid
 

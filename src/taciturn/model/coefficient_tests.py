@@ -11,7 +11,7 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.data.rules import Bin, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.model.card import columns_of, original_offset, prepared_columns
 from taciturn.model.whole import Part
 from taciturn.numerics.information import wald

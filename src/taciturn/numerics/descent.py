@@ -29,7 +29,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.mapped import MEMORY, Scratch, forget, over_blocks, row_blocks
+from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.whitening import Whitening
 

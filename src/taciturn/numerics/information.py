@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.logistic import sigmoid
 
 # Directions in which the columns hold less than this, of what they hold on average, say nothing.

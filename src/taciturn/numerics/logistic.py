@@ -18,7 +18,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 
 
 def sigmoid(scores: FloatArray) -> FloatArray:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.intervals import (
     UNKNOWN,
     auc_interval,

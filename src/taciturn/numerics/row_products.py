@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.mapped import row_blocks
+from taciturn.memmap import row_blocks
 
 
 def row_products(values: FloatArray, weights: FloatArray) -> FloatArray:

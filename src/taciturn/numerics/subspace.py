@@ -17,7 +17,7 @@ made up. So nobody whitens: all tables are divided by the same public number, th
 Z^T``; the steepest descent is ``slope/n - mu a``. What he sees depends on ``X X^T`` of the joined,
 rounded table alone, however its columns are dealt out.
 
-**Rows come by blocks** (``taciturn.mapped.over_blocks``): what is needed of all rows is a sum over
+**Rows come by blocks** (``taciturn.memmap.over_blocks``): what is needed of all rows is a sum over
 blocks in their order, so that neither cores nor memory change a digit. Directions and scores of all
 passes may lie in files; beside them a few numbers for each row exist at a time.
 
@@ -38,7 +38,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.mapped import MEMORY, Scratch, forget, over_blocks, row_blocks
+from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.logistic import Penalty
 

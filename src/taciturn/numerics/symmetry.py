@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.faces import Hint
-from taciturn.mapped import over_blocks, row_blocks
+from taciturn.memmap import over_blocks, row_blocks
 from taciturn.numerics.row_products import row_transforms
 
 MOST_COLUMNS = 8192

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.subspace import SubspaceSolver, least_change

@@ -15,7 +15,7 @@ odds does better.
 
 **Assumes.** True labels are used nowhere else that she can see: not for stopping, not for choosing
 settings. Labels are flipped once: flipping them again, for a second training, spends again, and the
-epsilons add up (``taciturn.deploy.consent`` keeps the first answer). The coins are good.
+epsilons add up (``taciturn.party.consent`` keeps the first answer). The coins are good.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.mapped import MEMORY, Scratch, forget, row_blocks
+from taciturn.memmap import MEMORY, Scratch, forget, row_blocks
 from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.periodic_sigmoid import half_range

@@ -20,7 +20,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.base import TableSize, Wrapping
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS
 from taciturn.protocol.scales import Scales

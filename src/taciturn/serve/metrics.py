@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from taciturn.deploy.serving.desk import BUCKETS, Histogram, Seen
+from taciturn.party.serving.desk import BUCKETS, Histogram, Seen
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _P = "taciturn_serve_"

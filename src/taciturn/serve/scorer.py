@@ -13,13 +13,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
-from taciturn.deploy.consent.service_budget import DAILY, RowCounter, ServiceBudget
-from taciturn.deploy.serving.desk import Answered, Desk, Job
-from taciturn.deploy.serving.sources import Preparer, RowSource, Taken
-from taciturn.deploy.serving.standing import StandingModel
-from taciturn.deploy.used_model import scored_rows
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.numerics.threshold import Threshold
+from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
+from taciturn.party.serving.desk import Answered, Desk, Job
+from taciturn.party.serving.sources import Preparer, RowSource, Taken
+from taciturn.party.serving.standing import StandingModel
+from taciturn.party.used_model import scored_rows
 from taciturn.protocol.serving import MOST_ASKED, MOST_ID_LETTERS, Verdict
 from taciturn.serve.callers import Caller
 from taciturn.serve.refusals import OF_VERDICTS, Refusal, refusal_json

@@ -15,17 +15,17 @@ from typing import Any, TypeAlias
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.transport.address import check_address
-from taciturn.deploy.transport.tls import (
+from taciturn.errors import CertificateError, ConfigError
+from taciturn.faces import Hint
+from taciturn.party.config import PartyConfig
+from taciturn.serve.app import CERTIFICATE_NAMES, ScoringApp, refused
+from taciturn.serve.refusals import Refusal
+from taciturn.transport.address import check_address
+from taciturn.transport.tls import (
     certificate_fingerprint,
     is_vouched_for,
     read_certificates,
 )
-from taciturn.errors import CertificateError, ConfigError
-from taciturn.faces import Hint
-from taciturn.serve.app import CERTIFICATE_NAMES, ScoringApp, refused
-from taciturn.serve.refusals import Refusal
 
 BACKLOG = 512
 GRACE_SECONDS = 15

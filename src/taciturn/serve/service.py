@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taciturn.data.csv_files import Dialect
-from taciturn.deploy.agreed import peer_keys, require_begun_in_time
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.consent.score_budget import ScoreBudget
-from taciturn.deploy.consent.service_budget import PartnerBudget, ServiceBudget
-from taciturn.deploy.consent.store import ConsentStore
-from taciturn.deploy.identity import identity_of
-from taciturn.deploy.log import Log
-from taciturn.deploy.serving.desk import Desk
-from taciturn.deploy.serving.partner import ScorePartner
-from taciturn.deploy.serving.sources import Preparer, common_ids, source_of
-from taciturn.deploy.serving.standing import StandingModel
-from taciturn.deploy.used_model import UsedModel
-from taciturn.deploy.way import way_to_peer
 from taciturn.engine.callbacks import Callbacks, silent
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint
+from taciturn.party.agreed import peer_keys, require_begun_in_time
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
+from taciturn.party.consent.store import ConsentStore
+from taciturn.party.identity import identity_of
+from taciturn.party.log import Log
+from taciturn.party.serving.desk import Desk
+from taciturn.party.serving.partner import ScorePartner
+from taciturn.party.serving.sources import Preparer, common_ids, source_of
+from taciturn.party.serving.standing import StandingModel
+from taciturn.party.used_model import UsedModel
+from taciturn.party.way import way_to_peer
 from taciturn.serve.callers import Callers
 from taciturn.serve.scorer import Scorer, ServiceLimits
 

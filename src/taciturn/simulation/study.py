@@ -2,7 +2,7 @@
 
 Each training is one of ``taciturn.simulation.run``, in a helper process with one core: they need
 nothing of each other, so that two cores do twice as many. Folds, tables and the order of the models
-are those of a study between machines (``taciturn.deploy.study_plan``).
+are those of a study between machines (``taciturn.party.study_plan``).
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from taciturn.crypto import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
 from taciturn.jobs.align import Alignment, ElementBuckets, bits_for, common_to
-from taciturn.mapped import Scratch
+from taciturn.memmap import Scratch
 from tests.expected import refused
 from tests.modules import module_of
-from tests.test_mapped import mapped_bytes
+from tests.test_memmap import mapped_bytes
 
 
 def elements(count: int, seed: int) -> list[bytes]:

@@ -35,7 +35,7 @@ from taciturn.jobs.align import (
     in_order_of_ids,
 )
 from taciturn.jobs.align import align_program as align
-from taciturn.mapped import MEMORY
+from taciturn.memmap import MEMORY
 from taciturn.protocol import (
     MAX_ELEMENTS,
     Aligning,

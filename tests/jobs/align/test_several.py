@@ -34,7 +34,7 @@ from taciturn.jobs.align import (
     terms_among,
 )
 from taciturn.jobs.align import align_program as align
-from taciturn.mapped import MEMORY, Scratch
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol import (
     Aligning,
     AlignmentEnd,

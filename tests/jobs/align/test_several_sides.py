@@ -11,16 +11,16 @@ import polars as pl
 import pytest
 
 from taciturn.data import Normalisation, RowIds
-from taciturn.deploy import AlignedRows, PartyConfig
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.jobs import run_party
 from taciturn.jobs.align import AlignJob
-from taciturn.mapped import LEAST_MAPPED_BYTES
-from tests.deploy.sides import in_threads, role_of, write_config
-from tests.deploy.wires import Wire
+from taciturn.memmap import LEAST_MAPPED_BYTES
+from taciturn.party import AlignedRows, PartyConfig
 from tests.expected import all_refused
 from tests.jobs.align.test_sides import some
 from tests.modules import module_of
+from tests.party.sides import in_threads, role_of, write_config
+from tests.party.wires import Wire
 
 PINS = {"alice-1": "1" * 64, "alice-2": "2" * 64}
 People = Mapping[str, list[str]]

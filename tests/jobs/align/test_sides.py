@@ -17,20 +17,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from taciturn.dashboard import Board
 from taciturn.data import Normalisation, RowIds
-from taciturn.deploy import (
-    ALIGNMENT,
-    AlignedRows,
-    Link,
-    Meta,
-    Party,
-    PartyConfig,
-    Past,
-    Trial,
-    run_program,
-    template,
-)
-from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -44,7 +32,19 @@ from taciturn.errors import (
 from taciturn.faces import COMMAND_LINE
 from taciturn.jobs import run_party
 from taciturn.jobs.align import SCRATCH, AlignJob, Alignment
-from taciturn.mapped import Scratch
+from taciturn.memmap import Scratch
+from taciturn.party import (
+    ALIGNMENT,
+    AlignedRows,
+    Link,
+    Meta,
+    Party,
+    PartyConfig,
+    Past,
+    Trial,
+    run_program,
+    template,
+)
 from taciturn.protocol import (
     Aligning,
     AlignmentHello,
@@ -58,11 +58,11 @@ from taciturn.protocol import (
     receive,
     send,
 )
-from taciturn.watch import Board
-from tests.deploy.sides import Ends, run_both, run_jobs, write_config
-from tests.deploy.wires import Wire
+from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
 from tests.modules import module_of
+from tests.party.sides import Ends, run_both, run_jobs, write_config
+from tests.party.wires import Wire
 from tests.test_two_machines import free_port
 
 ROLES: tuple[Role, Role] = ("alice", "bob")

@@ -16,17 +16,6 @@ import polars as pl
 import pytest
 
 from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, TableSource, fit
-from taciturn.deploy import (
-    LISTED_PREDICTION,
-    PREDICTION,
-    AlignedRows,
-    Meeting,
-    Party,
-    PartyConfig,
-)
-from taciturn.deploy import read_new_rows as new_rows
-from taciturn.deploy.consent import Charge, ConsentStore, ScoreBudget
-from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -43,9 +32,23 @@ from taciturn.jobs import Job, run_party
 from taciturn.jobs.predict import Answer, PredictionSide, PredictJob
 from taciturn.model import ModelShare, whole_model
 from taciturn.numerics import chosen
+from taciturn.party import (
+    LISTED_PREDICTION,
+    PREDICTION,
+    AlignedRows,
+    Meeting,
+    Party,
+    PartyConfig,
+)
+from taciturn.party import read_new_rows as new_rows
+from taciturn.party.consent import Charge, ConsentStore, ScoreBudget
 from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
-from tests.deploy.sides import (
+from taciturn.transport import make_certificates
+from tests.expected import all_refused, refused
+from tests.model.models import share_of
+from tests.modules import module_of
+from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     Ends,
@@ -54,10 +57,7 @@ from tests.deploy.sides import (
     write_config,
     write_tables,
 )
-from tests.deploy.wires import Wire
-from tests.expected import all_refused, refused
-from tests.model.models import share_of
-from tests.modules import module_of
+from tests.party.wires import Wire
 from tests.seldom import seldom
 from tests.test_two_machines import free_port
 from tests.waiting import HANG

@@ -15,8 +15,6 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import DEFAULTS
-from taciturn.deploy import Party, PartyConfig, load_tables
-from taciturn.deploy.transport import make_certificates
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -35,9 +33,11 @@ from taciturn.jobs.woe import (
     information_value,
     weights_of_evidence,
 )
-from tests.deploy.sides import Ends, run_both, run_jobs, write_config, write_tables
-from tests.deploy.test_loads import COMMAND, NEVER, PAYING, within
+from taciturn.party import Party, PartyConfig, load_tables
+from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
+from tests.party.sides import Ends, run_both, run_jobs, write_config, write_tables
+from tests.party.test_loads import COMMAND, NEVER, PAYING, within
 from tests.tampering import furnish, name_agreement
 from tests.test_two_machines import free_port
 from tests.waiting import HANG

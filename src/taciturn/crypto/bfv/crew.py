@@ -94,7 +94,7 @@ class Engine(Protocol):
     def reads_files(self) -> bool:
         """Whether workers can open the files of this process by their paths.
 
-        Rows of a mapped table are then named by their place (``mapped.Place``), and sent otherwise.
+        Rows of a mapped table are then named by their place (``memmap.Place``), and sent otherwise.
         """
         ...
 

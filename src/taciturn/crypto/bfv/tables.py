@@ -41,7 +41,7 @@ from taciturn.crypto.bfv.parameters import require_fit
 from taciturn.crypto.bfv.tiles import Side, Tiling, even_shares
 from taciturn.crypto.bfv.wire import Parts, exactly
 from taciturn.errors import CryptoError, FileError
-from taciturn.mapped import Place, forget
+from taciturn.memmap import Place, forget
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 SAMPLED_ROWS = 64

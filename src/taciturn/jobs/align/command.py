@@ -57,9 +57,9 @@ def align(
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
-    from taciturn.deploy.config import PartyConfig
     from taciturn.jobs.align.job import AlignJob, list_file
     from taciturn.jobs.base import run_party
+    from taciturn.party.config import PartyConfig
 
     given = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)

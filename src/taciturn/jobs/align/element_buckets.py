@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from taciturn.arrays import IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES
 from taciturn.errors import RemoteProtocolError
-from taciturn.mapped import MEMORY, Scratch, forget
+from taciturn.memmap import MEMORY, Scratch, forget
 
 ElementArray: TypeAlias = NDArray[np.bytes_]
 _ELEMENT = np.dtype(f"S{ELEMENT_BYTES}")

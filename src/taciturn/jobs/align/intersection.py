@@ -18,7 +18,7 @@ from taciturn.faces import Hint
 from taciturn.jobs.align.pairwise import Alignment, Match, Spread, align, match_ids
 from taciturn.jobs.align.result import SharedIds
 from taciturn.jobs.align.several import Matches, hear_common, match_each, tell_common
-from taciturn.mapped import MEMORY, Scratch
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.rng import Entropy

@@ -17,11 +17,6 @@ from pathlib import Path
 from taciturn.crypto.group import library
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
-from taciturn.deploy.aligned import AlignedRows, require_kind, require_room
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.link import ALIGNMENT
-from taciturn.deploy.log import Log
-from taciturn.deploy.settings_file import add_settings
 from taciturn.errors import shown_by
 from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
@@ -35,8 +30,13 @@ from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.align.result import AlignmentResult
 from taciturn.jobs.align.several import terms_among
 from taciturn.jobs.base import Job, SessionFacts, Side
-from taciturn.mapped import Scratch
+from taciturn.memmap import Scratch
 from taciturn.parallel import usable_cores
+from taciturn.party.aligned import AlignedRows, require_kind, require_room
+from taciturn.party.config import PartyConfig
+from taciturn.party.link import ALIGNMENT
+from taciturn.party.log import Log
+from taciturn.party.settings_file import add_settings
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy

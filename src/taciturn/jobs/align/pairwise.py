@@ -42,7 +42,7 @@ from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
 from taciturn.faces import Hint
 from taciturn.jobs.align.element_buckets import ElementBuckets, bits_for, common_to
-from taciturn.mapped import MEMORY, Scratch, row_blocks
+from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
 from taciturn.protocol.messages import (

@@ -49,7 +49,7 @@ from taciturn.jobs.align.pairwise import (
     match_ids,
     report_progress,
 )
-from taciturn.mapped import MEMORY, Scratch
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol.messages import AlignmentEnd, CommonToAll, PublicBytes
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.together import together

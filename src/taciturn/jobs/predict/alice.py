@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
-from taciturn.deploy.used_model import UsedModel
+from taciturn.party.used_model import UsedModel
 from taciturn.protocol.alice import predict, predict_mutual, predict_sealed
 from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.circle import NO_MASKS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taciturn.data.tables import FeatureTable
-from taciturn.deploy.used_model import UsedModel
+from taciturn.party.used_model import UsedModel
 from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.partners import Partners

@@ -76,9 +76,9 @@ def predict(
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
-    from taciturn.deploy.config import PartyConfig
     from taciturn.jobs.base import run_party
     from taciturn.jobs.predict.job import PredictJob
+    from taciturn.party.config import PartyConfig
 
     normalisation = None if normalise is None else Normalisation.of(normalise)
     settings = PartyConfig.read(config)

@@ -26,21 +26,21 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.group import library
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
-from taciturn.deploy.agreed import require_begun_in_time
-from taciturn.deploy.aligned import AlignedRows
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.consent.budget import Charge
-from taciturn.deploy.consent.score_budget import ScoreBudget
-from taciturn.deploy.identity import identity_of
-from taciturn.deploy.link import LISTED_PREDICTION, PREDICTION
-from taciturn.deploy.log import Log
-from taciturn.deploy.new_rows import NewRows, new_rows
-from taciturn.deploy.used_model import UsedModel, scored_rows
 from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thread_pool
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
 from taciturn.numerics.threshold import Threshold, at_probability, one_half
+from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.aligned import AlignedRows
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.identity import identity_of
+from taciturn.party.link import LISTED_PREDICTION, PREDICTION
+from taciturn.party.log import Log
+from taciturn.party.new_rows import NewRows, new_rows
+from taciturn.party.used_model import UsedModel, scored_rows
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.prediction import Scored, alignment_terms
 from taciturn.protocol.steps import Program

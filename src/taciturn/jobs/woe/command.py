@@ -95,9 +95,9 @@ def _run_side(
     json: bool,
 ) -> None:
     # Imported here: the transport takes a second to load.
-    from taciturn.deploy.config import PartyConfig
     from taciturn.jobs.base import run_party
     from taciturn.jobs.woe.job import WoeJob, WoeOptions
+    from taciturn.party.config import PartyConfig
 
     config = PartyConfig.read(party)
     with stateless_side("woe", config) as callbacks:

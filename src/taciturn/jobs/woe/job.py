@@ -22,15 +22,6 @@ from taciturn.data.own import OwnRows
 from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
-from taciturn.deploy.agreed import own_side, require_begun_in_time
-from taciturn.deploy.compute import engine_of
-from taciturn.deploy.config import PartyConfig
-from taciturn.deploy.consent.woe_budget import GivenTable, WoeBudget
-from taciturn.deploy.identity import credentials_of
-from taciturn.deploy.link import WOE
-from taciturn.deploy.log import Log
-from taciturn.deploy.side import require_agreed_rows, terms_for
-from taciturn.deploy.tables import chosen_rows, raw_table
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
@@ -38,6 +29,15 @@ from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
 from taciturn.jobs.woe.terms import Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
+from taciturn.party.agreed import own_side, require_begun_in_time
+from taciturn.party.compute import engine_of
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.woe_budget import GivenTable, WoeBudget
+from taciturn.party.identity import credentials_of
+from taciturn.party.link import WOE
+from taciturn.party.log import Log
+from taciturn.party.side import require_agreed_rows, terms_for
+from taciturn.party.tables import chosen_rows, raw_table
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.events import BinsDue
 from taciturn.protocol.messages import Role

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
-from taciturn.mapped import MEMORY, Scratch
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol.alice.score_noise import noise_key
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms

@@ -28,7 +28,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.ids import RowIds
-from taciturn.mapped import row_blocks
+from taciturn.memmap import row_blocks
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.rng import KEY_BYTES, Entropy
 

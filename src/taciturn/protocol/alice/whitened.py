@@ -20,7 +20,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
-from taciturn.mapped import BLOCK_ROWS, Scratch, over_blocks
+from taciturn.memmap import BLOCK_ROWS, Scratch, over_blocks
 from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import Whitening

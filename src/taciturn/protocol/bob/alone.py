@@ -14,7 +14,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.mapped import over_blocks
+from taciturn.memmap import over_blocks
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.logistic import training_loss

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.mapped import MEMORY, Scratch
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.labels import released_labels

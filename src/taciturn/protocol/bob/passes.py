@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.mapped import forget, over_blocks
+from taciturn.memmap import forget, over_blocks
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate

@@ -1,0 +1,421 @@
+"""``Board``: what a page shows; ``BobBoard``: the same with what depends on labels.
+
+A board is fed by callbacks from the threads that work, and asked by the one that serves. Feeding
+it is cheap: it keeps the last value of everything, and puts sections together when it is asked.
+
+**Guarantee.** A ``Board`` has no field for anything that depends on labels, and refuses it
+(``PrivacyError``): losses, scores, held-out figures, the ledger, tables of results, what Bob told
+of the model. So Alice's page shows nothing that the labels decide, but for what she sees without
+it: whether, when and how the command ends.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from taciturn.dashboard.shown import (
+    About,
+    Account,
+    Crossed,
+    End,
+    Fact,
+    Line,
+    LinkShown,
+    Side,
+    Spent,
+    Work,
+)
+from taciturn.engine.pulse import Pulse
+from taciturn.errors import PrivacyError, TaciturnError, counted
+from taciturn.faces import Hint
+from taciturn.protocol.events import (
+    Advance,
+    Aligning,
+    ClusterJoined,
+    Event,
+    HeldOutSeen,
+    Progress,
+    RowsScored,
+    SimulatedStep,
+)
+from taciturn.results.live import (
+    QUALITY_LEARNT,
+    GrowingTable,
+    LedgerPlanned,
+    LinkChanged,
+    News,
+    ScoresOpened,
+    Setup,
+    Stage,
+    Stages,
+    TrafficSeen,
+)
+from taciturn.results.parties import CurvePoint, PartyFigures
+from taciturn.results.serialise import record_of
+
+MOST_LINES = 60
+MOST_POINTS = 240
+MOST_ROWS = 200
+MOST_LETTERS = 400
+# Rates are told over the last seconds, and drawn over the last two minutes.
+RATE_SECONDS, SAMPLES = 8.0, 120
+# What other work counts.
+_STEPS = "steps"
+_UNITS = {Aligning.work: "id", RowsScored.work: "row"}
+
+
+class _Sample(NamedTuple):
+    at: float
+    done: float
+    sent: int
+    received: int
+
+
+class Board:
+    """What a page shows of a side that has no labels; ``wall`` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        command: str,
+        side: Side = "alice",
+        peer: str = "",
+        facts: tuple[Fact, ...] = (),
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = lambda: datetime.now(UTC).timestamp(),
+    ) -> None:
+        self._clock, self._wall = clock, wall
+        self._lock = threading.RLock()
+        self._about = About(command, side, peer, wall(), facts)
+        self._pulse, self._stages = Pulse(clock), tuple[Stage, ...]()
+        self._activity = "starting"
+        # When work of several levels was first looked at, and how far it was.
+        self._first: tuple[float, float] | None = None
+        self._crossed, self._spent = Crossed(), None if side == "both" else Spent(0.0, 0.0)
+        self._links: dict[str, LinkShown] = {}
+        self._lines: deque[Line] = deque(maxlen=MOST_LINES)
+        self._account: Account | None = None
+        self._end = End()
+        self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
+
+    # What callbacks tell.
+
+    def observe(self, event: Event) -> None:
+        """Take note of an event; PrivacyError if it depends on labels."""
+        self._require_label_free(event)
+        if isinstance(event, ClusterJoined):
+            self.say(f"a cluster of {counted(event.workers, 'worker')} computes")
+        elif isinstance(event, Advance):
+            with self._lock:
+                if self._pulse.observe(event):
+                    self._activity = event.work
+
+    def announce(self, activity: str) -> None:
+        """Takes note of what runs now; how far the work is stays as it was."""
+        with self._lock:
+            self._activity = activity
+
+    def progress(self, done: int, total: int) -> None:
+        """Takes note of how much of it is done."""
+        with self._lock:
+            self._pulse.advance(_STEPS, done, total)
+
+    def say(self, text: str) -> None:
+        """Takes note of a line that is said on the screen."""
+        if not self._may_say(text):
+            return
+        shown = "".join(letter if letter.isprintable() else " " for letter in text[:MOST_LETTERS])
+        with self._lock:
+            self._lines.append(Line(self._wall(), shown))
+
+    def publish(self, news: News) -> None:
+        """Take note of what a side publishes; PrivacyError if it depends on labels."""
+        with self._lock:
+            match news:
+                case Setup():
+                    self._set_up(news)
+                case LinkChanged():
+                    self._links[news.peer] = self._link(news)
+                case PartyFigures():
+                    self._take_figures(news)
+                case TrafficSeen():
+                    self._take_traffic(news)
+                case ScoresOpened():
+                    self._account = _opened(news)
+                case Stages():
+                    self._stages = news.stages
+                    self._remaining(news.stages)
+                case _:
+                    self._take_label_side(news)
+
+    def end(self, problem: BaseException | None) -> None:
+        """Takes note of how it ended: with no problem, or with this one."""
+        with self._lock:
+            self._end = _end(problem, self._wall())
+
+    # What whoever serves asks.
+
+    def sample(self) -> None:
+        """Notes how far it is now; called about once a second."""
+        with self._lock:
+            crossed = self._crossed
+            done, _ = self._pulse.reach
+            sample = _Sample(self._clock(), done, crossed.bytes_sent, crossed.bytes_received)
+            self._samples.append(sample)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Every section of the page, as JSON."""
+        with self._lock:
+            sections = self._sections()
+        return {name: _json(value) for name, value in sections.items()}
+
+    def _sections(self) -> dict[str, Any]:
+        return {
+            "about": self._about,
+            "work": self._work(),
+            "crossed": self._crossed,
+            "pace": self._pace(),
+            "spent": self._spent,
+            "links": tuple(self._links.values()),
+            "lines": tuple(self._lines),
+            "account": self._account,
+            "end": self._end,
+        }
+
+    # How they are made.
+
+    def _set_up(self, setup: Setup) -> None:
+        identity, about = setup.identity, self._about
+        unit = "pass" if setup.solver == "newton" else "iteration"
+        facts = (
+            ("mechanism", identity.mechanism),
+            ("solver", setup.solver),
+            ("scheme", identity.scheme),
+            ("rows", f"{identity.rows:,}"),
+            ("held-out rows", f"{identity.held_out_rows:,}"),
+            ("own columns", f"{identity.columns:,}"),
+            ("version", identity.version),
+        )
+        self._about = replace(about, peer=identity.peer, facts=facts, unit=unit)
+
+    def _link(self, news: LinkChanged) -> LinkShown:
+        before = self._links.get(news.peer)
+        connections = (0 if before is None else before.connections) + (news.state == "connected")
+        return LinkShown(news.peer, news.state, self._wall(), connections)
+
+    def _take_figures(self, figures: PartyFigures) -> None:
+        self._require_no_losses(figures)
+        self._take_traffic(figures)
+
+    def _take_traffic(self, figures: PartyFigures | TrafficSeen) -> None:
+        self._crossed = Crossed(
+            figures.bytes_sent, figures.bytes_received, figures.frames_sent, figures.frames_received
+        )
+        self._spent = Spent(figures.waiting_seconds, figures.computing_seconds)
+
+    def _work(self) -> Work:
+        (done, total), bars = self._pulse.reach, self._stages
+        if total:
+            name = {Progress.work: self._about.unit, **_UNITS}.get(self._pulse.activity, "step")
+            bars = (*bars, Stage(name, done, total))
+        remaining = self._remaining(bars) if self._stages else self._pulse.remaining()
+        return Work(self._activity, bars, remaining, self._rate())
+
+    def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
+        """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
+        now, part = self._clock(), whole_part(bars)
+        since, before = self._first = self._first or (now, part)
+        return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
+
+    def _rate(self) -> float | None:
+        """How much was done a second, over the last seconds."""
+        recent = [one for one in self._samples if one.at >= self._samples[-1].at - RATE_SECONDS]
+        # Other work may have begun meanwhile, and be less far.
+        if len(recent) < 2 or recent[-1].done < recent[0].done:
+            return None
+        return (recent[-1].done - recent[0].done) / (recent[-1].at - recent[0].at)
+
+    def _pace(self) -> list[tuple[int, int]]:
+        """Bytes a second that were sent and received, between each two samples."""
+        samples = list(self._samples)
+        return [
+            (
+                _per_second(before, after, before.sent, after.sent),
+                _per_second(before, after, before.received, after.received),
+            )
+            for before, after in pairwise(samples)
+            if after.at > before.at
+        ]
+
+    # What depends on labels.
+
+    def _may_say(self, text: str) -> bool:
+        """Whether a line may be shown: what Bob told of the model depends on labels."""
+        return not text.startswith(QUALITY_LEARNT)
+
+    def _require_label_free(self, event: Event) -> None:
+        scored = isinstance(event, Progress) and len(event.scores) > 0
+        if scored or isinstance(event, HeldOutSeen | SimulatedStep):
+            raise _refusal(event)
+
+    def _require_no_losses(self, figures: PartyFigures) -> None:
+        if figures.loss_recent is not None or figures.curve:
+            raise _refusal(figures)
+
+    def _take_label_side(self, news: News) -> None:
+        raise _refusal(news)
+
+
+class BobBoard(Board):
+    """What a page shows of the side that has the labels, or of both in a simulation."""
+
+    def __init__(
+        self, command: str, side: Side = "bob", peer: str = "", facts: tuple[Fact, ...] = ()
+    ) -> None:
+        super().__init__(command, side, peer, facts)
+        self._curve: tuple[CurvePoint, ...] = ()
+        self._table: GrowingTable | None = None
+
+    def observe(self, event: Event) -> None:
+        """Takes note of an event."""
+        super().observe(event)
+        if self._about.side == "both" and isinstance(event, Progress):
+            # A pass of newton has all rows, and names none.
+            unit = "pass" if event.rows is None else "iteration"
+            if unit != self._about.unit:
+                self._about = replace(self._about, unit=unit)
+        elif isinstance(event, SimulatedStep):
+            with self._lock:
+                self._take_step(event)
+
+    def _sections(self) -> dict[str, Any]:
+        table = self._table and GrowingTable(
+            self._table.title, self._table.columns, self._table.rows[-MOST_ROWS:]
+        )
+        return {**super()._sections(), "curve": thinned(self._curve), "table": table}
+
+    def _take_figures(self, figures: PartyFigures) -> None:
+        super()._take_figures(figures)
+        self._curve = figures.curve
+
+    def _take_step(self, step: SimulatedStep) -> None:
+        self._crossed = Crossed(
+            step.bytes_to_alice, step.bytes_to_bob, step.frames_to_alice, step.frames_to_bob
+        )
+        if step.train_loss is None:
+            return
+        if self._curve and self._curve[-1].iteration >= step.iteration:
+            # Another seed's training begins.
+            self._curve = ()
+        self._curve = (*self._curve, CurvePoint(step.iteration, step.train_loss))
+
+    def _may_say(self, text: str) -> bool:
+        return True
+
+    def _require_label_free(self, event: Event) -> None:
+        """His page may show it."""
+
+    def _require_no_losses(self, figures: PartyFigures) -> None:
+        """His page has them."""
+
+    def _take_label_side(self, news: News) -> None:
+        if isinstance(news, LedgerPlanned):
+            self._account = _ledger(news)
+        elif isinstance(news, GrowingTable):
+            self._table = news
+
+
+def whole_part(bars: tuple[Stage, ...]) -> float:
+    """How far work of several levels is as a whole, from 0 to 1.
+
+    >>> whole_part((Stage("model", 1, 4), Stage("pass", 6, 12)))
+    0.375
+    """
+    part = 0.0
+    for bar in reversed(bars):
+        # A level that is through is counted by the one around it.
+        part = min(1.0, (bar.done + (part if part < 1 else 0.0)) / bar.total) if bar.total else 0.0
+    return part
+
+
+def _per_second(before: _Sample, after: _Sample, old: int, new: int) -> int:
+    return round(max(0, new - old) / (after.at - before.at))
+
+
+def thinned(curve: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
+    """A curve of no more points than can be told apart, its last one included.
+
+    >>> len(thinned(tuple(CurvePoint(n) for n in range(10_000)))) <= MOST_POINTS + 1
+    True
+    """
+    step = -(-len(curve) // MOST_POINTS) or 1
+    return curve if step == 1 else (*curve[:-1:step], curve[-1])
+
+
+def _json(value: Any) -> Any:  # noqa: ANN401 - JSON
+    if value is None or isinstance(value, list):
+        return value
+    if isinstance(value, tuple):
+        return [record_of(one) for one in value]
+    return record_of(value)
+
+
+def _refusal(kind: object) -> PrivacyError:
+    return PrivacyError(
+        f"{type(kind).__name__} depends on labels, and this page belongs to a side without them",
+        hint=Hint("leave {watch} out, and report this as a bug"),
+    )
+
+
+def _opened(news: ScoresOpened) -> Account:
+    given = f"{news.given_before:,}"
+    limit = "none" if news.limit is None else f"{news.limit:,}"
+    return Account(
+        "Scores opened to the peer",
+        (
+            ("of one row, in this training", f"{news.per_row:,}"),
+            ("of all rows, in this training", f"{news.in_all:,}"),
+            ("of one row, so far", given),
+            ("limit for one row", limit),
+        ),
+    )
+
+
+def _ledger(news: LedgerPlanned) -> Account:
+    statement = news.statement
+    return Account(
+        "The labels' ledger, as it will stand at the end",
+        (
+            ("label epsilon", _epsilon(statement.label_epsilon_total)),
+            (
+                f"the same at delta {statement.delta:g}",
+                _epsilon(statement.label_epsilon_total_delta),
+            ),
+            ("of one release", _epsilon(statement.label_epsilon_per_release)),
+            ("releases of a row", f"{statement.releases_per_row:,}"),
+            ("budget", "none" if news.budget is None else _epsilon(news.budget)),
+        ),
+        statement.assumption,
+    )
+
+
+def _epsilon(value: float) -> str:
+    return "infinite" if value == float("inf") else f"{value:.4g}"
+
+
+def _end(problem: BaseException | None, at: float) -> End:
+    if problem is None:
+        return End("done", at, code=0)
+    if isinstance(problem, KeyboardInterrupt):
+        return End("interrupted", at, code=130)
+    if isinstance(problem, TaciturnError):
+        # The class says the kind; the message is for the screen, where its hint is.
+        words = (type(problem).__doc__ or "").partition("\n")[0]
+        return End("failed", at, type(problem).__name__, words, problem.exit_code)
+    return End("failed", at, type(problem).__name__, "A bug in taciturn.", 1)

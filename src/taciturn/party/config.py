@@ -1,0 +1,1256 @@
+"""A party's settings: one TOML file, of one shape for both sides.
+
+``[agreement]`` must be the same on both sides, and is compared when they meet; everything else is
+one side's own business and never leaves it. Paths are relative to the file's folder. In place of
+the settings ``[agreement]`` may name a file that both sides hold, and sign (``agreement_file``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from taciturn.data.csv_files import Dialect
+from taciturn.data.database import has_password, is_database
+from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.data.source import TableSource
+from taciturn.errors import ConfigError, nearest, shown_by
+from taciturn.faces import Hint, TomlFile, hyphenated
+from taciturn.files import read_toml
+from taciturn.party.agreement_file import AgreementFile
+from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.messages import Role
+from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.checked import Checked, Positive, PositiveInt, named
+from taciturn.settings.removed import REMOVED_FILES, Removed
+from taciturn.settings.schema import (
+    DEFAULT_MECHANISM,
+    OWN_DATA_DEFAULTS,
+    SGD_ONLY,
+    Engine,
+    Settings,
+    require_engine,
+    require_shared_work,
+)
+from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.study import Point, Study
+from taciturn.settings.study import named as of_model
+from taciturn.settings.table import TableSettings
+
+# What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
+# check their tables.
+DERIVED = ("l_rr", "passes", "alice_columns", "rows")
+# What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
+ACCEPTED_LEAK = "my labels will be readable"
+ACCEPTED_EXPOSURE = "my columns can be reconstructed"
+_ACCEPTED = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
+# What one side's file alone may hold: whose, its section, the settings, why not the other's.
+_ONE_SIDED: tuple[tuple[Role, str, tuple[str, ...], str], ...] = (
+    ("bob", "data", ("label", "positive", "negative"), "Alice has no labels"),
+    ("bob", "privacy", ("answer_milliseconds",), "the times of answers are Bob's to hide"),
+    ("bob", "privacy", ("accept_leak",), "whether labels may be readable is Bob's to say"),
+    ("bob", "privacy", ("budget", "budget_total"), "Bob is the one who stops at a budget"),
+    (
+        "alice",
+        "privacy",
+        ("accept_column_exposure",),
+        "whether columns may be reconstructed is Alice's to say",
+    ),
+    ("alice", "privacy", ("scores_per_row",), "how many scores leave is Alice's to limit"),
+    (
+        "bob",
+        "output",
+        ("held_out_scores", "threshold", "miss_cost", "report"),
+        "Alice learns no scores",
+    ),
+    (
+        "bob",
+        "serve",
+        (
+            "address",
+            "tokens",
+            "callers_ca",
+            "tls_certificate",
+            "tls_key",
+            "row_per_day",
+            "request_rows",
+            "request_seconds",
+            "most_waiting",
+        ),
+        "callers ask Bob: Alice's side answers him alone",
+    ),
+)
+# The most columns that Bob accepts where their number is not agreed on.
+MOST_COLUMNS = 1000
+
+S = TypeVar("S", bound=Checked)
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_data = partial(Setting, scope=Scope.DATA)
+_link = partial(Setting, scope=Scope.LINK)
+_state = partial(Setting, scope=Scope.STATE)
+_output = partial(Setting, scope=Scope.OUTPUT)
+_compute = partial(Setting, scope=Scope.COMPUTE)
+_woe = partial(Setting, scope=Scope.WOE)
+_serve = partial(Setting, scope=Scope.SERVE)
+
+
+class DataSection(TableSettings):
+    """The party's own table. What a simulation takes too is declared in ``Settings``."""
+
+    file: Annotated[
+        str,
+        _data(
+            "This side's table, CSV or Parquet; rows in any order.",
+            detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
+            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)); "
+            "`sqlite:FILE` or `postgresql://…`, without a password, with `query` "
+            "([databases](data.md#databases))",
+            example="{role}.csv",
+        ),
+    ]
+    query: Annotated[
+        str | None,
+        _data(
+            "The rows of a database: a SELECT statement, its id column among the others.",
+            detail="Read once, by one statement, read only; at most 50 million rows "
+            "([databases](data.md#databases))",
+            example="select * from customers",
+        ),
+    ] = None
+    id: str
+    aligned: Annotated[
+        str | None,
+        _data(
+            "Only these rows: the list that `taciturn align` writes.",
+            detail="`.csv` or `.parquet`; the rows go under their common ids "
+            "([align.md](align.md)). Without it all rows are used",
+            example="{role}.aligned.csv",
+        ),
+    ] = None
+    normalise: Annotated[
+        str,
+        _data(
+            "Which differences in the spelling of ids to ignore; the same on both sides.",
+            detail="`none`, or any of `trim` (blanks at the ends), `case`, `nfkc` (Unicode) and "
+            "`zeros` (in front of numbers), separated by commas ([align.md](align.md)). For "
+            "`taciturn align` and `taciturn predict`, whose option comes first",
+            example="trim,case",
+        ),
+    ] = NONE
+    minimum_match: Annotated[
+        float,
+        Field(ge=0, le=1),
+        _data(
+            "An alignment stops where a smaller fraction of the shorter list of ids is common.",
+            detail="Between 0 and 1; the shorter of the two sides' lists "
+            "([align.md](align.md)). Not for predictions",
+        ),
+    ] = 0.5
+    label: str | None = None
+    intercept: bool = True
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if is_database(self.file) != (self.query is not None):
+            raise ConfigError(
+                "a database needs a query, and a file has none",
+                setting="query",
+                hint=Hint("write {query} with a database, and leave it out with a file"),
+            )
+        # The line goes into reports and messages.
+        if is_database(self.file) and has_password(self.file):
+            raise ConfigError(
+                "the address of the database holds a password",
+                setting="file",
+                hint="leave it to PGPASSFILE or PGSERVICE, which libpq reads",
+            )
+        return self
+
+
+class LinkSection(Checked):
+    """How the peer is reached, and how it is known."""
+
+    listen: Annotated[
+        str | None,
+        _link(
+            "This side listens on this host:port.",
+            detail="Exactly one side listens; with several Alices it is Bob",
+        ),
+    ] = None
+    connect: Annotated[
+        str | None,
+        _link(
+            "The other side listens on this host:port.",
+            detail="Each file has `listen` or `connect`",
+        ),
+    ] = None
+    peer: Annotated[
+        str | None,
+        _link(
+            "The name in the other side's certificate.",
+            detail="Required, but for Bob with several Alices, whom `[agreement.parties]` names",
+            example="{peer}",
+        ),
+    ] = None
+    ca: Annotated[
+        str,
+        _link("PEM: the authority that signed both certificates.", example="certs/ca.pem"),
+    ]
+    certificate: Annotated[str, _link("PEM: this side's certificate.", example="certs/{role}.pem")]
+    key: Annotated[
+        str,
+        _link("PEM: its private key, without a passphrase; mode 600.", example="certs/{role}.key"),
+    ]
+    connect_seconds: Annotated[
+        Seconds,
+        _link("Longest wait for a connection, at the start and after every break."),
+    ] = 600.0
+    answer_seconds: Annotated[
+        Seconds,
+        _link(
+            "Longest wait for the peer's next message while connected.",
+            detail="While Bob waits for another Alice he gives signs of life, and the wait begins "
+            "anew with each ([several Alices](two_machines.md#several-alices))",
+        ),
+    ] = 600.0
+    dead_seconds: Annotated[
+        Seconds,
+        _link("A connection on which nothing moves for this long is closed and replaced."),
+    ] = 20.0
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if (self.listen is None) == (self.connect is None):
+            raise ConfigError(
+                "give either listen or connect: a side listens on a port, or connects to one",
+                setting="connect" if self.listen is None else "listen",
+            )
+        return self
+
+
+class StateSection(Checked):
+    """Where the party stores what it needs to resume after a stop."""
+
+    folder: Annotated[
+        str,
+        _state(
+            "What this side needs to resume after a stop; encrypted.",
+            detail="One session and one process at a time. Beside it the prepared rows of "
+            "[large tables](data.md#large-tables), which are not encrypted",
+            example="{role}-state",
+        ),
+    ]
+    key: Annotated[
+        str | None,
+        _state(
+            "Its key, created if absent; store it on another disk, if you can.",
+            detail="By default a file of its own for each state folder in `~/.config/taciturn` "
+            "(`$XDG_CONFIG_HOME`); one called `alice.state.key` or `bob.state.key` beside this "
+            "file, where it used to be made, is still used, with a warning",
+            example="/elsewhere/{role}.state.key",
+        ),
+    ] = None
+    every_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100
+    every_seconds: Annotated[
+        Seconds, _state("Seconds between checkpoints, if they pass first.")
+    ] = 30.0
+    sync: Annotated[
+        bool,
+        _state(
+            "Wait for the disk before anything is sent.",
+            detail="Without it a power cut may lose frames that were sent; a peer that lies about "
+            "what it received could then get other frames under the same coins, so a session "
+            "cannot be resumed after the machine was restarted",
+        ),
+    ] = True
+
+
+class OutputSection(Checked):
+    """What the party writes."""
+
+    model: Annotated[
+        str,
+        _output("This side's share of the model: JSON, mode 600.", example="{role}.model.json"),
+    ]
+    models: Annotated[
+        str | None,
+        _output(
+            "The folder of a study's models (default: beside the model, `NAME.models`).",
+            detail="One file for each combination, and the table ([study.md](study.md))",
+            example="{role}.models",
+        ),
+    ] = None
+    log: Annotated[
+        str | None,
+        _output("One JSON object a line, appended; no secrets.", example="{role}.log"),
+    ] = None
+    metrics: Annotated[
+        str | None,
+        _output(
+            "Progress and speed: JSON, rewritten every two seconds while it trains; no secrets.",
+            detail="Beside it the same for Prometheus, with the ending `.prom` "
+            "([monitoring.md](monitoring.md))",
+            example="{role}.metrics.json",
+        ),
+    ] = None
+    held_out_scores: Annotated[
+        str | None,
+        _output(
+            "Bob: the held-out rows with their scores and labels: CSV, mode 600.",
+            detail="Columns `id`, `score`, `probability`, `label`, at the end of the training "
+            "([predict.md](predict.md))",
+            example="{role}.held-out.csv",
+        ),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        Field(gt=0, lt=1),
+        _output(
+            "Bob: class 1 is above this probability, in predictions.",
+            detail="Without it the threshold is chosen on the held-out rows, by Youden's index or "
+            "`miss-cost` ([predict.md](predict.md))",
+            example=0.2,
+        ),
+    ] = None
+    miss_cost: Annotated[
+        Positive | None,
+        _output(
+            "Bob: how many false alarms a missed 1 costs; it decides the threshold.",
+            detail="The threshold that costs least on the held-out rows",
+            example=10.0,
+        ),
+    ] = None
+
+    report: Annotated[
+        str | None,
+        _output(
+            "Bob: the model's page, at the end of a training (default: `NAME.model.html`): HTML, "
+            "mode 600.",
+            detail="Beside the model; an empty text for none ([model_report.md](model_report.md))",
+            example="{role}.model.html",
+        ),
+    ] = None
+
+    @property
+    def report_file(self) -> str:
+        """Where the model's page goes, whether or not the end of a training writes it."""
+        return self.report or f"{self.model.removesuffix('.json')}.html"
+
+    @property
+    def models_folder(self) -> str:
+        """Where a study's models go."""
+        if self.models is not None:
+            return self.models
+        return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What a training writes, as far as it is asked for."""
+        named = (self.model, self.log, self.metrics, self.prometheus, self.held_out_scores)
+        # The model's page is no reason to refuse a training.
+        return tuple(name for name in named if name is not None)
+
+    @property
+    def prometheus(self) -> str | None:
+        """The file for Prometheus, which stands beside the metrics file."""
+        return None if self.metrics is None else str(Path(self.metrics).with_suffix(".prom"))
+
+
+class PrivacySection(Checked):
+    """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
+
+    removed: ClassVar[Removed] = REMOVED_FILES
+
+    budget: Positive | None = None
+    delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
+    consent: Annotated[
+        str | None,
+        Setting(
+            "The file that counts what the peer was given. Keep it: what it does not hold is not "
+            "counted.",
+            Scope.PRIVACY,
+            detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
+            "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
+            example="{role}.consent.sqlite",
+        ),
+    ] = None
+    flip_set: Annotated[
+        str,
+        Setting(
+            "`label-rr`: the name of the set of flipped labels. Another set costs epsilon again.",
+            Scope.PRIVACY,
+        ),
+    ] = "first"
+    accept_flips_key: Annotated[
+        str | None,
+        Setting(
+            "`label-rr`: the name of the state key that replaced the one of the flipped labels.",
+            Scope.PRIVACY,
+            detail="Without it such labels are refused: only the former key can compare the labels "
+            "with those that were flipped. The refusal prints the name",
+            example="1f0c9d3a5b7e2468",
+        ),
+    ] = None
+    answer_milliseconds: Annotated[
+        Positive | None,
+        Setting(
+            "Bob's answers leave at fixed times: multiples of this after his last one.",
+            Scope.PRIVACY,
+            detail="For a peer that may time them ([sealed.md](sealed.md)); take more than an "
+            "answer needs. An iteration takes up to twice as long",
+            example=50.0,
+        ),
+    ] = None
+    budget_total: Annotated[
+        Positive | None,
+        Setting(
+            "Bob: the most that a label's epsilon may come to over all trainings with this peer.",
+            Scope.PRIVACY,
+            detail="Beyond it a training is refused before it begins; `budget` is the limit of one "
+            "training ([price.md](price.md))",
+            example=4.0,
+        ),
+    ] = None
+    accept_leak: Annotated[
+        str | None,
+        Setting(
+            "Bob: only with these words, where Alice can compute labels from what she receives.",
+            Scope.PRIVACY,
+            detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
+            "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
+            "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
+            "([threat_model.md](threat_model.md))",
+            example=ACCEPTED_LEAK,
+        ),
+    ] = None
+    accept_column_exposure: Annotated[
+        str | None,
+        Setting(
+            "Alice: without this line her side refuses, because Bob can reconstruct her columns "
+            "from the training scores that the mechanism opens to him.",
+            Scope.PRIVACY,
+            detail="Accepted in these words only. Every mechanism but `mutual` needs it, in a "
+            "training and in a study; each of several Alices writes her own "
+            "([price.md](price.md#columns-that-can-be-reconstructed))",
+            example=ACCEPTED_EXPOSURE,
+        ),
+    ] = None
+    scores_per_row: Annotated[
+        PositiveInt | None,
+        Setting(
+            "Alice: the most scores of one row that this peer is ever given.",
+            Scope.PRIVACY,
+            detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
+            "beyond it she refuses. Without it there is no limit "
+            "([deviating.md](deviating.md))",
+            example=20,
+        ),
+    ] = None
+
+
+class WoeSection(Checked):
+    """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
+
+    removed: ClassVar[Removed] = REMOVED_FILES
+
+    allow: Annotated[
+        bool,
+        _woe(
+            "Alice: whether this peer may count its labels in the bins of her columns.",
+            detail="With `taciturn woe` on both sides ([woe.md](woe.md)). Without it she refuses",
+            example=True,
+        ),
+    ] = False
+    names: Annotated[
+        bool,
+        _woe(
+            "Alice: tell what columns and bins are called, and in which order they stand.",
+            detail="Without it Bob sees numbers in an order of chance",
+            example=True,
+        ),
+    ] = False
+    min_rows: Annotated[
+        PositiveInt | None,
+        _woe(
+            "Alice: bins of fewer rows are merged before anything is told.",
+            detail="By default 50, or one in a hundred rows, whichever is more",
+            example=200,
+        ),
+    ] = None
+    tables: Annotated[
+        PositiveInt,
+        _woe(
+            "Alice: the most tables of weights of evidence that this peer is ever given.",
+            detail="Two of them whose labels differ in one row tell that row's bins",
+        ),
+    ] = 1
+
+
+class ComputeSection(Checked):
+    """What this side computes with. What a simulation takes too is declared in ``Settings``."""
+
+    table_memory: PositiveInt = 1024
+    engine: Engine = "local"
+    cores: PositiveInt | None = None
+    scheduler: Annotated[
+        str | None,
+        _compute(
+            "`dask`: the scheduler of this side's own cluster.",
+            detail="`tls://host:port`; `tcp://` on this machine only, because whoever reaches a "
+            "scheduler without TLS has the workers run what they like",
+            example="tls://scheduler.internal:8786",
+        ),
+    ] = None
+    ca: Annotated[
+        str | None,
+        _compute(
+            "PEM: the authority of the cluster's certificates.",
+            detail="The cluster's own, and never that of the link: whoever has a certificate of "
+            "it commands the workers",
+            example="cluster/ca.pem",
+        ),
+    ] = None
+    certificate: Annotated[
+        str | None,
+        _compute("PEM: this side's certificate in the cluster.", example="cluster/party.pem"),
+    ] = None
+    key: Annotated[
+        str | None, _compute("PEM: its private key; mode 600.", example="cluster/party.key")
+    ] = None
+    worker_seconds: Annotated[
+        Seconds, _compute("`dask`: longest wait for a worker where there is none.")
+    ] = 60.0
+
+    @model_validator(mode="after")
+    def _one_engine(self) -> Self:
+        names = ("cores", "scheduler", "ca", "certificate", "key")
+        require_engine(self.engine, {name: getattr(self, name) for name in names})
+        if self.engine == "dask":
+            self._require_cluster()
+        return self
+
+    def _require_cluster(self) -> None:
+        way, host, port = _parts(self.scheduler or "")
+        if way not in ("tls", "tcp") or not host or not port:
+            raise ConfigError(
+                "the engine dask needs the address of a scheduler"
+                if self.scheduler is None
+                else f"{self.scheduler!r} is not the address of a scheduler",
+                setting="scheduler",
+                hint=Hint("write {scheduler}, say", scheduler="tls://scheduler.internal:8786"),
+            )
+        if way == "tcp" and not _is_loopback(host):
+            raise ConfigError(
+                "a scheduler on another machine is reached by TLS only: its workers would run "
+                "what anybody on the way sends them",
+                setting="scheduler",
+                hint=Hint(
+                    "use {scheduler}, with {ca}, {certificate} and {key}",
+                    scheduler=f"tls://{host}:{port}",
+                ),
+            )
+        for name in ("ca", "certificate", "key") if way == "tls" else ():
+            if getattr(self, name) is None:
+                raise ConfigError(
+                    f"a scheduler that is reached by TLS needs {name}",
+                    setting=name,
+                    hint="name the PEM file that the cluster's authority gave this side",
+                )
+
+
+class ServeSection(Checked):
+    """How scores are served: where rows come from, who may ask, how much of it."""
+
+    removed: ClassVar[Removed] = REMOVED_FILES
+
+    source: Annotated[
+        str | None,
+        _serve(
+            "The rows to score, by id: a table, `sqlite:FILE`, or `postgresql://…` (default: the "
+            "table of `[data]`).",
+            detail="A table is of the kinds that a training reads, and is held in memory; of a "
+            "database the rows that are asked for are read ([serve.md](serve.md))",
+            example="customers.parquet",
+        ),
+    ] = None
+    table: Annotated[
+        str | None,
+        _serve(
+            "The table of the database, or `schema.table`.",
+            detail="Its column of ids is `[data] id`, and should have an index",
+            example="customers",
+        ),
+    ] = None
+    common: Annotated[
+        str | None,
+        _serve(
+            "Only these rows: a list that `taciturn align` wrote of them.",
+            detail="Without it Bob asks Alice for whatever callers ask for, and she learns ids "
+            "that she does not have",
+            example="{role}.common.csv",
+        ),
+    ] = None
+    address: Annotated[
+        str,
+        _serve(
+            "Bob: callers reach the service at this host:port.",
+            detail="Anything but this machine needs `tls-certificate` and `tls-key`",
+        ),
+    ] = "127.0.0.1:8080"
+    tokens: Annotated[
+        str | None,
+        _serve(
+            "Bob: the file of callers with the hashes of their tokens; mode 600.",
+            detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
+            "token, or a certificate of `callers-ca`",
+            example="bob.callers.toml",
+        ),
+    ] = None
+    callers_ca: Annotated[
+        str | None,
+        _serve(
+            "Bob: PEM: the authority of callers' certificates; a caller's name is the one in it.",
+            detail="Not the authority of the link: whoever has a certificate of it may ask",
+            example="callers/ca.pem",
+        ),
+    ] = None
+    tls_certificate: Annotated[
+        str | None, _serve("Bob: PEM: the service's certificate.", example="callers/service.pem")
+    ] = None
+    tls_key: Annotated[
+        str | None,
+        _serve("Bob: PEM: its private key; mode 600.", example="callers/service.key"),
+    ] = None
+    rows_per_day: Annotated[
+        PositiveInt | None,
+        _serve(
+            "The most rows a day (UTC): that a caller may ask for, at Bob; that the peer is given, "
+            "at Alice.",
+            detail="Counted over restarts. The file of callers may have another number for one",
+            example=10_000,
+        ),
+    ] = None
+    row_per_day: Annotated[
+        PositiveInt | None,
+        _serve(
+            "Bob: how often a day one row may be asked for, by all callers together.",
+            detail="Alice's limit on a row is `scores-per-row`, for good",
+            example=10,
+        ),
+    ] = None
+    request_rows: Annotated[PositiveInt, _serve("Bob: the most rows of one request.")] = 4096
+    request_seconds: Annotated[
+        Seconds, _serve("Bob: longest wait for a score before a request is refused.")
+    ] = 10.0
+    most_waiting: Annotated[
+        PositiveInt, _serve("Bob: the most requests that may wait; more are refused at once.")
+    ] = 256
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if self.is_database != (self.table is not None):
+            raise ConfigError(
+                "a database needs the name of a table, and a file has none",
+                setting="table",
+                hint=Hint("write {table} with a database, and leave it out with a file"),
+            )
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ConfigError(
+                "a certificate and its key go together",
+                setting="tls_key" if self.tls_key is None else "tls_certificate",
+                hint=Hint("write both {tls_certificate} and {tls_key}, or neither"),
+            )
+        if self.callers_ca is not None and self.tls_certificate is None:
+            raise ConfigError(
+                "callers show certificates to a service that has one itself",
+                setting="callers_ca",
+                hint=Hint("write {tls_certificate} and {tls_key} too"),
+            )
+        return self
+
+    @property
+    def is_database(self) -> bool:
+        """Whether rows come from a database of its own."""
+        return is_database(self.source or "")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether callers reach the service from this machine alone."""
+        return _is_loopback(_parts(f"http://{self.address}")[1])
+
+
+def _parts(address: str) -> tuple[str, str, int]:
+    """The way, the host and the port of a scheduler's address; empty, or 0, where one is absent.
+
+    >>> _parts("tls://[fe80::1]:8786"), _parts("8786")
+    (('tls', 'fe80::1', 8786), ('', '', 0))
+    """
+    try:
+        parts = urlsplit(address)
+        return parts.scheme, parts.hostname or "", parts.port or 0
+    except ValueError:
+        return "", "", 0
+
+
+def _is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host of that name.
+
+    >>> [_is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.1", "scheduler")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Pins(Checked):
+    """What [agreement] may say of the tables; a simulation may name Alice's columns instead."""
+
+    alice_columns: PositiveInt | None = None
+    rows: Annotated[
+        PositiveInt | None,
+        Setting(
+            "How many rows are trained on; a table with another number is refused.",
+            Scope.AGREEMENT,
+            detail="A dry run prints the line",
+            example=455,
+        ),
+    ] = None
+
+
+class NamedAgreement(Checked):
+    """What [agreement] says where the settings stand in a file of their own."""
+
+    file: Annotated[
+        str | None,
+        Setting(
+            "The file that holds the agreement, in place of all other settings of this section.",
+            Scope.AGREEMENT,
+            detail="`taciturn propose` writes it, and both sides hold the same "
+            "([agreements.md](agreements.md))",
+            example="agreement.toml",
+        ),
+    ] = None
+    signed: Annotated[
+        bool,
+        Setting(
+            "With `file`: begin only where every side has signed it as it stands.",
+            Scope.AGREEMENT,
+            detail="Without it signatures need not be there; a wrong one is refused all the same",
+        ),
+    ] = False
+
+
+# What [agreement] holds where it names a file; no setting of an agreement.
+NAMING = tuple(NamedAgreement.model_fields)
+# What an agreement has and no section: it follows from the file that holds it.
+UNWRITTEN = ("file_digest",)
+
+STUDY = "study"
+"""The section of several models; a file without it trains one."""
+SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
+    {
+        "agreement": Agreement,
+        "data": DataSection,
+        "link": LinkSection,
+        "state": StateSection,
+        "output": OutputSection,
+        "privacy": PrivacySection,
+        "woe": WoeSection,
+        "compute": ComputeSection,
+        "serve": ServeSection,
+    }
+)
+
+
+def section_settings(section: str) -> dict[str, Setting]:
+    """The settings that a section may hold, by name, in the section's order."""
+    model = SECTIONS[section]
+    known = declared(model, Agreement, Settings, Pins, NamedAgreement)
+    # A section's own before those that a simulation takes too.
+    own = [name for name in model.model_fields if name in model.__annotations__]
+    rest = [name for name in model.model_fields if name not in own]
+    names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    names += (*DERIVED, *NAMING) if model is Agreement else ()
+    return {name: known[name] for name in names if name not in UNWRITTEN}
+
+
+def file_default(section: str, name: str) -> object:
+    """What a setting is where the file does not say; None where that is for others to decide."""
+    declaration = section_settings(section)[name]
+    if declaration.file_default is not None:
+        return declaration.file_default
+    # In [agreement] it is a number of columns; a simulation's default is a word.
+    if name in ("alice_columns", "rows"):
+        return None
+    model = NamedAgreement if section == "agreement" and name in NAMING else SECTIONS[section]
+    if model is Agreement and name in ALSO_SIMULATED:
+        own = getattr(OWN_DATA_DEFAULTS, name, None)
+        return Settings.model_fields[name].default if own is None else own
+    field = model.model_fields[name]
+    return None if field.is_required() else field.default
+
+
+def party_file(path: str) -> TomlFile:
+    """How a party's file spells settings: each in its section."""
+    sections = {name: section for section in SECTIONS for name in section_settings(section)}
+    return TomlFile(path, sections)
+
+
+@dataclass(frozen=True, slots=True)
+class _TwoFiles(TomlFile):
+    agreement: str = ""
+
+    def place(self, setting: str, value: object = None) -> str:
+        if self.sections.get(setting) != "agreement" or setting in NAMING:
+            return TomlFile.place(self, setting, value)
+        return TomlFile(self.agreement, self.sections).place(setting, value)
+
+
+class PartyConfig:
+    """One side of a training, as its file describes it.
+
+    Paths are relative to ``folder``. ``agreement`` takes the place of the one in the sections, or
+    named there. ``agreement_file`` is the file that holds the agreement, None where this side's own
+    file does; ``signed`` says whether every side must have signed it.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        folder: Path,
+        sections: dict[str, Any],
+        where: str,
+        agreement: AgreementFile | None = None,
+    ) -> None:
+        self.role: Role = role
+        self.folder = folder
+        self.where = where
+        # The most columns of Alice's that Bob accepts where their number is not agreed on.
+        self.face = party_file(where)
+        section = sections.get("agreement", {})
+        # Whether this side's own file says anything of what is agreed on.
+        self.says_agreement = bool(section) or "study" in sections
+        self.agreement_file, self.signed = self._named_agreement(section, agreement)
+        if self.agreement_file is not None:
+            if agreement is None and "study" in sections:
+                raise ConfigError(
+                    "study stands in the file of the agreement, and not beside its name",
+                    where=f"{where}, [{STUDY}]",
+                    hint="leave the section out here",
+                )
+            sections = self._with_agreement(sections, self.agreement_file)
+        self._sections = sections
+        # As it stands, for an agreement that is proposed with it.
+        self.study_values: dict[str, Any] | None = sections.get("study")
+        self.data = self._section(DataSection, sections, "data")
+        self.link = self._section(LinkSection, sections, "link")
+        self.state = self._section(StateSection, sections, "state")
+        self.output = self._section(OutputSection, sections, "output")
+        self.privacy = self._section(PrivacySection, sections, "privacy")
+        self.woe = self._section(WoeSection, sections, "woe")
+        self.compute = self._section(ComputeSection, sections, "compute")
+        self.serve = self._section(ServeSection, sections, "serve")
+        with shown_by(self.face):
+            held_by = (
+                self.face if self.agreement_file is None else party_file(self.agreement_file.path)
+            )
+            agreed = sections.get("agreement", {})
+            if self.agreement_file is None:
+                agreed = {key: value for key, value in agreed.items() if key not in NAMING}
+            self.agreed = _agreed(agreed, held_by.within("agreement"))
+            self._check_role()
+            self._check_peers()
+            self.study = self._read_study(sections)
+            self.normalisation = Normalisation.of(self.data.normalise)
+        # What one solver has and the other has not is said now, before a table is read.
+        with shown_by(self.face):
+            if self.settings().solver == "sgd":
+                require_shared_work(self.compute.engine)
+
+    @classmethod
+    def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
+        """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
+        values = read_toml(path, "party's file", "taciturn init writes one for each side")
+        role = values.pop("role", None)
+        if role not in ("alice", "bob"):
+            raise ConfigError(
+                "the file does not say whose it is",
+                where=f"{path}, role",
+                hint='write role = "alice" (features only) or role = "bob" (the labels)',
+            )
+        for name, section in values.items():
+            if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
+                raise ConfigError(
+                    f"unknown section or setting {name}",
+                    where=str(path),
+                    hint=nearest(name, (*SECTIONS, STUDY)),
+                )
+        return cls(role, path.parent, values, str(path), agreement)
+
+    def at(self, point: Point) -> PartyConfig:
+        """The settings of one model of the study: with its values, and without the study."""
+        written = self._sections.get("agreement", {})
+        agreed = {hyphenated(key): value for key, value in written.items() if key not in NAMING}
+        # How many rows a fold has is not agreed on.
+        agreed.pop("rows", None)
+        agreed |= {hyphenated(name): value for name, value in point.values.items()}
+        sections = {**self._sections, "agreement": agreed}
+        del sections[STUDY]
+        with of_model(point):
+            settings = PartyConfig(self.role, self.folder, sections, self.where)
+        # By whatever file it was agreed on.
+        settings.agreement_file, settings.signed = self.agreement_file, self.signed
+        settings.face = self.face
+        return settings
+
+    @property
+    def first(self) -> PartyConfig:
+        """The settings of one model: these, or those of a study's first combination."""
+        return self if self.study is None else self.at(self.study.points[0])
+
+    def path(self, name: str) -> Path:
+        """A path of the file, relative to its folder."""
+        return self.folder / name
+
+    def table(self, path: Path | None = None) -> TableSource:
+        """This side's table, or another one that is written as it is."""
+        dialect = Dialect.of(self.data)
+        if path is not None:
+            return TableSource.at(path, dialect)
+        return TableSource.parse(self.data.file, self.folder, dialect, query=self.data.query)
+
+    @property
+    def consent_file(self) -> Path:
+        """The file that counts what the peers were given."""
+        return self.path(self.privacy.consent or f"{self.role}.consent.sqlite")
+
+    def settings(self) -> Settings:
+        """The agreement's part as settings, with their defaults."""
+        common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
+        limits = self.privacy.model_dump(include={"budget", "delta"})
+        alices = {"parties": max(1, len(self.parties))}
+        with shown_by(self.face):
+            settings = Settings.of({**common, **limits, **alices})
+            patient = self.agreed.get("patience") is not None
+            if patient and settings.solver is None and not settings.whole_table_only:
+                # Only sgd stops early; who asks for that without naming a solver has it in mind.
+                settings = settings.model_copy(update={"solver": "sgd"})
+            return settings.resolved()
+
+    @property
+    def agreement_file_name(self) -> str:
+        """Where the agreement lies; empty where this side's own file holds it."""
+        return "" if self.agreement_file is None else self.agreement_file.path
+
+    @property
+    def alice_columns(self) -> int | None:
+        """How many prepared columns Alice has, where that is agreed on."""
+        columns: int | None = self.agreed.get("alice_columns")
+        return columns
+
+    @property
+    def parties(self) -> dict[str, str]:
+        """Each Alice's name with the fingerprint of her key; empty with one Alice."""
+        return self.agreed.get("parties") or {}
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """The names of whom this side talks to: one, or at Bob all of several Alices."""
+        return tuple(self.parties) if self.link.peer is None else (self.link.peer,)
+
+    @property
+    def peer(self) -> str:
+        """The same in words."""
+        return ", ".join(self.peers)
+
+    def beside(self) -> dict[str, Any]:
+        """What is agreed and is no setting of a simulation."""
+        return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
+
+    def _read_study(self, sections: dict[str, Any]) -> Study | None:
+        if STUDY not in sections:
+            return None
+        study = Study.of(sections[STUDY], face=self.face.within(STUDY))
+        self._require_studied(study)
+        return study
+
+    def _require_studied(self, study: Study) -> None:
+        """Refuses what would tell Alice of a model, and what no study can judge or vary."""
+        for name, words in (
+            ("patience", "when a model of a study stops would tell Alice of labels"),
+            ("tell_alice", "a study tells Alice of no model how good it is"),
+            ("evaluate", "a study looks at no score before the last word has been said"),
+        ):
+            if self.agreed.get(name) not in (None, "nothing", "end"):
+                raise ConfigError(words, setting=name, hint=Hint("leave {" + name + "} out"))
+        if not study.folds and self.agreed["held_out"] is None:
+            raise ConfigError(
+                "a study without folds judges its models by held-out rows, and there are none",
+                setting="held_out",
+                hint=Hint("raise {held_out}, or write folds = 3, say, in [study]"),
+            )
+        if study.epsilon is not None and self.agreed["mechanism"] == "label-rr":
+            raise ConfigError(
+                "labels are flipped once, at one epsilon: flipping them for each model would pay "
+                "for every one",
+                setting="epsilon",
+                hint=Hint("write {epsilon} once, in [agreement]", epsilon=1.0),
+            )
+
+    def _named_agreement(
+        self, section: dict[str, Any], instead: AgreementFile | None
+    ) -> tuple[AgreementFile | None, bool]:
+        """The file that [agreement] names, if any, and whether it must be signed."""
+        face = self.face.within("agreement")
+        naming = {key: value for key, value in section.items() if key in NAMING}
+        names = NamedAgreement.of(naming, face=face)
+        with shown_by(face):
+            if names.file is None and names.signed:
+                raise ConfigError(
+                    "only an agreement in a file of its own can be signed",
+                    setting="signed",
+                    hint='name it: file = "agreement.toml"; taciturn propose writes one',
+                )
+            beside = [key for key in section if key not in NAMING]
+            if names.file is not None and beside:
+                raise ConfigError(
+                    f"{hyphenated(beside[0])} stands in the file of the agreement, and not beside "
+                    "its name",
+                    where=f"{face.source} {hyphenated(beside[0])}",
+                    hint="leave only file and signed in this section",
+                )
+        if instead is not None or names.file is None:
+            return instead, names.signed
+        return AgreementFile.read(self.path(names.file)), names.signed
+
+    def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
+        """The sections as if the agreement had stood in this side's file."""
+        names = self.face.sections
+        self.face = _TwoFiles(self.where, names, agreement=agreement.path)
+        held = {"agreement": dict(agreement.agreement)}
+        if agreement.study is not None:
+            held["study"] = dict(agreement.study)
+        return {**{name: part for name, part in sections.items() if name != "study"}, **held}
+
+    def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
+        return kind.of(sections.get(name, {}), face=self.face.within(name))
+
+    def _check_role(self) -> None:
+        if self.role == "bob" and self.data.label is None:
+            raise ConfigError(
+                "Bob's table needs the name of its label column",
+                setting="label",
+                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
+            )
+        for owner, section, names, reason in _ONE_SIDED:
+            given, defaults = getattr(self, section), SECTIONS[section].model_fields
+            for name in names if self.role != owner else ():
+                if getattr(given, name) != defaults[name].default:
+                    raise ConfigError(
+                        reason,
+                        setting=name,
+                        hint=f"leave it out here; it belongs in {owner.title()}'s file",
+                    )
+        for name, words in _ACCEPTED.items():
+            if getattr(self.privacy, name) not in (None, words):
+                raise ConfigError(
+                    f"{hyphenated(name)} is accepted in these words only",
+                    setting=name,
+                    hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
+                )
+        if self.role == "bob" and "woe" in self._sections:
+            raise ConfigError(
+                "how the columns of Alice are weighed is hers to say",
+                where=f"{self.where}, [woe]",
+                hint="leave the section out here; Alice writes it in her file",
+            )
+        self._check_output()
+
+    def _check_peers(self) -> None:
+        """Insists that the link fits the number of Alices."""
+        link, several = self.link, self.role == "bob" and bool(self.parties)
+        if link.peer is None and not several:
+            raise ConfigError("setting peer: field required", setting="peer")
+        if link.peer is not None and several:
+            raise ConfigError(
+                "Bob's peers are the parties of the agreement, and no single one",
+                setting="peer",
+                hint=Hint("leave {peer} out; {parties} has their names"),
+            )
+        if link.connect is not None and several:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="connect",
+                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
+            )
+        if link.listen is not None and self.role == "alice" and self.parties:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="listen",
+                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
+            )
+        if link.peer in self.parties:
+            raise ConfigError(
+                f"{link.peer} is one of the Alices, who talk to Bob and not to each other",
+                setting="peer",
+                hint="write the name in Bob's certificate",
+            )
+
+    def _check_output(self) -> None:
+        """Refuses two files of one name, and scores of rows that there are not."""
+        output = self.output
+        if output.metrics is not None and output.metrics == output.prometheus:
+            raise ConfigError(
+                "the metrics file is JSON; the one for Prometheus stands beside it, under the same "
+                "name with the ending .prom",
+                setting="metrics",
+                hint=Hint(
+                    "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
+                ),
+            )
+        for name in ("held_out_scores", "miss_cost"):
+            if getattr(output, name) is None:
+                continue
+            if self.agreed["held_out"] is None:
+                raise ConfigError(
+                    "there are no held-out rows",
+                    setting=name,
+                    hint=Hint("leave it out, or raise {held_out} on both sides"),
+                )
+        if output.threshold is not None and output.miss_cost is not None:
+            raise ConfigError(
+                "the threshold is given, so that no cost decides it",
+                setting="miss_cost",
+                hint=Hint("leave {threshold} or {miss_cost} out"),
+            )
+
+
+def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
+    settings = section_settings("agreement").items()
+    known = {name: setting for name, setting in settings if name not in NAMING}
+    _refuse_what_is_not_agreed(section, face)
+    given = named(section, known, face)
+    _refuse_for_simulations(given)
+    # What belongs to one solver has a value once it is known which.
+    defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
+    agreed = {**{name: value for name, value in defaults.items() if value is not None}, **given}
+    if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
+        agreed["held_out"] = None  # TOML has no word for none
+    _check_values(agreed)
+    _require_columns(given)
+    return agreed
+
+
+def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
+    """Says of a setting that there is, and that no agreement holds, where it belongs."""
+    elsewhere = declared(Settings)
+    for key in section:
+        name = key.replace("-", "_")
+        setting = elsewhere.get(name)
+        if setting is None or name in ALSO_SIMULATED or name in Agreement.model_fields:
+            continue
+        place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
+        reason = setting.refused or f"is not part of the agreement: {place}"
+        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=face.source)
+
+
+def _check_values(agreed: dict[str, Any]) -> None:
+    """Refuses wrong types and ranges now, before a table is read by them."""
+    Pins.of({name: agreed[name] for name in Pins.model_fields if name in agreed})
+    known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
+    # What the scheme and the solver fill in, where the file does not say.
+    later = {"key_bits": 0, "epochs": 1, "batch_size": 1, "learning_rate": 1.0, "l2": 0.0}
+    checked = Agreement.of({**later, **known})
+    if checked.patience is not None and agreed.get("solver") == "newton":
+        raise ConfigError(
+            "newton does not stop early: its passes are few, and their number is fixed",
+            setting="patience",
+            hint=Hint("leave {patience} out"),
+        )
+    if checked.patience is not None and checked.evaluate != "epoch":
+        raise ConfigError(
+            "patience needs an evaluation of the held-out rows after every epoch",
+            setting="patience",
+            hint=Hint("write {evaluate}, or leave {patience} out", evaluate="epoch"),
+        )
+    if checked.evaluate == "epoch" and checked.held_out is None:
+        raise ConfigError(
+            "evaluation after each epoch needs held-out rows, and there are none",
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or write {evaluate}", evaluate="end"),
+        )
+    _check_telling(checked)
+
+
+def _check_telling(checked: Agreement) -> None:
+    """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
+    if checked.tell_alice == "quality" and checked.held_out is None:
+        raise ConfigError(
+            "the quality that Alice is told is that of held-out rows, and there are none",
+            setting="tell_alice",
+            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
+        )
+    if checked.tell_epsilon is None:
+        return
+    if checked.tell_alice != "quality":
+        raise ConfigError(
+            "tell-epsilon is the price of what Alice is told, and she is told nothing",
+            setting="tell_epsilon",
+            hint=Hint("write {tell_alice}, or leave {tell_epsilon} out", tell_alice="quality"),
+        )
+    paid_for = True
+    # Whether there is such a mechanism here is said where the peer can be told.
+    with suppress(ConfigError):
+        paid_for = mechanism_class(checked.mechanism).model_paid_for
+    if not paid_for:
+        raise ConfigError(
+            f"tell-epsilon protects held-out labels, and the model of {checked.mechanism} depends "
+            "on every training label without noise: one of them can change any number of rows",
+            setting="tell_epsilon",
+            hint=Hint(
+                "use {mechanism}, add or mult; or leave {tell_epsilon} out, at an infinite price",
+                mechanism="label-rr",
+            ),
+        )
+
+
+def _refuse_for_simulations(given: dict[str, Any]) -> None:
+    if given.get("scheme") == "clear":
+        raise ConfigError(
+            "clear hides nothing and is for simulations",
+            setting="scheme",
+            hint="use bfv or paillier",
+        )
+    if given.get("noise") == "continuous":
+        raise ConfigError(
+            "continuous noise leaks through its last bits and is for simulations",
+            setting="noise",
+            hint="use discrete, or leave it out",
+        )
+
+
+def _require_columns(given: dict[str, Any]) -> None:
+    """Refuses a mechanism that is sized by Alice's columns where their number is not given."""
+    name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
+    # Whether there is such a mechanism here is said where the peer can be told.
+    with suppress(ConfigError):
+        sized = mechanism_class(name).sized_by_columns
+    if sized and "alice_columns" not in given:
+        raise ConfigError(
+            f"{name}'s sizes depend on how many columns Alice has, which both sides must know",
+            setting="alice_columns",
+            hint=Hint(
+                "write {alice_columns}, say: the number of her prepared columns", alice_columns=30
+            ),
+        )

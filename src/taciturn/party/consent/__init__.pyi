@@ -1,0 +1,17 @@
+from taciturn.party.consent.budget import Charge as Charge
+from taciturn.party.consent.budget import Namespace as Namespace
+from taciturn.party.consent.label_budget import LabelBudget as LabelBudget
+from taciturn.party.consent.label_budget import LabelCharge as LabelCharge
+from taciturn.party.consent.label_budget import Release as Release
+from taciturn.party.consent.label_budget import key_name as key_name
+from taciturn.party.consent.label_flips import LabelFlipStore as LabelFlipStore
+from taciturn.party.consent.score_budget import ScoreBudget as ScoreBudget
+from taciturn.party.consent.score_budget import ScoreCharge as ScoreCharge
+from taciturn.party.consent.service_budget import ANSWERS as ANSWERS
+from taciturn.party.consent.service_budget import DAILY as DAILY
+from taciturn.party.consent.service_budget import PartnerBudget as PartnerBudget
+from taciturn.party.consent.service_budget import RowCounter as RowCounter
+from taciturn.party.consent.service_budget import ServiceBudget as ServiceBudget
+from taciturn.party.consent.store import ConsentStore as ConsentStore
+from taciturn.party.consent.woe_budget import GivenTable as GivenTable
+from taciturn.party.consent.woe_budget import WoeBudget as WoeBudget

@@ -1,0 +1,616 @@
+"""Frames that arrive once each and in order, over links that break and parties that stop.
+
+::
+
+    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
+    data = 0x02 number:u64 confirmed:u64 frame
+    note = 0x03 confirmed:u64                     without a frame, at the end
+    fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be told
+
+Frames are numbered from 1 on each side. Both open every new channel with their own name for the
+session, the peer's as they know it, and the number of the last frame that they have in their
+journal; each then sends again what the other lacks, byte for byte as it was. A frame is in the
+receiver's journal before its program sees it, and in the sender's before it leaves.
+
+Bob has a link to each of several Alices, and waits for one at a time. Meanwhile he tends the other
+links: takes the call of one that broke, and sends a note now and then, so that nobody who waits for
+him gives up before he does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import struct
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.channel import Channel, Endpoint
+from taciturn.errors import (
+    AgreementError,
+    ConnectionLost,
+    MalformedFrame,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+    TaciturnError,
+    TransportError,
+)
+from taciturn.faces import Hint
+from taciturn.party.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
+from taciturn.results.live import TrafficSeen
+
+VERSION = 1
+TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
+WOE = 8
+SERVING = 7
+LAST_WORDS_SECONDS = 0.2
+# How long one of several links is waited for before the others are tended.
+TENDING_SECONDS = 1.0
+# How long a link that is tended may be silent, and how long it may take to open.
+NOTE_SECONDS = 5.0
+CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
+_OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
+_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
+_HEAD = struct.Struct("<BQQ")
+_CONFIRM = struct.Struct("<BQ")
+_REASON = struct.Struct("<BH")
+_MOST_REASON = 600
+_PURPOSES = {
+    TRAINING: "a training",
+    DRY_RUN: "a dry run",
+    ALIGNMENT: "an alignment",
+    LISTED_PREDICTION: "a prediction of listed rows",
+    PREDICTION: "a prediction that aligns first",
+    WOE: "weights of evidence",
+    SERVING: "scores on demand",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait, in seconds.
+
+    ``connect`` is for the peer to be there, at the start and after every break; ``opening`` for its
+    first message on a new link. ``answer`` is for its next message while the link stands, anew
+    after each note. A Bob who waits for another Alice sends such notes, so that his patience
+    counts, and not hers.
+    """
+
+    connect: float = 600.0
+    answer: float = 600.0
+    opening: float = 30.0
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What crossed, since when, and how long was waited for it.
+
+    ``waits_since`` is when the wait of this moment began; None where nothing is waited for.
+    """
+
+    sent: int = 0
+    received: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+    waiting: float = 0.0
+    links: int = 0
+    since: float | None = None
+    waits_since: float | None = None
+
+    @property
+    def total_bytes(self) -> int:
+        """Those of all frames, in both directions."""
+        return self.bytes_sent + self.bytes_received
+
+    def waited(self, now: float) -> float:
+        """How long was waited by now, the wait of this moment included.
+
+        >>> Traffic(waiting=2.0, since=0.0, waits_since=7.0).waited(10.0)
+        5.0
+        """
+        begun = self.waits_since
+        if begun is None or self.since is None:
+            return self.waiting
+        # What was waited before the first connection is not part of the session.
+        return self.waiting + max(0.0, now - max(begun, self.since))
+
+    def seen(self) -> TrafficSeen:
+        """The same for whoever watches."""
+        now = time.monotonic()
+        waited = self.waited(now)
+        return TrafficSeen(
+            bytes_sent=self.bytes_sent,
+            bytes_received=self.bytes_received,
+            frames_sent=self.sent,
+            frames_received=self.received,
+            waiting_seconds=waited,
+            computing_seconds=0.0 if self.since is None else now - self.since - waited,
+        )
+
+    @classmethod
+    def sum(cls, parts: Iterable[Traffic]) -> Traffic:
+        """That of several links, since the first of them; waits count as far as they are."""
+        total, now = cls(), time.monotonic()
+        for part in parts:
+            for name in ("sent", "received", "bytes_sent", "bytes_received", "links"):
+                setattr(total, name, getattr(total, name) + getattr(part, name))
+            total.waiting += part.waited(now)
+            if part.since is not None:
+                total.since = min(part.since, total.since or part.since)
+        return total
+
+
+class Pace:
+    """When this side's frames leave: at fixed times, whatever they took to make.
+
+    Times are counted in steps from the last frame that left. At which step an answer leaves follows
+    from when the peer's frame came, which the peer knows: a whole step lies between the two. Work
+    that takes less than a step is not seen in it, neither what is done after sending nor what is
+    done before. ``announce`` is told when an answer first takes longer than a step.
+    """
+
+    def __init__(self, milliseconds: float | None = None, announce: Announce = silent) -> None:
+        self._step = None if milliseconds is None else milliseconds / 1000
+        self._announce: Announce | None = announce
+        self._left: float | None = None
+        self._due: float | None = None
+
+    def arrived(self) -> None:
+        """The peer's frame is here."""
+        if self._step is not None and self._left is not None:
+            waited = time.monotonic() - self._left
+            # The step under way is not enough: less than a whole one might be left of it.
+            self._due = self._left + self._step * (math.floor(waited / self._step) + 2)
+
+    def wait(self) -> None:
+        """Waits until the next frame may leave; the first one may at once."""
+        if self._step is None:
+            return
+        now = time.monotonic()
+        if self._left is None:
+            self._left = now
+            return
+        # A frame that answers nothing follows the one before it by a step.
+        due = self._left + self._step if self._due is None else self._due
+        if now > due:
+            # Late by whole steps: the peer must not see how long the work took.
+            due += self._step * math.ceil((now - due) / self._step)
+            if self._announce is not None:
+                self._announce("an answer took longer than answer-milliseconds: raise it")
+                self._announce = None
+        # A sleep may end a little early, and a frame must not leave early.
+        while (left := due - time.monotonic()) > 0:
+            time.sleep(left)
+        self._left, self._due = due, None
+
+
+PATIENT = Patience()
+AT_ONCE = Pace()
+ANEW = "start over on both sides with {fresh}, which releases the labels a second time"
+
+
+class Link:
+    """One party's end of a session.
+
+    ``journal`` is None for a session that is not kept, such as a dry run, and ``place`` says which
+    of its links this is. ``rejoins`` says whether the session resumes over another link when one
+    breaks. ``name`` is the peer's where there are several. ``meanwhile`` is called now and then
+    while the peer is waited for.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        journal: Journal | None,
+        past: Past,
+        *,
+        purpose: int = TRAINING,
+        rejoins: bool = True,
+        patience: Patience = PATIENT,
+        announce: Announce = silent,
+        pace: Pace = AT_ONCE,
+        place: int = 0,
+        name: str = "",
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        self._pace, self._place, self._name, self._meanwhile = pace, place, name, meanwhile
+        self._spoke, self._refusal = 0.0, ""
+        self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
+        self._patience, self._announce, self._rejoins = patience, announce, rejoins
+        self._mine, self._peer = past.meta.nonce, past.peer
+        self._channel: Channel | None = None
+        self._unconfirmed = with_pending(past)
+        self._sent, self._received = past.counts
+        # What a program makes before the peer is there has a number and has not left.
+        self._left = self._sent
+        self.traffic = Traffic()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many frames this side has sent, and how many it has received."""
+        return self._sent, self._received
+
+    @property
+    def names(self) -> tuple[bytes, bytes]:
+        """This side's and the peer's name for the session."""
+        return self._mine, self._peer
+
+    @property
+    def pending(self) -> dict[int, bytes]:
+        """The frames that the peer has not confirmed."""
+        return dict(self._unconfirmed)
+
+    def connect(self) -> None:
+        """Waits for the peer; afterwards both know what the other has."""
+        with self._by_name():
+            self._live()
+
+    def tend(self) -> None:
+        """Looks after the link while another peer is waited for; does not wait for this one."""
+        with self._by_name():
+            try:
+                channel = self._endpoint.connect(0.0)
+            except PeerAbsent:
+                self._note()
+                return
+            if self._channel is not None:
+                # It calls anew where its link broke, which was not noticed here.
+                self._broken()
+            self._adopt(channel, min(self._patience.opening, NOTE_SECONDS))
+
+    def _note(self) -> None:
+        """Tells a peer that may be waiting that this side is there."""
+        now = time.monotonic()
+        if self._channel is None or now - self._spoke < NOTE_SECONDS:
+            return
+        self._spoke = now
+        if self._journal is not None:
+            self._journal.settle()
+        # A link that broke may hold frames to read: that it did is noticed when it is used.
+        with contextlib.suppress(ConnectionLost):
+            self._channel.send(_CONFIRM.pack(_NOTE, self._received), wait=False)
+
+    @contextlib.contextmanager
+    def _by_name(self) -> Iterator[None]:
+        """Errors that are the peer's say who that is, where there are several."""
+        try:
+            yield
+        except (TransportError, RemoteProtocolError, PeerStopped, StateError) as problem:
+            # While this peer is waited for, another that is tended may fail.
+            if not self._name or problem.peer:
+                raise
+            raise problem.by(self._name) from None
+
+    def decline(self, code: int, reason: str, timeout: float) -> None:
+        """Tells a peer that is there within the time why this side does not begin.
+
+        It is told in place of an opening: the peer has met nobody then, and what it keeps of the
+        session fits whoever opens one later.
+        """
+        with contextlib.suppress(TaciturnError):
+            self._channel = self._endpoint.connect(timeout)
+            # Who has sent an opening listens.
+            self._channel.receive(timeout)
+        self.fail(code, reason)
+
+    def send(self, frame: bytes) -> None:
+        """Notes a frame, then sends it, now or once the link stands again."""
+        with self._by_name():
+            self._send(frame)
+
+    def _send(self, frame: bytes) -> None:
+        number = self._sent + 1
+        if self._journal is not None:
+            # Before it leaves: after a crash the same bytes are sent again, never other ones.
+            self._journal.sent(number, frame, self._place)
+        self._sent = number
+        self._unconfirmed[number] = frame
+        self.traffic.sent += 1
+        self.traffic.bytes_sent += len(frame)
+        self._pace.wait()
+        self._spoke = time.monotonic()
+        if self._channel is None:
+            self._live()  # opening a link sends what the peer lacks, this frame included
+            return
+        try:
+            self._say(self._channel, number, frame)
+        except ConnectionLost:
+            # A peer that aborts closes its end; its reason may have arrived before that.
+            self._hear_last_words(self._channel)
+            self._broken()
+            self._live()
+
+    def _hear_last_words(self, channel: Channel) -> None:
+        # Frames that are found are left: the peer sends them again, since they are not confirmed.
+        try:
+            while True:
+                envelope = channel.receive(LAST_WORDS_SECONDS)
+                if envelope[:1] == bytes([_FAIL]):
+                    raise _stopped(envelope)
+        except TransportError:
+            return
+
+    def receive(self) -> bytes:
+        """The peer's next frame; PeerStopped where the peer has aborted."""
+        with self._by_name():
+            return self._next()
+
+    def _next(self) -> bytes:
+        while True:
+            with self._waiting():
+                channel = self._live()
+                try:
+                    frame = self._data(self._envelope(channel))
+                except ConnectionLost as problem:
+                    if problem.peer:
+                        # Another's, whose link was tended meanwhile.
+                        raise
+                    self._broken()
+                    continue
+            if frame is not None:
+                self._pace.arrived()
+                self.traffic.received += 1
+                self.traffic.bytes_received += len(frame)
+                return frame
+
+    @contextlib.contextmanager
+    def _waiting(self) -> Iterator[None]:
+        self.traffic.waits_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.traffic.waiting = self.traffic.waited(time.monotonic())
+            self.traffic.waits_since = None
+
+    def _envelope(self, channel: Channel) -> bytes:
+        patience = self._patience.answer
+        if self._meanwhile is None:
+            return channel.receive(patience)
+        deadline = time.monotonic() + patience
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                return channel.receive(min(left, TENDING_SECONDS))
+            except PeerSilent:
+                self._meanwhile()
+        raise PeerSilent(
+            f"the peer has sent nothing for {patience:g} s",
+            hint="look whether it still runs, or allow more time",
+        )
+
+    def finish(self, timeout: float) -> bool:
+        """Confirms everything received and waits until the peer has confirmed all that was sent.
+
+        False where the peer did not within the time.
+        """
+        deadline = time.monotonic() + timeout
+        try:
+            self._confirm(timeout)
+            while self._unconfirmed and (left := deadline - time.monotonic()) > 0:
+                try:
+                    # Only what it confirms is of interest here.
+                    self._data(self._live(left).receive(left))
+                except ConnectionLost:
+                    self._broken()
+        except TaciturnError:
+            pass  # whatever it is, this side has what it needs
+        return not self._unconfirmed
+
+    def _confirm(self, timeout: float) -> None:
+        if self._journal is not None:
+            self._journal.settle()
+        channel = self._live(timeout)
+        # A peer that has everything may be gone already; what it said last can still be read.
+        with contextlib.suppress(ConnectionLost):
+            channel.send(_CONFIRM.pack(_NOTE, self._received))
+
+    def fail(self, code: int, reason: str) -> None:
+        """Tells the peer that this side aborts, where it can be told."""
+        if self._channel is None:
+            return
+        text = reason.encode()[:_MOST_REASON]
+        try:
+            # It must not wait behind a peer that does not read: others are still to be told.
+            self._channel.send(_REASON.pack(_FAIL, code) + text, wait=False)
+        except TaciturnError:
+            # The link broke meanwhile: nobody is there to be told.
+            self._channel = None
+
+    def close(self) -> None:
+        """Ends the link."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _broken(self) -> None:
+        """Drops the link, and aborts the session where it has only one."""
+        if not self._rejoins:
+            self.close()
+            raise _over()
+        self._announce(BROKEN)
+        self.close()
+
+    def _live(self, timeout: float | None = None) -> Channel:
+        """The channel; a new one where there is none."""
+        timeout = self._patience.connect if timeout is None else timeout
+        deadline = time.monotonic() + timeout
+        while self._channel is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise PeerAbsent(
+                    f"no connection to the peer within {timeout:g} seconds{self._refusal}",
+                    hint="start the peer; run this side again to resume where it stopped",
+                )
+            channel = self._called(left)
+            if channel is not None:
+                self._adopt(channel, min(left, self._patience.opening))
+        return self._channel
+
+    def _called(self, timeout: float) -> Channel | None:
+        """A new channel; None after a while without one, in which other links are tended."""
+        if self._meanwhile is None:
+            return self._endpoint.connect(timeout)
+        try:
+            return self._endpoint.connect(min(timeout, TENDING_SECONDS))
+        except PeerAbsent as problem:
+            # It says how long was waited, which was not all; and perhaps that a call was refused.
+            _, mark, reason = problem.message.partition("; ")
+            self._refusal = mark + reason
+            self._meanwhile()
+            return None
+
+    def _adopt(self, channel: Channel, timeout: float) -> None:
+        """Makes a channel the link's, if the peer opens it; otherwise there will be another."""
+        try:
+            self._open(channel, timeout)
+        except (ConnectionLost, PeerSilent) as problem:
+            channel.close()
+            if isinstance(problem, PeerSilent):
+                self._announce("the peer is connected and has not begun; waiting")
+            # Before the two have met, a session of one link has not used it up.
+            if not self._rejoins and self._peer != UNKNOWN:
+                raise _over() from None
+            # A peer that is itself starting up may drop a link; it is not asked in a rush.
+            time.sleep(0.1)
+        except BaseException:
+            self._channel = channel  # so that the reason can be told
+            raise
+        else:
+            self._channel, self._refusal = channel, ""
+            self.traffic.links += 1
+            self.traffic.since = self.traffic.since or time.monotonic()
+            self._announce(CONNECTED)
+
+    def _open(self, channel: Channel, timeout: float) -> None:
+        if self._journal is not None:
+            # The opening confirms what was received, and the peer then forgets it: it must be on
+            # the disk first.
+            self._journal.settle()
+        channel.send(
+            _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
+        )
+        theirs = channel.receive(timeout)
+        if theirs[:1] == bytes([_FAIL]):
+            raise _stopped(theirs)
+        self._accept(theirs)
+        for number, frame in list(self._unconfirmed.items()):
+            self._say(channel, number, frame)
+
+    def _say(self, channel: Channel, number: int, frame: bytes) -> None:
+        self._left = max(self._left, number)
+        channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
+
+    def _accept(self, opening: bytes) -> None:
+        if len(opening) != _OPENING.size or opening[0] != _OPEN:
+            raise MalformedFrame("the peer does not open a session of taciturn")
+        _, version, purpose, peer, known, received = _OPENING.unpack(opening)
+        # The version first: what the other fields mean depends on it.
+        if version != VERSION:
+            raise AgreementError(
+                f"the peer's sessions are of version {version}, this side's of {VERSION}",
+                hint="install the same version of taciturn on both sides",
+            )
+        if purpose != self._purpose:
+            raise AgreementError(
+                f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
+                f"this side {_PURPOSES[self._purpose]}",
+                hint=Hint(
+                    "run the same command on both sides; give {dry_run} or {common} on both, or on "
+                    "neither",
+                    dry_run=True,
+                ),
+            )
+        self._same_session(peer, known)
+        self._peer_has(received)
+
+    def _same_session(self, peer: bytes, known: bytes) -> None:
+        # A peer that stopped before it stored this side's name does not know it.
+        if known not in (UNKNOWN, self._mine):
+            raise StateError(
+                "the peer is in the middle of a session that this side does not know",
+                hint=Hint(f"restore this side's state folder, or {ANEW}", fresh=True),
+            )
+        if self._peer == UNKNOWN:
+            # The first meeting: from here on only this peer's session is resumed.
+            self._peer = peer
+            if self._journal is not None:
+                self._journal.met(peer, self._place)
+        elif peer != self._peer:
+            raise StateError(
+                "this side is in the middle of a session that the peer does not know",
+                hint=Hint(f"restore the peer's state folder, or {ANEW}", fresh=True),
+            )
+
+    def _peer_has(self, received: int) -> None:
+        # A frame is in the journal before it leaves: one that was not there when this process
+        # began, and has not left since, is another than the peer has.
+        if received > self._left:
+            raise StateError(
+                f"the peer has received {received} frames, and this side's state knows of "
+                f"{self._left}: the state is an old copy",
+                hint=Hint(ANEW, fresh=True),
+            )
+        self._confirmed(received)
+        # Confirmed frames are forgotten, so a peer that went back in time cannot be served.
+        if min(self._unconfirmed, default=self._sent + 1) != received + 1:
+            raise StateError(
+                f"the peer lacks frame {received + 1}, which this side no longer has: "
+                "the peer's state is an old copy",
+                hint=Hint(ANEW, fresh=True),
+            )
+
+    def _confirmed(self, number: int) -> None:
+        for known in [known for known in self._unconfirmed if known <= number]:
+            del self._unconfirmed[known]
+
+    def _data(self, envelope: bytes) -> bytes | None:
+        """A frame that is due; None for what only confirms, or was received before."""
+        kind = envelope[0] if envelope else 0
+        if kind == _FAIL:
+            raise _stopped(envelope)
+        if kind == _NOTE and len(envelope) == _CONFIRM.size:
+            self._confirmed(self._plausible(_CONFIRM.unpack(envelope)[1]))
+            return None
+        if kind != _DATA or len(envelope) < _HEAD.size:
+            raise MalformedFrame("the peer sent something that is not a session frame")
+        _, number, confirmed = _HEAD.unpack_from(envelope)
+        # Also a frame that was received before confirms some of ours.
+        self._confirmed(self._plausible(confirmed))
+        if number <= self._received:
+            # Sent again after a break, because our confirmation was lost.
+            return None
+        if number != self._received + 1:
+            raise RemoteProtocolError(
+                f"the peer's frame {number} arrived where {self._received + 1} was expected"
+            )
+        frame = envelope[_HEAD.size :]
+        if self._journal is not None:
+            self._journal.received(number, frame, self._place)
+        self._received = number
+        return frame
+
+    def _plausible(self, confirmed: int) -> int:
+        if confirmed > self._sent:
+            raise RemoteProtocolError(
+                f"the peer confirms frame {confirmed} where {self._sent} were sent"
+            )
+        return confirmed
+
+
+def _over() -> ConnectionLost:
+    return ConnectionLost("the connection to the peer broke", hint="run both sides again")
+
+
+def _stopped(envelope: bytes) -> PeerStopped:
+    """What the peer said when it aborted: its text reaches a screen, so it is cleaned."""
+    if len(envelope) < _REASON.size:
+        return PeerStopped("the peer aborted")
+    text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
+    shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
+    problem = PeerStopped(f"the peer aborted: {shown or 'it does not say why'}")
+    problem.code = _REASON.unpack_from(envelope)[1]
+    return problem

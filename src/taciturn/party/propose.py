@@ -1,0 +1,189 @@
+"""A proposal: the agreement of one side's file, written out for the other to review and sign.
+
+Every agreed setting is written with its value, defaults too, so that another version's defaults
+change nothing of what was signed.
+
+**Guarantee.** A party's file that names the proposal comes to the same terms as the proposer's own
+(``Agreement.canonical``), the digest of the file aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+
+from taciturn.errors import ConfigError
+from taciturn.faces import Hint, hyphenated
+from taciturn.party.agreed import source_columns
+from taciturn.party.agreement_file import (
+    BOB,
+    LONGEST_PURPOSE,
+    AgreedSide,
+    AgreementFile,
+)
+from taciturn.party.config import UNWRITTEN, PartyConfig
+from taciturn.party.identity import credentials_of
+from taciturn.party.side import terms_of
+from taciturn.party.tables import PartyTables
+from taciturn.protocol.terms import Terms
+from taciturn.rng import SystemEntropy
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import SGD_ONLY
+from taciturn.transport.tls import Credentials, show_certificate
+
+VALID_DAYS = 30
+MOST_DAYS = 3650
+_ID_BYTES = 16
+_HEAD = """\
+# What both sides agree on. Read it with: taciturn review agreement.toml FILE
+# Sign it with:                           taciturn sign agreement.toml FILE
+# Comments are no part of what is signed; everything else is.
+
+"""
+
+
+def propose(
+    config: PartyConfig,
+    tables: PartyTables,
+    path: str,
+    *,
+    valid_until: datetime | None = None,
+    purpose: str = "",
+    peer_certificate: Path | None = None,
+    hide_columns: bool = False,
+) -> AgreementFile:
+    """The agreement of one side's file.
+
+    A training may begin until ``valid_until``, in 30 days by default. With ``hide_columns`` only
+    the number of this side's columns is disclosed, and no names.
+    """
+    if len(purpose) > LONGEST_PURPOSE:
+        raise ConfigError(
+            f"the purpose has {len(purpose):,} characters, and {LONGEST_PURPOSE:,} are possible",
+            setting="purpose",
+        )
+    now, own = datetime.now(UTC).replace(microsecond=0), credentials_of(config)
+    until = valid_until or now + timedelta(days=VALID_DAYS)
+    require_time(until, now)
+    terms = terms_of(config.first, tables)
+    proposer = _own_side(config, tables, own, hide_columns)
+    made = AgreementFile(
+        path=path,
+        id=SystemEntropy().token(_ID_BYTES).hex(),
+        valid_until=until,
+        agreement=agreed_values(config, tables, terms),
+        sides=_sides(config, proposer, _peer_key(config, peer_certificate)),
+        purpose=purpose,
+        study=_study(config),
+    )
+    # What is proposed can be read back; if not, that is said now.
+    return AgreementFile.parse(proposal_text(made), path)
+
+
+def proposal_text(agreement: AgreementFile) -> str:
+    """An agreement as a file without signatures."""
+    return _HEAD + tomlkit.dumps(agreement.body())
+
+
+def require_time(until: datetime, now: datetime) -> None:
+    """Insists that an agreement may be valid for that long."""
+    if not now < until <= now + timedelta(days=MOST_DAYS):
+        raise ConfigError(
+            f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
+            setting="valid_until",
+            hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
+        )
+
+
+def agreed_values(config: PartyConfig, tables: PartyTables, terms: Terms) -> dict[str, Any]:
+    """The agreed settings with their values, as a party's file holds them."""
+    agreed = terms.agreement
+    values: dict[str, Any] = {
+        name: _plain(getattr(agreed, name))
+        for name in Agreement.model_fields
+        if name not in (*UNWRITTEN, "parties") and getattr(agreed, name) is not None
+    }
+    if terms.whole_table:
+        # Its pass is an epoch of one batch, which a file does not say.
+        values = {name: value for name, value in values.items() if name not in SGD_ONLY}
+        values["passes"] = agreed.epochs
+    if not agreed.key_bits:
+        # Nothing is encrypted, and no file may ask for that by name.
+        del values["scheme"], values["key_bits"]
+    if config.study is not None:
+        # What varies stands in the study.
+        varies = [*config.study.axes]
+        values = {name: value for name, value in values.items() if name not in varies}
+    # TOML has no word for none.
+    values.setdefault("held_out", 0)
+    values["rows"] = tables.train.rows
+    columns = _alice_columns(config, tables)
+    if columns is not None:
+        values["alice_columns"] = columns
+    if agreed.parties is not None:
+        values["parties"] = dict(agreed.parties)
+    return {hyphenated(name): value for name, value in values.items()}
+
+
+def _plain(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _alice_columns(config: PartyConfig, tables: PartyTables) -> int | None:
+    alone = config.role == "alice" and not config.parties
+    return len(tables.train.columns) if alone else config.alice_columns
+
+
+def _study(config: PartyConfig) -> Mapping[str, Any] | None:
+    return config.study_values
+
+
+def _own_side(
+    config: PartyConfig, tables: PartyTables, own: Credentials, hide_columns: bool
+) -> AgreedSide:
+    several = config.role == "alice" and bool(config.parties)
+    return AgreedSide(
+        title=own.name if several else config.role,
+        name=own.name,
+        fingerprint=own.fingerprint,
+        label=None if hide_columns else config.data.label,
+        columns=None if hide_columns else source_columns(tables),
+        prepared=len(tables.preparation.columns),
+    )
+
+
+def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
+    if BOB in config.parties:
+        raise ConfigError(
+            "no Alice can be called bob in an agreement that is signed",
+            setting="parties",
+            hint="give her a certificate with another name",
+        )
+    others = {name: AgreedSide(name, name, key) for name, key in config.parties.items()}
+    if config.role == "bob":
+        return (own, *(others.values() or [AgreedSide("alice", config.peer, peer_key)]))
+    bob = AgreedSide(BOB, config.peer, peer_key)
+    return (bob, *({**others, own.name: own}.values() if others else [own]))
+
+
+def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:
+    if certificate is None:
+        return None
+    if config.role == "bob" and config.parties:
+        raise ConfigError(
+            "the keys of several Alices stand under parties already",
+            setting="peer_certificate",
+            hint=Hint("leave {peer_certificate} out"),
+        )
+    shown = show_certificate(certificate)
+    if shown.name != config.peer:
+        raise ConfigError(
+            f"the certificate is of {shown.name}, and the peer is {config.peer}",
+            setting="peer_certificate",
+            hint="name the peer's certificate, or its name as peer in [link]",
+        )
+    return shown.fingerprint

@@ -1,0 +1,13 @@
+from taciturn.party.serving.desk import MOST_FAILURES as MOST_FAILURES
+from taciturn.party.serving.desk import Answered as Answered
+from taciturn.party.serving.desk import Desk as Desk
+from taciturn.party.serving.desk import Job as Job
+from taciturn.party.serving.partner import ScorePartner as ScorePartner
+from taciturn.party.serving.sources import DatabaseRows as DatabaseRows
+from taciturn.party.serving.sources import Preparer as Preparer
+from taciturn.party.serving.sources import RowSource as RowSource
+from taciturn.party.serving.sources import TableRows as TableRows
+from taciturn.party.serving.sources import Taken as Taken
+from taciturn.party.serving.sources import common_ids as common_ids
+from taciturn.party.serving.sources import source_of as source_of
+from taciturn.party.serving.standing import StandingModel as StandingModel

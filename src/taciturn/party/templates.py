@@ -1,0 +1,228 @@
+"""Commented files to begin with: one for each side, alike but for what is their own.
+
+With several Alices each has a file of her name, and all have the list of them with the fingerprints
+of their keys, as far as certificates are there already.
+
+Which settings a file shows, in which order and to which value, is said here; what they mean, and
+what holds where a file does not say, is said where they are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import wrap
+
+from taciturn.errors import OutputError
+from taciturn.faces import Hint, hyphenated, toml_value
+from taciturn.files import write_private
+from taciturn.party.config import file_default, section_settings
+from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.messages import Role
+
+_COMMENT_AT, _WIDTH = 27, 100
+_CONTINUED = f"#{'':<{_COMMENT_AT}} "
+_WHO = {
+    "alice": "Alice has columns and no labels; she is the one who must not learn them.",
+    "bob": "Bob has the labels, and perhaps columns of his own.",
+}
+_AGREEMENT_HEAD = """\
+# --- The same on both sides: copy this section as it stands. ---------------------------------
+# It is compared when the parties meet, and every difference is named.
+# Where both are to sign it: taciturn propose FILE writes it to a file of its own.
+"""
+_OWN_HEAD = """\
+# --- This side's own business: nothing below leaves this machine. ----------------------------
+"""
+_FINGERPRINTS = "# The fingerprint of each Alice's key, in an order that all sides share."
+_UNKNOWN = "Not known yet: write the fingerprint of certs/{name}.pem here, on all sides."
+# What each section shows; a leading # is a setting that the person may switch on as it stands.
+_NEWTON = ("solver", "#passes", "#l2")
+_SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
+_AGREED = (
+    "held_out",
+    "split_salt",
+    "evaluate",
+    "#tell_alice",
+)
+_TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
+_LABELS = ("label", "#positive", "intercept")
+_PREPARATION = ("#drop", "#winsorise", "#transform", "#bins", "#impute", "#scale", "#clip")
+_CREDENTIALS = ("peer", "ca", "certificate", "key")
+_SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
+_STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
+_OUTPUT = ("model", "log", "metrics")
+_SCORES = ("#held_out_scores", "#threshold", "#miss_cost", "#report")
+_COUNTED = ("#scores_per_row", "#consent")
+_WOE = ("#allow", "#names", "#tables")
+_LIMITS = ("#flip_set", "#budget", "#budget_total", "#consent", "delta", "#answer_milliseconds")
+_SERVED = ("#source", "#rows_per_day")
+_CALLED = ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day")
+# The sizes of the tables, which a dry run prints.
+_SIZES = ("#alice_columns", "#rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What the files to begin with are made for.
+
+    ``serves`` opens a port at ``address``, which is as the other side reaches it. ``salt`` decides
+    the held-out rows. ``parties`` has the fingerprint of each of several Alices' keys by her name,
+    empty where it is not known yet; nothing with one.
+    """
+
+    mechanism: str
+    serves: Role = "bob"
+    address: str = "localhost:9443"
+    salt: str = "trial"
+    tables: Mapping[str, str] = field(default_factory=dict)
+    id: str | None = None
+    label: str | None = None
+    parties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def sides(self) -> dict[str, Role]:
+        """Everybody's role, by name."""
+        alices: dict[str, Role] = dict.fromkeys(self.parties or ("alice",), "alice")
+        return {**alices, "bob": "bob"}
+
+
+def party_names(count: int) -> tuple[str, ...]:
+    """The names of so many Alices in a trial; none for one, who is just alice.
+
+    >>> party_names(2), party_names(1)
+    (('alice-1', 'alice-2'), ())
+    """
+    return tuple(f"alice-{number}" for number in range(1, count + 1)) if count > 1 else ()
+
+
+def template(name: str, trial: Trial) -> str:
+    """The file of one side, by its name."""
+    role = trial.sides[name]
+    page = _Page(name, "bob" if role == "alice" else "alice")
+    way, address = _way(role, trial)
+    chosen = mechanism_class(trial.mechanism)
+    begin_with = chosen.to_begin_with()
+    # Early stopping is sgd's, and a release.
+    solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
+    sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)
+    agreement = [
+        page.line("agreement", "mechanism", trial.mechanism),
+        *_warning(trial.mechanism),
+        *page.lines("agreement", begin_with),
+        *page.lines("agreement", ("scheme", *solver)),
+        *page.lines("agreement", (*_AGREED, *stop), split_salt=trial.salt),
+        *page.lines("agreement", sizes),
+    ]
+    table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
+    columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
+    # Bob's peers are in the agreement, where there are several.
+    named = _CREDENTIALS[1:] if role == "bob" and trial.parties else _CREDENTIALS
+    own = {
+        "data": page.lines("data", table, **columns),
+        "link": page.lines("link", (way, *named, *_SECONDS), **{way: address}),
+        "state": page.lines("state", _STATE),
+        "output": page.lines("output", (*_OUTPUT, *(_SCORES if role == "bob" else ()))),
+    }
+    # Where it cannot be otherwise, a side is shown what it has to accept.
+    leak = () if chosen.claims_protection else ("#accept_leak",)
+    exposure = () if chosen.shares_scores else ("#accept_column_exposure",)
+    # Several Alices may try it out in one folder: each has a count of her own.
+    counted = ("#scores_per_row", "consent") if trial.parties else _COUNTED
+    own["privacy"] = page.lines(
+        "privacy",
+        (*leak, *_LIMITS) if role == "bob" else (*exposure, *counted),
+        consent=f"{name}.consent.sqlite",
+    )
+    if role == "alice" and not trial.parties:
+        own["woe"] = page.lines("woe", _WOE)
+    own["serve"] = page.lines("serve", _CALLED if role == "bob" else _SERVED)
+    head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
+    agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
+    sections = "\n".join(_section(title, lines) for title, lines in own.items())
+    return f"{head}{agreed}{_OWN_HEAD}{sections}"
+
+
+def _parties(trial: Trial) -> str:
+    if not trial.parties:
+        return ""
+    lines = [
+        f"{name} = {toml_value(known)}"
+        if known
+        else _commented(f'{name} = ""', _UNKNOWN.format(name=name))
+        for name, known in trial.parties.items()
+    ]
+    return "\n" + _section("agreement.parties", [_FINGERPRINTS, *lines])
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    name: str
+    peer: str
+
+    def lines(self, section: str, names: tuple[str, ...], **values: object) -> list[str]:
+        """A line for each setting, with its value here, its example or its default."""
+        return [self.line(section, name, values.get(name)) for name in names]
+
+    def line(self, section: str, name: str, value: object = None) -> str:
+        """One setting, switched off where its name has a leading #, and what it means."""
+        sign, name = ("# ", name[1:]) if name.startswith("#") else ("", name)
+        setting = section_settings(section)[name]
+        if value is None:
+            value = self._usual(section, name)
+        return _commented(f"{sign}{hyphenated(name)} = {toml_value(value)}", setting.comment)
+
+    def _usual(self, section: str, name: str) -> object:
+        example = section_settings(section)[name].example
+        if isinstance(example, str):
+            return example.format(role=self.name, peer=self.peer)
+        return file_default(section, name) if example is None else example
+
+
+def _way(role: Role, trial: Trial) -> tuple[str, str]:
+    if role != trial.serves:
+        return "connect", trial.address
+    return "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
+
+
+def _warning(mechanism: str) -> list[str]:
+    if mechanism_class(mechanism).claims_protection:
+        return []
+    return [f"{_CONTINUED}{mechanism} gives labels NO protection"]
+
+
+def _section(name: str, lines: list[str]) -> str:
+    return "\n".join([f"[{name}]", *lines]) + "\n"
+
+
+def _commented(code: str, comment: str) -> str:
+    """A line of a file with a comment behind it, which continues below where it is long."""
+    start = f"{code:<{_COMMENT_AT - 2}}  "
+    width = _WIDTH - max(len(start) + 2, len(_CONTINUED))
+    # A name such as label-rr stays in one piece.
+    first, *others = wrap(comment, width, break_on_hyphens=False)
+    return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])
+
+
+def write_templates(folder: Path, trial: Trial) -> list[Path]:
+    """Writes the files of all sides, or none where one is there already."""
+    paths = [folder / f"{name}.toml" for name in trial.sides]
+    for path in paths:
+        if path.exists():
+            raise OutputError(
+                "there is such a file already, and it may hold your settings",
+                where=str(path),
+                hint=Hint("name another folder with {folder}, or move the file away"),
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise OutputError(
+            f"the folder cannot be made: {problem.strerror}",
+            where=str(folder),
+            hint=Hint("name another folder with {folder}"),
+        ) from None
+    for name, path in zip(trial.sides, paths, strict=True):
+        write_private(path, template(name, trial))
+    return paths

@@ -1,0 +1,106 @@
+"""A party's way to its peer, or to its peers: a port that it opens, or an address that it dials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from taciturn.engine.callbacks import Announce
+from taciturn.engine.channel import Endpoints
+from taciturn.errors import CertificateError
+from taciturn.faces import Hint
+from taciturn.party.config import PartyConfig
+from taciturn.party.identity import credentials_of
+from taciturn.party.log import Log, on_change
+from taciturn.transport.limits import Limits
+from taciturn.transport.tls import Credentials, not_the_agreed_one
+
+
+@contextmanager
+def way_to_peer(
+    config: PartyConfig, announce: Announce, keys: Mapping[str, str] | None = None
+) -> Iterator[Endpoints]:
+    """The endpoint that a party's file describes, or one for each of several; closed at the end.
+
+    ``announce`` is called with the certificate's warnings, the port, callers that were refused, and
+    why nobody is connected while this side waits. ``keys`` are the fingerprints of the keys with
+    which peers have signed the agreement, by their names: nobody else is talked to under these.
+    """
+    credentials = credentials_of(config)
+    require_agreed(config, credentials)
+    for warning in credentials.warnings:
+        announce(f"warning: {warning}")
+    with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:
+        yield ways
+
+
+@contextmanager
+def _opened(
+    config: PartyConfig, own: Credentials, announce: Announce, keys: Mapping[str, str]
+) -> Iterator[Endpoints]:
+    link, log = config.link, Log.of(config, announce)
+    limits = Limits(dead_after=link.dead_seconds)
+    waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
+    # A party opens a port or dials, and loads what it does.
+    if link.listen is not None:
+        from taciturn.transport.serve import Hub
+
+        hub = Hub(
+            link.listen,
+            own,
+            pins={peer: keys.get(peer) for peer in config.peers},
+            limits=limits,
+            on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
+            on_quiet=waits,
+        )
+        announce(f"listening on port {hub.port} for {config.peer}")
+        try:
+            yield hub.endpoints if hub.several else hub.endpoints[config.peer]
+        finally:
+            hub.close()
+        return
+    from taciturn.transport.dial import DialEndpoint
+    from taciturn.transport.pin import KeyPin
+
+    pin = None
+    if config.peer in keys:
+        files = config.path(link.certificate), config.path(link.key)
+        pin = KeyPin(keys[config.peer], *files)
+    endpoint = DialEndpoint(
+        str(link.connect), own, peer=config.peer, pin=pin, limits=limits, on_failed=waits
+    )
+    announce(f"connecting to {config.peer} at {link.connect}")
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()
+
+
+def require_agreed(config: PartyConfig, own: Credentials) -> None:
+    """Insists that this side's certificate is the one that several parties have agreed on."""
+    if not config.parties:
+        return
+    where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)
+    if config.role == "bob":
+        if pin is None:
+            return
+        raise CertificateError(
+            f"Bob's certificate names {own.name}, which is one of the Alices",
+            where=where,
+            hint="give each side its own certificate",
+        )
+    if pin is None:
+        raise CertificateError(
+            f"the certificate names {own.name}, and the parties are {', '.join(config.parties)}",
+            where=where,
+            hint=Hint("name this side's own certificate, or add it to {parties} on all sides"),
+        )
+    if pin != own.fingerprint:
+        raise CertificateError(
+            f"{own.name}: {not_the_agreed_one(own.fingerprint, pin)}",
+            where=where,
+            hint=Hint(
+                "name this side's own certificate; or have its fingerprint, which taciturn certs "
+                "{show} prints, written under {parties} on all sides"
+            ),
+        )

@@ -1,0 +1,133 @@
+"""Why a TLS handshake failed, on the side that serves.
+
+gRPC does not tell a program: it writes a line to the process's standard error, and hangs up. Here
+that line is read and put in words. The side that dials learns its reasons otherwise, and so does
+whoever cannot open a port: such lines are dropped. Standard error of the C libraries is led through
+a pipe; what is no such line passes unchanged. Python's own ``sys.stderr`` is pointed at the
+original, so that progress bars and messages do not take the detour.
+
+This changes the whole process, so it is asked for by a command that owns its process, never by
+importing something. A message of a crashing library may be lost in the pipe.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from taciturn.transport.rate import Allowance
+
+REPORTS_PER_SECOND = 5.0
+LONGEST_LINE = 4096
+_FAILED = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] Handshake failed with error (.*)")
+_WRONG_NAME = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] No match found for server name")
+# What gRPC tells of its own doings, such as a link that the other side has closed.
+_CHATTER = re.compile(rb"I\d{4} [\d:.]+ +\d+ \S+\.cc:\d+\]")
+# What is told elsewhere, in words: a port that is taken, a record that was damaged on the way.
+_TOLD = re.compile(
+    rb"[IWE]\d{4} [\d:.]+ +\d+ (add_port|secure_endpoint|ssl_transport_security\w*)\.cc:\d+\]"
+)
+_PREAMBLE = b"WARNING: All log messages before absl::InitializeLog()"
+_WORDS = (
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
+    ("certificate has expired", "its certificate has expired"),
+    ("not yet valid", "its certificate is not valid yet"),
+    ("certificate signature failure", "its certificate was signed by another authority"),
+    ("issuer", "its certificate was signed by another authority"),
+    ("self signed", "its certificate was signed by another authority"),
+    ("self-signed", "its certificate was signed by another authority"),
+    ("unsupported certificate purpose", "its certificate does not allow client authentication"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not accepted"),
+    ("NO_SHARED_CIPHER", "it does not use TLS 1.3"),
+    ("UNSUPPORTED_PROTOCOL", "it does not use TLS 1.3"),
+    ("ALERT_UNKNOWN_CA", "it does not accept our certificate"),
+    ("ALERT_CERTIFICATE", "it does not accept our certificate"),
+    ("ALERT_BAD_CERTIFICATE", "it does not accept our certificate"),
+    ("ALERT_UNSUPPORTED_CERTIFICATE", "it does not accept our certificate"),
+    ("HTTP_REQUEST", "it does not speak TLS"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
+)
+
+
+def explain(line: bytes) -> str | None:
+    """What a line of gRPC's says about a handshake; nothing, if it is about something else.
+
+    >>> explain(b"I1 7 ssl_transport_security.cc:9] Handshake failed with error NO_SHARED_CIPHER")
+    'it does not use TLS 1.3'
+    >>> explain(b"something else")
+    """
+    if _WRONG_NAME.search(line):
+        return "it asks for a party of another name"
+    match = _FAILED.search(line)
+    if match is None:
+        return None
+    error = match[1].decode("ascii", "replace")
+    for sign, words in _WORDS:
+        if sign in error:
+            return words
+    return "its TLS handshake failed"
+
+
+@contextmanager
+def handshake_reasons(
+    on_failed: Callable[[str], None] | None, *, for_good: bool = False
+) -> Iterator[None]:
+    """Reports why callers' handshakes fail, as long as it lasts.
+
+    ``on_failed`` is called with the reason in words, a few times a second at most, from another
+    thread; the caller's address is not known. It is None on the side that calls. With ``for_good``
+    the process ends soon after, and what the C libraries say from then on is dropped: gRPC's
+    threads run on for a moment, and a closed link is worth a line to them.
+    """
+    sys.stderr.flush()
+    original = os.dup(2)
+    source, sink = os.pipe()
+    os.dup2(sink, 2)
+    os.close(sink)
+    direct = os.fdopen(os.dup(original), "w", buffering=1, encoding="utf-8", errors="replace")
+    before, sys.stderr = sys.stderr, _direct(sys.stderr, direct)
+    reader = threading.Thread(
+        target=_sort, args=(source, original, on_failed), name="taciturn-corelog", daemon=True
+    )
+    reader.start()
+    try:
+        yield
+    finally:
+        # Either closes the pipe's last writing end, which ends the reader. Whoever has replaced
+        # sys.stderr, as a test runner does, has a process that does not end with this command.
+        if for_good and sys.stderr is direct:
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), 2)
+        else:
+            sys.stderr = before
+            direct.close()
+            os.dup2(original, 2)
+        reader.join(5)
+        os.close(original)
+
+
+def _direct(before: TextIO, direct: TextIO) -> TextIO:
+    """The original for Python, unless somebody has replaced ``sys.stderr`` already."""
+    try:
+        return direct if before.fileno() == 2 else before
+    except (OSError, ValueError, AttributeError):
+        return before
+
+
+def _sort(source: int, original: int, on_failed: Callable[[str], None] | None) -> None:
+    allowance = Allowance(REPORTS_PER_SECOND)
+    with os.fdopen(source, "rb") as lines:
+        while line := lines.readline(LONGEST_LINE):
+            reason = explain(line)
+            if reason is not None:
+                if on_failed is not None and allowance.spend():
+                    # An observer that fails must not leave the pipe without a reader.
+                    with suppress(Exception):
+                        on_failed(reason)
+            elif not (line.startswith(_PREAMBLE) or _CHATTER.match(line) or _TOLD.match(line)):
+                os.write(original, line)

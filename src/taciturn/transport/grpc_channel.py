@@ -1,0 +1,197 @@
+"""One stream as a channel: the same for the side that serves and the side that dials.
+
+gRPC takes what goes out from an iterator, when the peer's window has room for it; a thread reads
+what comes in. Between them and the party stand two queues, bounded in bytes: a party that does not
+read stops the thread, that fills the window, and that stops the peer.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Iterable, Iterator
+
+import grpc
+
+from taciturn.errors import (
+    ConnectionLost,
+    LocalProtocolError,
+    MalformedFrame,
+    PeerSilent,
+    TaciturnError,
+)
+from taciturn.transport.chunks import END, READY, Assembler, split
+from taciturn.transport.limits import Limits
+from taciturn.transport.queues import ByteQueue, Ended
+
+METHOD = "/taciturn.Link/Frames1"
+# The key of metadata by which a calling process names itself, and how one that must wait is told.
+CALLER, BUSY = "taciturn-caller", "busy"
+
+
+class GrpcChannel:
+    """A live stream to the peer; see ``taciturn.engine.channel.Channel``."""
+
+    def __init__(self, peer: str, limits: Limits) -> None:
+        self._peer = peer
+        self._limits = limits
+        self._outbox = ByteQueue(limits.in_flight)
+        self._inbox = ByteQueue(limits.in_flight)
+        self._assembler = Assembler(limits.max_frame)
+        self._failure: TaciturnError | None = None
+        self._hang_up: Callable[[], None] = lambda: None
+        self._reader: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._closing = False
+        self._opened = threading.Event()
+        self._ended = threading.Event()
+        self.refusal: grpc.Call | None = None
+
+    def start(self, incoming: Iterable[bytes], hang_up: Callable[[], None]) -> None:
+        """Begins to read; ``hang_up`` ends the stream at once, and may be repeated."""
+        self._hang_up = hang_up
+        self._reader = threading.Thread(
+            target=self._read, args=(incoming,), name="taciturn-reader", daemon=True
+        )
+        self._reader.start()
+
+    def outgoing(self) -> Iterator[bytes]:
+        """The stream's messages to the peer, for gRPC to take when there is room for them."""
+        yield READY
+        while True:
+            try:
+                message = self._outbox.get()
+            except Ended:
+                return
+            if message is not None:
+                yield message
+
+    @property
+    def alive(self) -> bool:
+        """Whether the link stands, as far as we know."""
+        return self._failure is None and not self._closing
+
+    def wait_open(self, timeout: float) -> bool:
+        """Waits until the peer has answered or the stream has ended; whether it is open."""
+        self._opened.wait(timeout)
+        return self._assembler.ready
+
+    @property
+    def ended(self) -> bool:
+        """Whether the stream is over."""
+        return self._ended.is_set()
+
+    def send(self, frame: bytes, *, wait: bool = True) -> None:
+        """Hands a frame over; waits while too many bytes are under way, unless it must not."""
+        if len(frame) > self._limits.max_frame:
+            raise LocalProtocolError(
+                f"a frame of {len(frame)} bytes exceeds {self._limits.max_frame}",
+                hint="use smaller batches",
+            )
+        try:
+            # Two senders' chunks must not mix.
+            with self._sending:
+                for message in split(frame):
+                    self._outbox.put(message, force=not wait)
+        except Ended:
+            raise self._broken() from None
+
+    def receive(self, timeout: float) -> bytes:
+        """The next frame."""
+        try:
+            frame = self._inbox.get(timeout)
+        except Ended:
+            raise self._broken() from None
+        if frame is None:
+            raise PeerSilent(
+                f"{self._peer} has sent nothing for {timeout:g} s",
+                hint="look whether it still runs, or allow more time",
+            )
+        return frame
+
+    def close(self) -> None:
+        """Ends the link once what was sent is out, or after a bounded time."""
+        with self._lock:
+            first, self._closing = not self._closing, True
+        if first:
+            self._finish_sending()
+            # From here on what comes in is dropped, so that the peer is not held up either.
+            self._inbox.finish(drop=True)
+            self._ended.wait(self._limits.drain)
+        self._hang_up()
+        if self._reader is not None and self._reader is not threading.current_thread():
+            self._reader.join(self._limits.drain)
+
+    def lose(self, failure: TaciturnError) -> None:
+        """Ends the link at once: what waits to go out is dropped, what has come in is kept."""
+        self._fail(failure)
+        self._hang_up()
+
+    def _finish_sending(self) -> None:
+        # A frame that another thread is still sending is cut off: that is no orderly end.
+        if self._sending.acquire(blocking=False):
+            try:
+                self._outbox.put(END, force=True)
+            except Ended:
+                return
+            finally:
+                self._sending.release()
+        self._outbox.finish()
+
+    def _fail(self, failure: TaciturnError) -> None:
+        with self._lock:
+            self._failure = self._failure or failure
+        self._outbox.finish(drop=True)
+        self._inbox.finish()
+
+    def _broken(self) -> TaciturnError:
+        if self._failure is None:
+            return ConnectionLost("the connection is closed on this side")
+        # A fresh one each time: an exception that is raised twice collects two tracebacks.
+        return copy.copy(self._failure)
+
+    def _read(self, incoming: Iterable[bytes]) -> None:
+        """The reader's life: takes what comes until the stream is over, and says why it is."""
+        try:
+            for message in incoming:
+                self._take(message)
+            self._fail(ConnectionLost(f"the connection to {self._peer} broke"))
+        except MalformedFrame as problem:
+            self.lose(problem)
+        except Exception as problem:  # gRPC's two sides end their iterators each in its own way
+            self._note_break(problem)
+        finally:
+            self._ended.set()
+            self._opened.set()
+
+    def _take(self, message: bytes) -> None:
+        if self._closing:
+            # Nobody will ask for it; the end still counts.
+            self._note_end(message == END)
+            return
+        frame = self._assembler.feed(message)
+        if frame is None:
+            self._note_end(self._assembler.ended)
+            self._opened.set()
+            return
+        try:
+            self._inbox.put(frame)
+        except Ended:  # this side closes, or has dropped the link
+            return
+
+    def _note_end(self, ended: bool) -> None:
+        """The peer reads no more, so that there is nothing left to say."""
+        if ended:
+            self._fail(ConnectionLost(f"{self._peer} has closed the connection"))
+
+    def _note_break(self, problem: Exception) -> None:
+        """Only the side that dials is told why."""
+        details = ""
+        if isinstance(problem, grpc.Call):
+            self.refusal = problem
+            details = str(problem.details())[:200]
+        if "larger than max" in details:
+            self._fail(MalformedFrame("a chunk is larger than the wire allows"))
+        else:
+            self._fail(ConnectionLost(f"the connection to {self._peer} broke", where=details))

@@ -1,0 +1,91 @@
+"""The numbers of the wire: how much, how many, how long.
+
+They bound what a peer can make us hold, also an authenticated one who means harm: per direction one
+queue, the frame that is being put together, and gRPC's window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from taciturn.errors import ConfigError
+from taciturn.protocol.codec import MAX_FRAME
+from taciturn.transport.chunks import CHUNK, HEADER
+
+ENVELOPE = 64 << 10
+# gRPC's window per stream: a link of 100 ms still carries 40 MB/s.
+WINDOW = 4 << 20
+LARGEST_METADATA = 8 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a link carries and endures; sizes in bytes, times in seconds.
+
+    ``max_frame`` is the codec's limit, and room for an envelope around it. ``in_flight`` is for
+    each direction's queue; one frame may exceed it alone. ``dead_after`` is until a link without a
+    sign of life is dropped; ``drain`` is how long closing waits for what was sent; ``handshake`` is
+    what a caller has for TLS. ``connections`` (TCP) are of anybody, ``streams`` of anybody with a
+    certificate of the authority; ``attempts`` are streams of the peer per second, and twice that in
+    a burst.
+    """
+
+    max_frame: int = MAX_FRAME + ENVELOPE
+    in_flight: int = 8 << 20
+    dead_after: float = 20.0
+    drain: float = 5.0
+    handshake: float = 10.0
+    connections: int = 256
+    streams: int = 8
+    attempts: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"{name} must be more than 0", where=name)
+
+    def options(self) -> list[tuple[str, int]]:
+        """The settings of gRPC that both sides share."""
+        beat = max(1, round(1000 * self.dead_after / 2))
+        return [
+            ("grpc.max_receive_message_length", CHUNK + HEADER),
+            ("grpc.max_send_message_length", CHUNK + HEADER),
+            ("grpc.max_metadata_size", LARGEST_METADATA),
+            ("grpc.absolute_max_metadata_size", LARGEST_METADATA),
+            # A compressed chunk could unfold to any size before its limit is looked at.
+            ("grpc.compression_enabled_algorithms_bitset", 1),
+            ("grpc.per_message_decompression", 0),
+            # A window that grows with the link would be a bound that the sender sets.
+            ("grpc.http2.bdp_probe", 0),
+            ("grpc.http2.lookahead_bytes", WINDOW),
+            # A ping after half the time without a sign of life; the other half for its answer.
+            ("grpc.keepalive_time_ms", beat),
+            ("grpc.keepalive_timeout_ms", beat),
+            ("grpc.http2.ping_timeout_ms", beat),
+            ("grpc.http2.max_pings_without_data", 0),
+        ]
+
+    def server_options(self) -> list[tuple[str, int]]:
+        """The settings of gRPC on the side that serves."""
+        return [
+            *self.options(),
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_concurrent_streams", self.streams),
+            ("grpc.max_allowed_incoming_connections", self.connections),
+            ("grpc.server_handshake_timeout_ms", round(1000 * self.handshake)),
+            # A connection without a stream holds a place that somebody else may need.
+            ("grpc.max_connection_idle_ms", round(3000 * self.handshake)),
+            # The peer's own pings come every dead_after/2; far more often is not tolerated.
+            ("grpc.http2.min_ping_interval_without_data_ms", round(1000 * self.dead_after / 8)),
+        ]
+
+    def client_options(self, peer: str) -> list[tuple[str, str | int]]:
+        """The settings of gRPC on the side that dials: whose name the certificate must have."""
+        return [
+            *self.options(),
+            ("grpc.ssl_target_name_override", peer),
+            # The address that was given is where we connect, whatever the environment says.
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.enable_retries", 0),
+            ("grpc.use_local_subchannel_pool", 1),
+        ]

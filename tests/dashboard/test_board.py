@@ -1,0 +1,293 @@
+"""What a page shows: both sides' content, and on Alice's nothing that depends on a label."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.dashboard import MOST_LINES, Board, BobBoard
+from taciturn.engine import Callbacks
+from taciturn.errors import ConnectionLost, PrivacyError
+from taciturn.numerics import evaluate
+from taciturn.party import Bulletin, Party
+from taciturn.privacy import Statement
+from taciturn.protocol import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
+from taciturn.results import (
+    CurvePoint,
+    GrowingTable,
+    Identity,
+    LedgerPlanned,
+    LinkChanged,
+    News,
+    PartyFigures,
+    ScoresOpened,
+    Setup,
+    Stage,
+    Stages,
+)
+from taciturn.rng import KeyedEntropy
+from tests.expected import refused
+from tests.modules import module_of
+from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.seldom import seldom
+
+FIGURES = PartyFigures(
+    iterations=3,
+    iterations_total=12,
+    curve=(),
+    seconds=9.0,
+    waiting_seconds=3.0,
+    computing_seconds=6.0,
+    frames_sent=4,
+    frames_received=5,
+    bytes_sent=1000,
+    bytes_received=2000,
+    links=1,
+)
+STATEMENT = Statement(0.5, 0.5, 0.25, 4, 2.0, 1.0, 0.9, 1e-6, "noise")
+METRICS = evaluate(np.array([-1.0, 1.0]), np.array([0, 1], dtype=np.int8))
+IDENTITY = Identity(
+    role="alice",
+    peer="bob",
+    mechanism="sealed",
+    scheme="bfv",
+    key_bits=0,
+    columns=6,
+    rows=90,
+    held_out_rows=30,
+    version="0",
+)
+POINT = CurvePoint(3, 0.5)
+BOBS_NEWS: dict[str, News] = {
+    "ledger": LedgerPlanned(STATEMENT),
+    "table": GrowingTable("models", ("l2", "auc"), ((0.1, 0.9),)),
+    "loss": replace(FIGURES, loss_recent=0.5),
+    "curve": replace(FIGURES, curve=(POINT,)),
+}
+BOBS_EVENTS: dict[str, Event] = {
+    "held-out figures": HeldOutSeen(3, METRICS),
+    "scores": Progress(1, 2, np.arange(2), np.zeros(2)),
+    "simulation": SimulatedStep(1, 1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("news", BOBS_NEWS.values(), ids=BOBS_NEWS)
+def test_alices_board_refuses_what_depends_on_labels_and_bobs_takes_it(news):
+    board, before = Board("party"), Board("party").snapshot()
+    with refused(PrivacyError):
+        board.publish(news)
+    assert timeless(board.snapshot()) == timeless(before)
+    his = BobBoard("party")
+    empty = timeless(his.snapshot())
+    his.publish(news)
+    changed = timeless(his.snapshot())
+    assert changed != empty or news == BOBS_NEWS["loss"]
+
+
+@pytest.mark.parametrize("event", BOBS_EVENTS.values(), ids=BOBS_EVENTS)
+def test_alices_board_refuses_events_of_bobs_program(event):
+    with refused(PrivacyError):
+        Board("party").observe(event)
+    BobBoard("party").observe(event)
+
+
+def test_alices_board_has_no_place_for_what_is_bobs():
+    hers, his = Board("party").snapshot().keys(), BobBoard("party").snapshot().keys()
+    assert his - hers == {"curve", "table"}
+    assert hers <= his
+
+
+def test_what_bob_told_of_the_model_is_not_on_alices_page():
+    board = Board("party")
+    board.say("quality learnt: rows 40, accuracy 91")
+    board.say("connected")
+    assert [line["text"] for line in board.snapshot()["lines"]] == ["connected"]
+
+
+TIMES = {"at", "since", "started", "seconds", "waiting", "computing", "remaining", "rate"}
+
+
+def timeless(value: Any) -> Any:
+    """A snapshot without times, rates and seconds."""
+    if isinstance(value, dict):
+        return {
+            name: timeless(item) for name, item in value.items() if name not in TIMES | {"pace"}
+        }
+    return [timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def shuffle_labels(folder: Path) -> None:
+    """Other labels for the same rows: about half of them change."""
+    table = pl.read_csv(folder / "bob.csv")
+    order = np.random.default_rng(5).permutation(table.height)
+    table.with_columns(sick=table["sick"].gather(order)).write_csv(folder / "bob.csv")
+
+
+def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[Any]:
+    """Every snapshot of Alice's board, after each thing that it is told."""
+    folder.mkdir()
+    write_tables(folder, rows=80)
+    if permute:
+        shuffle_labels(folder)
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement={"epochs": 2, **agreement})
+    board, snapshots, sides = Board("party", "alice", "bob"), list[Any](), list[Party]()
+
+    def note() -> None:
+        snapshots.append(timeless(board.snapshot()))
+
+    def observe(event: Event) -> None:
+        board.observe(event)
+        if isinstance(event, Progress):
+            # What the party's own thread does each second.
+            sides[0].bulletin.announce()
+        note()
+
+    def say(text: str) -> None:
+        board.say(text)
+        note()
+
+    def publish(news: News) -> None:
+        board.publish(news)
+        note()
+
+    def act(party: Party) -> object:
+        if party.config.role == "alice":
+            sides.append(party)
+        return party.run()
+
+    ends = run_both(folder, act=act, watch={"alice": Callbacks(say, observe, publish=publish)})
+    assert ends.records
+    return snapshots
+
+
+# Here Bob tells her how good the model is, which her screen repeats and her page does not.
+AGREEMENTS = {**MECHANISMS, "none": {"mechanism": "none", "tell-alice": "quality"}}
+
+
+@pytest.mark.parametrize("mechanism", seldom([*AGREEMENTS], always=["none", "sealed"]))
+def test_alices_page_is_the_same_whatever_the_labels_are(tmp_path, monkeypatch, mechanism):
+    """The same training with the same coins, of true and of permuted labels."""
+    monkeypatch.setattr(KeyedEntropy, "from_system", lambda: KeyedEntropy(bytes(32)))
+    # At which moment of a training a second is over is no business of this test.
+    monkeypatch.setattr(module_of(Bulletin), "EVERY_SECONDS", 1e6)
+    agreement = AGREEMENTS[mechanism]
+    true = watched(tmp_path / "true", agreement, permute=False)
+    permuted = watched(tmp_path / "permuted", agreement, permute=True)
+    assert len(true) > 10
+    assert true == permuted
+    # They are no empty pages, and the labels did make a difference to Bob.
+    assert true[-1]["crossed"]["bytes_received"] > 1000
+    assert true[-1]["account"]["entries"]
+    assert true[-1]["work"]["bars"]
+    losses = [
+        json.loads((tmp_path / name / "bob.metrics.json").read_text())["curve"]
+        for name in ("true", "permuted")
+    ]
+    assert losses[0] != losses[1] or mechanism == "mutual"
+
+
+def test_a_page_shows_what_a_party_publishes():
+    now = [1000.0]
+    board = Board("party", "alice", "bob", clock=lambda: now[0], wall=lambda: 5.0 + now[0])
+    board.publish(Setup(IDENTITY, "newton"))
+    board.publish(LinkChanged("bob", "waiting"))
+    now[0] += 10
+    board.publish(LinkChanged("bob", "connected"))
+    board.publish(LinkChanged("bob", "broken"))
+    board.publish(LinkChanged("bob", "connected"))
+    board.publish(ScoresOpened(12, 1080, 24, None))
+    board.observe(Progress(0, 12))
+    board.sample()
+    now[0] += 4
+    board.observe(Progress(2, 12))
+    board.publish(FIGURES)
+    board.sample()
+    shown = board.snapshot()
+    assert json.loads(json.dumps(shown)) == json.loads(json.dumps(shown, allow_nan=False))
+    assert ["solver", "newton"] in [list(fact) for fact in shown["about"]["facts"]]
+    assert shown["links"] == [
+        {"peer": "bob", "state": "connected", "since": 1015.0, "connections": 2}
+    ]
+    assert shown["work"]["bars"] == [{"name": "pass", "done": 2, "total": 12}]
+    assert shown["work"]["remaining"] == pytest.approx(20.0)
+    assert shown["work"]["rate"] == pytest.approx(0.5)
+    assert shown["pace"] == [(250, 500)]
+    assert shown["spent"] == {"waiting": 3.0, "computing": 6.0}
+    assert [list(entry) for entry in shown["account"]["entries"]][2][1] == "24"
+
+
+def test_work_of_several_levels_and_a_table_that_grows():
+    board = BobBoard("study", "both")
+    board.publish(Stages((Stage("model", 7, 48),)))
+    board.observe(Progress(3, 12))
+    table = GrowingTable("models so far", ("l2", "AUC"), ((0.1, 0.91), (0.2, math.nan)))
+    board.publish(table)
+    shown = board.snapshot()
+    assert [(bar["name"], bar["done"], bar["total"]) for bar in shown["work"]["bars"]] == [
+        ("model", 7, 48),
+        ("pass", 3, 12),
+    ]
+    assert shown["table"]["columns"] == ["l2", "AUC"]
+    assert len(shown["table"]["rows"]) == 2
+    # What is waited for takes nothing from how far the work is.
+    board.announce("waiting for bob")
+    # exact: the test's own value
+    assert board.snapshot()["work"]["activity"] == "waiting for bob"
+    assert len(board.snapshot()["work"]["bars"]) == 2
+    board.progress(2, 5)
+    assert board.snapshot()["work"]["bars"][-1] == {"name": "step", "done": 2, "total": 5}
+    board.observe(Aligning(5, 10))
+    assert board.snapshot()["work"]["bars"][-1]["name"] == "id"
+
+
+def test_what_is_left_of_several_levels_is_told_of_all_of_them():
+    now = [0.0]
+    board = Board("study", clock=lambda: now[0])
+    board.publish(Stages((Stage("model", 0, 4),)))
+    assert board.snapshot()["work"]["remaining"] is None
+    now[0] = 30.0
+    board.publish(Stages((Stage("model", 1, 4),)))
+    board.observe(Progress(6, 12))
+    # A model and a half of four took half a minute.
+    assert board.snapshot()["work"]["remaining"] == pytest.approx(50.0)
+
+
+def test_a_ledger_of_infinite_price_is_said_in_words():
+    board = BobBoard("party")
+    board.publish(LedgerPlanned(replace(STATEMENT, label_epsilon_total=math.inf), 2.0))
+    entries = dict(board.snapshot()["account"]["entries"])
+    assert entries["label epsilon"] == "infinite"
+    assert entries["budget"] == "2"
+
+
+def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():
+    board = Board("party")
+    board.end(ConnectionLost("a secret place", where="bob.csv"))
+    end = board.snapshot()["end"]
+    assert (end["state"], end["kind"], end["code"]) == ("failed", "ConnectionLost", 40)
+    assert end["words"]
+    assert "secret" not in json.dumps(end)
+    for problem, state in ((None, "done"), (KeyboardInterrupt(), "interrupted")):
+        board.end(problem)
+        assert board.snapshot()["end"]["state"] == state
+    board.end(ValueError("row p0017"))
+    assert "p0017" not in json.dumps(board.snapshot()["end"])
+
+
+def test_lines_are_few_short_and_printable():
+    board = Board("party")
+    for number in range(3 * MOST_LINES):
+        board.say(f"line {number}")
+    board.say("\x1b[31m\n" + "long " * 1000)
+    lines = board.snapshot()["lines"]
+    assert len(lines) == MOST_LINES
+    assert len(lines[-1]["text"]) <= 400
+    assert lines[-1]["text"].isprintable()

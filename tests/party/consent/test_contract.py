@@ -1,0 +1,460 @@
+"""The contract of everything that a party counts: one store, its namespaces, and their limits."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.data import LabelTable, RowIds
+from taciturn.engine import Callbacks
+from taciturn.errors import (
+    BudgetExceeded,
+    ConfigError,
+    FileError,
+    OutputError,
+    PeerStopped,
+    StateError,
+    TaciturnError,
+)
+from taciturn.party import PartyConfig
+from taciturn.party.consent import (
+    ANSWERS,
+    DAILY,
+    Charge,
+    ConsentStore,
+    GivenTable,
+    LabelBudget,
+    LabelFlipStore,
+    RowCounter,
+    ScoreBudget,
+    ServiceBudget,
+    WoeBudget,
+)
+from taciturn.privacy import AdditiveNoise, FlippedLabels, LabelResponse, Unprotected
+from taciturn.protocol import Boundary, Event
+from taciturn.rng import KeyedEntropy
+from taciturn.settings import REMOVED, REMOVED_FILES
+from tests.expected import all_refused, refused
+from tests.faults.damage import DAMAGES, damage
+from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.system import small_disk
+
+IDS = RowIds.of(["ann", "bess"])
+LIMIT = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """A namespace of the store.
+
+    Args:
+        charge: Charges one unit to a partner, of whom at most ``LIMIT`` are allowed.
+        given: How many units the store has counted for a partner.
+        refuses: The error beyond the limit; None where ``charge`` returns.
+        setting: The setting that the error names.
+    """
+
+    charge: Callable[[ConsentStore, str], object]
+    given: Callable[[ConsentStore, str], float]
+    refuses: type[TaciturnError] | None = BudgetExceeded
+    setting: str = ""
+
+
+def largest(namespace: str) -> Callable[[ConsentStore, str], float]:
+    """The largest number of a row in an account."""
+
+    def given(store: ConsentStore, partner: str) -> float:
+        with store.reading() as records:
+            return max(records.account(namespace, partner).distinct_values(), default=0)
+
+    return given
+
+
+def spend(namespace: Any) -> Callable[[ConsentStore, str], object]:
+    def charge(store: ConsentStore, partner: str) -> object:
+        with closing(store.open()) as opened:
+            counter = RowCounter(namespace, partner, LIMIT)
+            return ServiceBudget(opened).spend([counter], ["ann", "bess"])
+
+    return charge
+
+
+def admit(store: ConsentStore, partner: str) -> object:
+    with closing(store.open()) as opened:
+        return ServiceBudget(opened).admit(partner, 1, LIMIT)
+
+
+def admitted(store: ConsentStore, partner: str) -> float:
+    with store.reading() as records:
+        return sum(map(int, records.account("asked-rows", partner).entries("day").values()))
+
+
+def tables(store: ConsentStore, partner: str) -> float:
+    with store.reading() as records:
+        return len(records.account(WoeBudget.namespace.name, partner).entries("table"))
+
+
+def label_budget(store: ConsentStore, partner: str) -> LabelBudget:
+    return LabelBudget(store, partner, LIMIT, "sick", bytes(32))
+
+
+def charge_label(store: ConsentStore, partner: str) -> None:
+    budget = label_budget(store, partner)
+    session = f"{len(budget.sessions())}"
+    budget.charge(Charge(((IDS, {(AdditiveNoise(2.0), ""): 1}),), session))
+
+
+def epsilon(store: ConsentStore, partner: str) -> float:
+    so_far, _ = label_budget(store, partner).statements(Charge(((IDS, {}),)))
+    return so_far.label_epsilon_total
+
+
+def flip_store(store: ConsentStore, partner: str) -> LabelFlipStore:
+    method = FlippedLabels(LabelResponse(1.0), Unprotected())
+    return LabelFlipStore(store, method, "sick", bytes(32), partner)
+
+
+def flip(store: ConsentStore, partner: str) -> None:
+    flips = flip_store(store, partner)
+    ids = [f"{flips.rows()}", "ann"]
+    flips.release(LabelTable.of(np.array([0, 1]), ids=ids), KeyedEntropy(b"1" * 32))
+
+
+def flipped(store: ConsentStore, partner: str) -> float:
+    return max(flip_store(store, partner).rows() - 1, 0)
+
+
+# A new namespace joins by one line.
+MEMBERS = {
+    "scores": Member(
+        lambda store, who: ScoreBudget(store, who, LIMIT).charge(Charge(((IDS, 1),))),
+        lambda store, who: ScoreBudget(store, who).most_given(),
+        setting="scores_per_row",
+    ),
+    "tables": Member(
+        lambda store, who: WoeBudget(store, who, LIMIT).charge(GivenTable(100, 3, 12)),
+        tables,
+        setting="tables",
+    ),
+    "labels": Member(charge_label, epsilon, setting="budget_total"),
+    # Labels have no limit of their own: their price is the label budget's.
+    "flips": Member(flip, flipped, refuses=None),
+    "answers": Member(spend(ANSWERS), largest("answers"), refuses=None),
+    "daily rows": Member(spend(DAILY), largest("daily-rows"), refuses=None),
+    "asked rows": Member(admit, admitted, refuses=None),
+}
+LIMITED = [name for name in MEMBERS if name != "flips"]
+
+
+@pytest.fixture(params=MEMBERS.values(), ids=list(MEMBERS))
+def member(request: pytest.FixtureRequest) -> Member:
+    made: Member = request.param
+    return made
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ConsentStore:
+    return ConsentStore(tmp_path / "consent.sqlite")
+
+
+@pytest.mark.parametrize("name", LIMITED)
+def test_the_limit_is_never_exceeded_and_each_partner_has_one(store, name):
+    member = MEMBERS[name]
+    assert member.given(store, "bob") == 0
+    assert not store.path.exists()
+    for number in range(LIMIT):
+        member.charge(store, "bob")
+        assert member.given(store, "bob") == number + 1
+    for _ in range(2):
+        if member.refuses is None:
+            member.charge(store, "bob")
+        else:
+            with refused(member.refuses, setting=member.setting):
+                member.charge(store, "bob")
+        assert member.given(store, "bob") == LIMIT
+    assert member.given(store, "carol") == 0
+    member.charge(store, "carol")
+    assert (member.given(store, "carol"), member.given(store, "bob")) == (1, LIMIT)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from taciturn.party.consent import ConsentStore
+from taciturn.errors import BudgetExceeded
+from tests.party.consent.test_contract import MEMBERS
+member, store = MEMBERS[sys.argv[1]], ConsentStore(Path(sys.argv[2]), wait_seconds=60)
+for _ in range(3):
+    try:
+        member.charge(store, "bob")
+    except BudgetExceeded:
+        pass
+"""
+
+
+@pytest.mark.parametrize("name", ["scores", "tables"])
+def test_programs_at_the_same_time_never_exceed_a_limit(store, name):
+    command = [sys.executable, "-c", PROGRAM, name, str(store.path)]
+    running = [subprocess.Popen(command) for _ in range(3)]
+    assert [process.wait() for process in running] == [0] * 3
+    assert MEMBERS[name].given(store, "bob") == LIMIT
+
+
+def test_a_program_that_is_killed_within_a_transaction_has_written_nothing(store):
+    program = (
+        "import os, sys\nfrom pathlib import Path\n"
+        "from taciturn.party.consent import ConsentStore\n"
+        "with ConsentStore(Path(sys.argv[1])).writing() as records:\n"
+        "    records.account('scores', 'bob').write_entry('session', 'lost', '{}')\n"
+        "    os._exit(9)\n"
+    )
+    MEMBERS["scores"].charge(store, "bob")
+    assert subprocess.call([sys.executable, "-c", program, str(store.path)]) == 9
+    assert ScoreBudget(store, "bob").sessions() == ()
+    assert MEMBERS["scores"].given(store, "bob") == 1
+
+
+def test_what_a_block_that_raises_has_written_is_undone(store, member):
+    member.charge(store, "bob")
+    with suppress(KeyboardInterrupt), store.writing() as records:
+        records.account("scores", "bob").write_entry("session", "lost", "{}")
+        raise KeyboardInterrupt
+    assert ScoreBudget(store, "bob").sessions() == ()
+    assert member.given(store, "bob") == 1
+
+
+def test_one_program_at_a_time_writes(store, member):
+    member.charge(store, "bob")
+    with store.writing(), refused(OutputError, names=store.path):
+        member.charge(replace(store, wait_seconds=0), "bob")
+    assert member.given(store, "bob") == 1
+
+
+def test_the_file_is_for_its_owner_alone_and_names_no_row(store, member):
+    member.charge(store, "bob")
+    assert [file.name for file in store.path.parent.iterdir()] == [store.path.name]
+    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+    content = store.path.read_bytes()
+    assert not any(name.encode() in content for name in IDS.series.to_list())
+
+
+def test_what_cannot_be_written_is_an_error(tmp_path, member):
+    with refused(OutputError):
+        member.charge(ConsentStore(tmp_path / "absent" / "consent.sqlite"), "bob")
+
+
+def test_a_full_disk_is_an_error_and_nothing_is_counted(tmp_path, member):
+    with small_disk(tmp_path, 512 << 10) as disk:
+        store = ConsentStore(disk / "consent.sqlite")
+        member.charge(store, "bob")
+        (disk / "rest").write_bytes(bytes(shutil.disk_usage(disk).free))
+        with refused(OutputError, names=store.path):
+            member.charge(store, "bob")
+        (disk / "rest").unlink()
+        assert member.given(store, "bob") == 1
+        member.charge(store, "bob")
+
+
+# --- files that are damaged, or of earlier versions ----------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DAMAGES if kind != "emptied"])
+def test_a_damaged_file_is_refused_or_counts_the_same(store, member, kind):
+    draw = np.random.default_rng(35)
+    member.charge(store, "bob")
+    whole = store.path.read_bytes()
+    for _ in range(12):
+        store.path.write_bytes(whole)
+        damage(store.path, kind, draw)
+        damaged = store.path.read_bytes()
+        with suppress(FileError, StateError, OutputError):
+            assert member.given(store, "bob") == 1
+            # What SQLite does not read may be anything.
+            continue
+        assert store.path.read_bytes() == damaged
+
+
+def test_an_emptied_file_is_no_new_one(store, member):
+    member.charge(store, "bob")
+    store.path.write_bytes(b"")
+    for attempt in (member.given, member.charge):
+        with refused(FileError, names=store.path):
+            attempt(store, "bob")
+    assert store.path.read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update rows set value = value + 1",
+        "update rows set tag = tag + 1",
+        "update rows set account = account + 1",
+        "update accounts set name = name || 'x'",
+        "update meta set salt = x'00'",
+        "delete from meta",
+    ],
+)
+def test_a_changed_record_is_refused(store, change):
+    MEMBERS["scores"].charge(store, "bob")
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute(change)
+    with refused(FileError, names=store.path):
+        MEMBERS["scores"].charge(store, "bob")
+
+
+def test_another_version_is_refused_by_its_number(store, member):
+    member.charge(store, "bob")
+    with closing(sqlite3.connect(store.path)) as database:
+        database.execute("pragma user_version = 99")
+    with refused(FileError, names=(store.path, 99)):
+        member.charge(store, "bob")
+
+
+def usage_file(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("create table counts (who text, tag integer)")
+
+
+def json_file(path: Path) -> None:
+    path.write_text(json.dumps({"format": "taciturn ledger book", "version": 1}))
+
+
+@pytest.mark.parametrize("write", [usage_file, json_file])
+def test_a_file_of_an_earlier_version_in_its_place_is_refused(store, member, write):
+    write(store.path)
+    before = store.path.read_bytes()
+    for attempt in (member.given, member.charge):
+        with refused(StateError, names=store.path):
+            attempt(store, "bob")
+    assert store.path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        *(("alice", name) for name in ("alice.scores.json", "alice.woe.json")),
+        *(("bob", name) for name in ("bob.ledger.json", "bob.flips.json")),
+        *((role, f"{role}.usage.sqlite") for role in ("alice", "bob")),
+    ],
+)
+def test_counting_does_not_start_from_zero_beside_a_file_of_an_earlier_version(
+    tmp_path, role, name
+):
+    config = PartyConfig.read(write_config(tmp_path, role))
+    assert ConsentStore.from_config(config).path == tmp_path / f"{role}.consent.sqlite"
+    (tmp_path / name).write_text("")
+    with refused(StateError, names=tmp_path / name):
+        ConsentStore.from_config(config)
+    # The way out.
+    (tmp_path / name).rename(tmp_path / "former")
+    ConsentStore.from_config(config)
+
+
+@pytest.mark.parametrize("name", REMOVED_FILES.keys() - REMOVED.keys())
+def test_the_settings_of_former_files_are_refused(tmp_path, name):
+    section = {"book": "woe", "usage": "serve"}.get(name, "privacy")
+    path = write_config(tmp_path, "alice", **{section: {name: "file.json"}})
+    with refused(ConfigError, setting=name) as raised:
+        PartyConfig.read(path)
+    assert raised.value.hint
+
+
+# --- trainings that are counted ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A number that a party counts over trainings, and limits.
+
+    Args:
+        owner: Who counts it.
+        setting: Its limit, in [privacy].
+        agreed: What is trained.
+        price: What one training adds.
+        so_far: The number, from the files of a folder.
+    """
+
+    owner: str
+    setting: str
+    agreed: dict[str, Any]
+    price: int
+    so_far: Callable[[Path], float]
+
+    def set_up(self, folder: Path, limit: float) -> None:
+        for role in ("alice", "bob"):
+            own = {"privacy": {self.setting: limit}} if role == self.owner else {}
+            write_config(folder, role, agreement=self.agreed, **own)
+
+
+def scores_given(folder: Path) -> float:
+    return ScoreBudget(ConsentStore(folder / "alice.consent.sqlite"), "bob").most_given()
+
+
+def epsilon_paid(folder: Path) -> float:
+    accounts = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
+    return max((one.ledger.label_epsilon_total for one in accounts), default=0.0)
+
+
+SEALED = {"mechanism": "sealed", **NEWTON, "passes": 2}
+COUNTED = {
+    "scores": Counted("alice", "scores-per-row", SEALED, 2, scores_given),
+    "labels": Counted("bob", "budget-total", MECHANISMS["add"], 2, epsilon_paid),
+}
+
+
+@pytest.fixture(params=COUNTED.values(), ids=list(COUNTED))
+def counted(request: pytest.FixtureRequest, tmp_path: Path) -> Counted:
+    write_tables(tmp_path, rows=60)
+    made: Counted = request.param
+    made.set_up(tmp_path, 3)
+    return made
+
+
+def test_a_training_beyond_the_limit_is_refused_fresh_or_not(counted, tmp_path):
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    # A finished session only confirms.
+    run_both(tmp_path).records  # noqa: B018
+    assert counted.so_far(tmp_path) == counted.price
+    ends = run_both(tmp_path, act=lambda party: party.run(fresh=True))
+    owner, other = (ends.alice, ends.bob) if counted.owner == "alice" else (ends.bob, ends.alice)
+    all_refused(BudgetExceeded, owner)
+    all_refused(PeerStopped, other)
+    # Another state folder does not help.
+    for role in ("alice", "bob"):
+        shutil.rmtree(tmp_path / f"{role}-state")
+    assert isinstance(getattr(run_both(tmp_path), counted.owner), BudgetExceeded)
+    assert counted.so_far(tmp_path) == counted.price
+    # The way out.
+    counted.set_up(tmp_path, 2 * counted.price)
+    run_both(tmp_path).records  # noqa: B018
+    assert counted.so_far(tmp_path) == 2 * counted.price
+
+
+def test_a_stopped_training_is_charged_once(counted, tmp_path):
+    def cut(event: Event) -> None:
+        if isinstance(event, Boundary) and event.state.iteration == 1:
+            raise KeyboardInterrupt
+
+    ends = run_both(tmp_path, watch={counted.owner: Callbacks(observe=cut)})
+    assert isinstance(getattr(ends, counted.owner), KeyboardInterrupt)
+    assert counted.so_far(tmp_path) == counted.price
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert counted.so_far(tmp_path) == counted.price
+
+
+def test_nothing_is_charged_where_the_two_sides_do_not_fit(counted, tmp_path):
+    write_config(tmp_path, "bob", agreement={**counted.agreed, "split-salt": "another"})
+    assert isinstance(run_both(tmp_path).alice, BaseException)
+    assert counted.so_far(tmp_path) == 0

@@ -1,0 +1,197 @@
+"""Alice counts the scores that a partner is given, over sessions, and refuses beyond her limit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.__main__ import run
+from taciturn.data import RowIds
+from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
+from taciturn.party import PartyConfig
+from taciturn.party.consent import Charge, ConsentStore, ScoreBudget, ScoreCharge
+from taciturn.results import ExposedSession, of_record
+from tests.expected import refused
+from tests.jobs.predict.test_sides import in_threads, question, write_new
+from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.results.test_schema import problems
+
+IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
+SOME = IDS.take(np.array([1, 2]))
+
+
+def charge(scores: int, session: str = "", ids: RowIds = IDS, **facts: Any) -> ScoreCharge:
+    return Charge(((ids, scores),), session, facts)
+
+
+@pytest.fixture
+def budget(tmp_path: Path) -> ScoreBudget:
+    return given_to("bob", tmp_path, limit=10)
+
+
+def given_to(partner: str, folder: Path, limit: int | None = None) -> ScoreBudget:
+    return ScoreBudget(ConsentStore(folder / "alice.consent.sqlite"), partner, limit)
+
+
+def test_counts_add_up_over_sessions_and_a_session_counts_once(budget):
+    budget.charge(charge(4, "first"))
+    budget.charge(charge(4, "first"))
+    assert budget.most_given() == 4
+    budget.charge(charge(6, "second"))
+    assert budget.most_given() == 10
+    # A resumed session is not charged again, also where nothing more would be allowed.
+    budget.require(charge(6, "second"))
+    budget.charge(charge(6, "second"))
+
+
+def test_beyond_the_limit_it_refuses_by_name_and_counts_nothing(budget):
+    budget.charge(charge(3, "first"))
+    budget.charge(charge(5, ids=SOME))
+    for attempt in (budget.require, budget.charge):
+        with refused(BudgetExceeded, setting="scores_per_row", names=("2 of 4", 10)):
+            attempt(charge(3, "second"))
+    assert budget.sessions() == ("first",)
+    assert budget.most_given() == 8
+    budget.charge(charge(2, "second"))
+
+
+def test_each_partner_has_its_own_count(budget, tmp_path):
+    budget.charge(charge(10))
+    other = given_to("carol", tmp_path, limit=10)
+    other.charge(charge(10))
+    with pytest.raises(BudgetExceeded):
+        budget.charge(charge(1))
+
+
+def test_without_a_limit_it_counts_all_the_same(budget, tmp_path):
+    free = given_to("bob", tmp_path)
+    for _ in range(3):
+        free.charge(charge(10))
+    assert free.most_given() == 30
+    with refused(BudgetExceeded, names=30):
+        budget.require(charge(1))
+
+
+def test_the_limit_is_alices(tmp_path):
+    write_config(tmp_path, "bob", privacy={"scores-per-row": 5})
+    with refused(ConfigError, setting="scores_per_row"):
+        PartyConfig.read(tmp_path / "bob.toml")
+
+
+# --- Two parties ---------------------------------------------------------------------------------
+
+
+def furnish(folder: Path, limit: int | None, **agreement: Any) -> Path:
+    """Two parties of two epochs; Alice with a limit."""
+    write_tables(folder)
+    privacy = {} if limit is None else {"scores-per-row": limit}
+    write_config(folder, "alice", agreement=agreement, privacy=privacy)
+    write_config(folder, "bob", agreement=agreement)
+    return folder
+
+
+def given(folder: Path) -> int:
+    return given_to("bob", folder).most_given()
+
+
+@pytest.mark.slow  # some seconds
+def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
+    furnish(tmp_path, 4, **MECHANISMS["sealed"])
+    write_new(tmp_path)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    budget = given_to("bob", tmp_path)
+    for number in (1, 2, 3, 4):
+        ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
+        assert not isinstance(ends.alice, BaseException), ends.alice
+        assert budget.most_given() == max(2, number)
+    ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
+    assert isinstance(ends.alice, BudgetExceeded)
+    assert isinstance(ends.bob, PeerStopped)
+    # Rows of the training, two of whose scores it took.
+    for role in ("alice", "bob"):
+        shutil.copy(tmp_path / f"{role}.csv", tmp_path / f"new-{role}.csv")
+    for _ in range(2):
+        ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
+        assert not isinstance(ends.alice, BaseException), ends.alice
+    ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
+    assert isinstance(ends.alice, BudgetExceeded)
+
+
+def test_held_out_rows_are_counted_at_every_look(tmp_path):
+    """Two passes and the end: three scores of a held-out row, two of a training row."""
+    agreed = {**MECHANISMS["sealed"], "held-out": 0.2, "evaluate": "epoch"}
+    furnish(tmp_path, 2, **agreed)
+    assert isinstance(run_both(tmp_path).alice, BudgetExceeded)
+    furnish(tmp_path, 3, **agreed)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert given(tmp_path) == 3
+
+
+def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):
+    furnish(tmp_path, 3, **MECHANISMS["sealed"])
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    alice, bob = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    exposed = alice["columns_exposed"]
+    assert exposed["scores_per_row"] == 2
+    assert exposed["opened_values"] > 0
+    assert exposed["warning"]
+    assert "columns_exposed" not in bob
+    assert given(tmp_path) == 2
+
+
+def test_without_a_limit_alice_is_told(tmp_path):
+    furnish(tmp_path, None, **MECHANISMS["sealed"])
+    alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert "scores-per-row" in alice["columns_exposed"]["warning"]
+    assert "scores-per-row" in (tmp_path / "alice.log").read_text()
+    assert "scores-per-row" not in (tmp_path / "bob.log").read_text()
+
+
+# --- Past sessions that exposed her columns ------------------------------------------------------
+
+
+def test_sessions_that_opened_training_scores_are_listed(budget, tmp_path):
+    budget.charge(charge(3, "second", when="2026-01-01", mechanism="sealed", scores_per_row=3))
+    budget.charge(charge(1, "first", when="2026-01-01", mechanism="add", scores_per_row=1))
+    budget.charge(charge(1, "third", when="2026-01-01", mechanism="mutual", scores_per_row=0))
+    budget.charge(charge(1))
+    given_to("carol", tmp_path).charge(charge(4, "fourth"))
+    one, two, other = budget.exposed_sessions()
+    assert one == ExposedSession(
+        partner="bob", session="second", when="2026-01-01", mechanism="sealed", scores_per_row=3
+    )
+    assert two.session == "first"
+    # A session that says nothing of itself may have opened some.
+    assert other == ExposedSession(partner="carol", session="fourth")
+
+
+@pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
+def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechanism, exposes):
+    furnish(tmp_path, None, **{**MECHANISMS[mechanism], "passes": 1})
+    alice = str(tmp_path / "alice.toml")
+    assert run(["ledger", alice, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exposed_sessions"] == []
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert run(["ledger", alice, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert problems(record, "ledger-alice") == []
+    assert of_record(record).to_dict() == record
+    sessions = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
+    assert sessions == ([("bob", mechanism)] if exposes else [])
+    assert [one["scores_per_row"] for one in record["exposed_sessions"]] == [1] * exposes
+    models = [Path(one["file"]).name for one in record["exposed_models"]]
+    assert models == ["alice.model.json"] * exposes
+    assert [one["scores_per_row"] for one in record["exposed_models"]] == [1] * exposes
+    # Its certificates are not there, which is another problem.
+    assert run(["doctor", alice, "--json"]) == 80
+    seen = json.loads(capsys.readouterr().out)
+    assert problems(seen, "doctor") == []
+    past = {name: record[name] for name in ("exposed_sessions", "exposed_models")}
+    assert seen.get("exposed") == (past if exposes else None)
+    assert run(["ledger", alice]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

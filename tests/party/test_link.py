@@ -1,0 +1,340 @@
+"""Each frame once and in order, whatever happens to the wire; and what is refused."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from taciturn.errors import (
+    AgreementError,
+    MalformedFrame,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+)
+from taciturn.party import (
+    DRY_RUN,
+    UNKNOWN,
+    Checkpoint,
+    Journal,
+    Link,
+    Meta,
+    Pace,
+    Past,
+    Patience,
+    Vault,
+)
+from tests.expected import refused
+from tests.modules import module_of
+from tests.party.sides import in_threads
+from tests.party.wires import HookedEndpoint, Hooks, Wire
+from tests.waiting import HANG
+
+KEY = bytes(32)
+PATIENT = Patience(connect=HANG, answer=HANG, opening=HANG)
+A, B = b"a" * 16, b"b" * 16
+
+
+def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **more: Any) -> Link:
+    start = past or Past(Meta({}, b"", nonce))
+    patience = more.pop("patience", PATIENT)
+    return Link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
+
+
+def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
+    ends = in_threads({"alice": alice, "bob": bob})
+    return [ends["alice"], ends["bob"]]
+
+
+def talk(link: Link, first: bool, rounds: int) -> list[bytes]:
+    """A strict to and fro; returns what was heard."""
+    heard = []
+    for number in range(rounds):
+        if first:
+            link.send(b"a%d" % number)
+            heard.append(link.receive())
+        else:
+            heard.append(link.receive())
+            link.send(b"b%d" % number)
+    link.finish(0.5)  # where the last word itself was cut off, nobody can know that it was heard
+    link.close()
+    return heard
+
+
+ROUNDS = 6
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        *((lambda number, at=at: number == at) for at in range(1, 2 * ROUNDS + 8)),
+        lambda number: number % 5 == 0,
+    ],
+)
+def test_a_wire_cut_at_any_frame_loses_and_doubles_nothing(cut):
+    wire = Wire(cut)
+    alice, bob = link(wire, serves=False, nonce=A), link(wire, serves=True, nonce=B)
+    heard = both(lambda: talk(alice, True, ROUNDS), lambda: talk(bob, False, ROUNDS))
+    assert heard == [[b"b%d" % n for n in range(ROUNDS)], [b"a%d" % n for n in range(ROUNDS)]]
+    assert wire.links > 1 or not any(map(cut, range(1, 2 * ROUNDS)))
+
+
+def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path):
+    """Alice stops after she noted a frame, before it left; the journal is all she has."""
+    journal = Journal(tmp_path / "journal", KEY, sync=False)
+    journal.begin(Meta({}, b"", A))
+    journal.met(B)
+    journal.sent(1, b"the mask was used")
+    journal.close()
+    again = Journal(tmp_path / "journal", KEY, sync=False)
+    past = again.resume()
+    assert past is not None
+    wire = Wire()
+    bob_past = Past(Meta({}, b"", B), peer=A)
+    alice = Link(wire.endpoint(serves=False), again, past, patience=PATIENT)
+    bob = link(wire, serves=True, nonce=B, past=bob_past)
+    assert both(alice.connect, bob.receive)[1] == b"the mask was used"
+    assert alice.counts == (1, 0)
+    again.close()
+
+
+def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
+    """The peer has frame 1; this side makes it anew before it knows, and it is another one."""
+    wire = Wire()
+    alice = link(wire, serves=False, nonce=A, past=Past(Meta({}, b"", A), peer=B))
+    bob = link(wire, serves=True, nonce=B, past=Past(Meta({}, b"", B), peer=A, received=[b"one"]))
+    ends = both(lambda: alice.send(b"one, encrypted anew"), bob.connect)
+    assert isinstance(ends[0], StateError)
+
+
+def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypatch):
+    """A frame's own record, and those of the frames that it confirms; an opening confirms too."""
+    order: list[str] = []
+    append = Vault.append
+
+    def noted(self: Vault, record: bytes) -> None:
+        order.append("noted")
+        append(self, record)
+
+    def leaves(frame: bytes) -> bytes:
+        order.append("leaves")
+        return frame
+
+    monkeypatch.setattr(Vault, "append", noted)
+    monkeypatch.setattr(os, "fsync", lambda _: order.append("on disk"))
+    journal = Journal(tmp_path / "journal", KEY)
+    past = journal.begin(Meta({}, b"", A))
+    # Cut between the first two frames that Alice receives: she opens again before she sends any.
+    wire = Wire(lambda number: number == 4)
+    endpoint = HookedEndpoint(wire.endpoint(serves=False), Hooks(sending=leaves))
+    alice = Link(endpoint, journal, past, patience=PATIENT)
+    bob = link(wire, serves=True, nonce=B)
+
+    first = threading.Event()
+
+    def hers() -> bool:
+        alice.receive()
+        first.set()
+        alice.receive()
+        alice.send(b"mine")
+        alice.receive()
+        return alice.finish(HANG)
+
+    def his() -> bool:
+        bob.send(b"one")
+        first.wait(HANG)
+        bob.send(b"two")
+        bob.receive()
+        bob.send(b"three")
+        return bob.finish(HANG)
+
+    assert both(hers, his) == [True, True]
+    journal.close()
+    assert (wire.links, order.count("noted")) == (2, 5)
+    assert all(pair != ("noted", "leaves") for pair in pairwise(order))
+
+
+def test_where_there_is_no_journal_there_is_no_past(tmp_path):
+    assert Journal(tmp_path / "journal", KEY).resume() is None
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def refusals(alices: Past, bobs: Past, **more: Any) -> list[Any]:
+    wire = Wire()
+    alice = link(wire, serves=False, nonce=A, past=alices)
+    bob = link(wire, serves=True, nonce=B, past=bobs, **more)
+    return both(alice.connect, bob.connect)
+
+
+@pytest.mark.parametrize(
+    ("received", "bobs"),
+    [
+        # Alice has had three frames of Bob, who only knows of one: he would release again.
+        (3, {"checkpoint": Checkpoint(1, 0)}),
+        # Alice went back in time.
+        (1, {"checkpoint": Checkpoint(5, 0), "pending": {5: b"five"}}),
+    ],
+)
+def test_an_old_copy_of_the_state_is_refused(received, bobs):
+    alices = Past(Meta({}, b"", A), peer=B, checkpoint=Checkpoint(0, received))
+    _, bob = refusals(alices, Past(Meta({}, b"", B), peer=A, **bobs))
+    assert isinstance(bob, StateError)
+
+
+@pytest.mark.parametrize("who", ["alice", "bob"])
+def test_a_session_that_one_side_does_not_know_is_refused(who):
+    known = Past(Meta({}, b"", A if who == "alice" else B), peer=b"x" * 16)
+    fresh = Past(Meta({}, b"", B if who == "alice" else A))
+    ends = refusals(known, fresh) if who == "alice" else refusals(fresh, known)
+    assert all(isinstance(end, StateError) for end in ends)
+
+
+def test_a_dry_run_does_not_meet_a_training():
+    ends = refusals(Past(Meta({}, b"", A)), Past(Meta({}, b"", B)), purpose=DRY_RUN)
+    assert all(isinstance(end, AgreementError) for end in ends)
+
+
+def test_nobody_there_is_said_after_the_time():
+    alone = link(Wire(), serves=True, nonce=A, patience=Patience(connect=0.05))
+    with pytest.raises(PeerAbsent):
+        alone.connect()
+
+
+def raw(wire: Wire, *frames: bytes) -> Any:
+    channel = wire.endpoint(serves=False).connect(5.0)
+    for frame in frames:
+        channel.send(frame)
+    return channel
+
+
+def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received: int = 0) -> bytes:
+    return struct.pack("<BBB16s16sQ", 1, version, purpose, A, known, received)
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "named"),
+    [
+        ([b""], MalformedFrame, ""),
+        ([b"\x01"], MalformedFrame, ""),
+        ([b"garbage" * 20], MalformedFrame, ""),
+        ([opening(version=2)], AgreementError, "2"),
+        ([opening(purpose=9)], AgreementError, ""),
+        ([opening(received=1)], StateError, ""),
+        ([opening(), b""], MalformedFrame, ""),
+        ([opening(), b"\x09" * 30], MalformedFrame, ""),
+        ([opening(), b"\x02\x01"], MalformedFrame, ""),
+        ([opening(), struct.pack("<BQQ", 2, 2, 0)], RemoteProtocolError, "2"),
+        ([opening(), struct.pack("<BQQ", 2, 1, 7)], RemoteProtocolError, "7"),
+        ([opening(), struct.pack("<BQ", 3, 7)], RemoteProtocolError, "7"),
+        ([struct.pack("<BH", 4, 32) + b"differ-so"], PeerStopped, "differ-so"),
+        # What a terminal would obey does not arrive.
+        ([opening(), struct.pack("<BH", 4, 32) + b"bad\x1b[31m"], PeerStopped, "bad [31m"),
+        ([opening(), b"\x04"], PeerStopped, ""),
+    ],
+)
+def test_a_peer_that_does_not_keep_to_it(frames, error, named):
+    wire = Wire()
+    raw(wire, *frames)
+    bob = link(wire, serves=True, nonce=B)
+    with refused(error, names=named):
+        bob.receive()
+
+
+def test_a_silent_peer_is_named():
+    wire = Wire()
+    raw(wire, opening())
+    with refused(PeerSilent):
+        link(wire, serves=True, nonce=B, patience=Patience(answer=0.05)).receive()
+
+
+def test_giving_up_reaches_the_other_side_with_its_reason():
+    wire = Wire()
+    alice, bob = link(wire, serves=False, nonce=A), link(wire, serves=True, nonce=B)
+
+    def give_up() -> None:
+        alice.connect()
+        alice.fail(32, "epochs-differ")
+        alice.close()
+
+    _, end = both(give_up, bob.receive)
+    assert isinstance(end, PeerStopped)
+    assert end.code == 32
+    assert "epochs-differ" in end.message
+
+
+# --- when answers leave --------------------------------------------------------------------------
+
+
+class Clock:
+    """Time that passes only when somebody waits or works."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module_of(Patience), "time", clock)
+    return clock
+
+
+def leaving_times(
+    clock: Clock, pace: Pace, peer: float, before: float, after: float
+) -> list[float]:
+    """When five answers leave, where the peer, and this side before and after, take so long."""
+    pace.wait()
+    times = [clock.now]
+    for _ in range(5):
+        left = clock.now
+        clock.sleep(after)
+        # It may have come while this side was at work.
+        clock.now = max(clock.now, left + peer)
+        pace.arrived()
+        clock.sleep(before)
+        pace.wait()
+        times.append(clock.now)
+    return [time - times[0] for time in times]
+
+
+@pytest.mark.parametrize("peer", [0.0, 0.004, 0.017, 0.049, 0.051])
+def test_when_answers_leave_does_not_depend_on_the_work(clock, peer):
+    quick = leaving_times(clock, Pace(50.0), peer, before=0.0, after=0.0)
+    slow = leaving_times(clock, Pace(50.0), peer, before=0.049, after=min(0.049, peer + 0.02))
+    assert slow == pytest.approx(quick, abs=1e-9)
+    assert all(time == pytest.approx(round(time / 0.05) * 0.05, abs=1e-9) for time in quick)
+    unpaced = leaving_times(clock, Pace(), peer, before=0.003, after=0.0)
+    assert unpaced[-1] == pytest.approx(5 * (peer + 0.003))
+
+
+def test_an_answer_that_takes_too_long_leaves_at_a_later_step_and_is_said_once(clock):
+    said: list[str] = []
+    times = leaving_times(clock, Pace(50.0, said.append), 0.01, before=0.12, after=0.0)
+    assert times[1] == pytest.approx(0.15)
+    assert len(said) == 1
+    assert "answer-milliseconds" in said[0]
+
+
+def test_frames_in_a_row_leave_a_step_apart(clock):
+    pace, times = Pace(50.0), []
+    for work in (0.0, 0.01, 0.03):
+        clock.sleep(work)
+        pace.wait()
+        times.append(clock.now - 100.0)
+    assert times == pytest.approx([0.0, 0.05, 0.10])

@@ -1,0 +1,676 @@
+"""The life of a party: begun, stopped, resumed, run anew, refused; what it writes, and where."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import stat
+import struct
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from taciturn.engine import VERSION as TRANSCRIPT_VERSION
+from taciturn.engine import Callbacks, Transcript
+from taciturn.errors import (
+    AgreementError,
+    BudgetExceeded,
+    ConfigError,
+    ConnectionLost,
+    DivergenceError,
+    OutputError,
+    PeerAbsent,
+    PeerSilent,
+    PeerStopped,
+    StateError,
+    TaciturnError,
+)
+from taciturn.model import VERSION as SHARE_VERSION
+from taciturn.model import ModelShare, listed_models
+from taciturn.numerics import log_loss
+from taciturn.party import (
+    KEY_BYTES,
+    VERSION,
+    Party,
+    PartyConfig,
+    Trial,
+    Vault,
+    key_place,
+    reporting_write_errors,
+    tellable,
+    template,
+)
+from taciturn.party.consent import ConsentStore, LabelBudget, ScoreBudget
+
+# private: where a key would be if the file did not name a place
+from taciturn.party.keep import _usual_place
+from taciturn.protocol import (
+    PROTOCOL_VERSION,
+    Event,
+    PeerTable,
+    Progress,
+)
+from taciturn.report import party_blocks
+from taciturn.transport import VERSION as WIRE_VERSION
+from tests.expected import refused
+from tests.modules import module_of
+from tests.party.sides import (
+    MECHANISMS,
+    NEWTON,
+    ROLES,
+    alone,
+    in_one_process,
+    pulled_at,
+    record,
+    run_both,
+    set_up,
+    weights,
+    write_config,
+    write_tables,
+)
+from tests.party.wires import Wire
+from tests.report.test_terminal import shown
+from tests.waiting import HANG
+
+# Of an epoch: 120 rows less those that are held out, by eights.
+BATCHES = 11
+SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Both parties' tables, and files that agree on noise added to the residues."""
+    write_tables(tmp_path)
+    set_up(tmp_path, **MECHANISMS["add"])
+    return tmp_path
+
+
+def stopped_midway(folder: Path, event: int = 30) -> None:
+    run_both(folder, watch=pulled_at("bob", event))
+
+
+def anew(party: Party) -> Any:
+    return party.run(fresh=True)
+
+
+def dry_run(party: Party) -> Any:
+    return party.dry_run()
+
+
+# --- run again ------------------------------------------------------------------------------------
+
+
+def test_a_finished_party_only_confirms_when_it_is_run_again(folder):
+    first = run_both(folder).records
+    written = (folder / "bob.model.json").read_bytes()
+    again = run_both(folder).records
+    assert again[1]["metrics"] == first[1]["metrics"]
+    assert (folder / "bob.model.json").read_bytes() == written
+
+
+def test_fresh_begins_anew_with_other_coins(folder):
+    run_both(folder).records  # noqa: B018
+    before = weights(folder, "alice").tolist()
+    earlier = {role: (folder / f"{role}.model.json").read_bytes() for role in ROLES}
+    run_both(folder, act=anew).records  # noqa: B018
+    assert weights(folder, "alice").tolist() != before
+    for role, content in earlier.items():
+        newest, kept = listed_models(folder / f"{role}.model.json").models
+        assert newest.session != kept.session
+        assert Path(kept.file).read_bytes() == content
+
+
+def flipped(folder: Path) -> dict[int, int]:
+    """How many rows have each answer and label."""
+    with ConsentStore(folder / "bob.consent.sqlite").reading() as records:
+        return records.account("label-flips", "first").distinct_values()
+
+
+@pytest.mark.slow  # seconds, and others show most of it on less
+def test_flipped_labels_outlive_a_training(folder):
+    """A second training asks the store: nothing is drawn, and nothing is spent again."""
+    set_up(folder, **NEWTON, **MECHANISMS["label-rr"])
+    _, first = run_both(folder).records
+    answers = flipped(folder)
+    _, second = run_both(folder, act=anew).records
+    assert flipped(folder) == answers
+    assert first["ledger"] == second["ledger"]
+    assert first["ledger"]["label_epsilon_total"] == 2.0
+
+
+@pytest.mark.parametrize("who", ROLES)
+def test_fresh_on_one_side_alone_is_refused_on_both(folder, who):
+    stopped_midway(folder)
+    ends = run_both(folder, act=lambda party: party.run(fresh=party.config.role == who))
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, StateError | PeerStopped)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_lost_state_folder_is_noticed_and_mended_by_beginning_anew_on_both_sides(folder, role):
+    stopped_midway(folder)
+    shutil.rmtree(folder / f"{role}-state")
+    ends = run_both(folder)
+    codes = {getattr(end, "exit_code", 0) for end in (ends.alice, ends.bob)}
+    assert {StateError.exit_code} <= codes <= {StateError.exit_code, PeerStopped.exit_code}
+    run_both(folder, act=anew).records  # noqa: B018 - raises where a side failed
+    shares = [ModelShare.load(folder / f"{side}.model.json") for side in ROLES]
+    assert shares[0].session == shares[1].session
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_an_old_copy_of_the_state_is_refused(folder, role):
+    stopped_midway(folder, 12)
+    shutil.copytree(folder / f"{role}-state", folder / "old")
+    stopped_midway(folder, 30)
+    shutil.rmtree(folder / f"{role}-state")
+    shutil.move(folder / "old", folder / f"{role}-state")
+    ends = run_both(folder)
+    assert StateError in {type(ends.alice), type(ends.bob)}
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, StateError | PeerStopped)
+
+
+def waited_in_vain(folder: Path, role: str, agreement: dict[str, Any]) -> None:
+    """One side alone: it leaves a journal that has met nobody."""
+    path = write_config(folder, role, agreement=agreement, link={"connect-seconds": 0.1})
+    with pytest.raises(PeerAbsent):
+        Party(PartyConfig.read(path), Wire().endpoint(serves=True), Callbacks()).run()
+    write_config(folder, role, agreement=agreement)
+
+
+def charged_sessions(folder: Path, role: str) -> list[str]:
+    """The trainings that a side's budget has counted with its peer."""
+    config = PartyConfig.read(folder / f"{role}.toml")
+    budget = ScoreBudget.from_config(config) or LabelBudget.from_config(config)
+    return list(budget.sessions())
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(
+    "agreed",
+    [
+        {**MECHANISMS["add"], "epochs": 1},
+        {**SEALED, "passes": 2},
+        pytest.param({**SEALED, "mechanism": "mutual", "passes": 2}, marks=pytest.mark.slow),
+    ],
+    ids=["add", "sealed", "mutual"],
+)
+def test_a_copy_from_before_the_first_meeting_draws_anew_and_is_charged_again(folder, agreed, role):
+    """Put back after a training, while the peer begins anew, it fits: it has met nobody."""
+    for side in ROLES:
+        waited_in_vain(folder, side, agreed)
+    shutil.copytree(folder / f"{role}-state", folder / "old")
+    coins = []
+    for fresh in (False, True):
+
+        def act(party: Party, fresh: bool = fresh) -> Any:
+            side = party.config.role
+            return party.run(record=folder / f"{side}.transcript", fresh=fresh and side != role)
+
+        run_both(folder, act=act).records  # noqa: B018
+        coins.append(Transcript.load(folder / f"{role}.transcript").header["coins"][role])
+        shutil.rmtree(folder / f"{role}-state")
+        shutil.copytree(folder / "old", folder / f"{role}-state")
+    assert coins[0] != coins[1]
+    for side in ROLES:
+        assert len(set(charged_sessions(folder, side))) == 2, side
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_what_may_change_between_two_starts_may(folder, role):
+    stopped_midway(folder)
+    changes: dict[str, dict[str, Any]] = {
+        "output": {"model": "elsewhere.json", "log": f"{role}.second.log"},
+        "link": {"answer-seconds": 33.0},
+        "state": {"every-iterations": 9},
+    }
+    write_config(folder, role, agreement=MECHANISMS["add"], **changes)
+    run_both(folder).records  # noqa: B018
+    assert (folder / "elsewhere.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, "terms"),
+        ({"data": {"clip": 2.0}}, "table"),
+        ({"privacy": {"budget": 50.0}}, "limits"),
+    ],
+)
+def test_what_changed_since_the_session_began_is_named(folder, change, named):
+    stopped_midway(folder)
+    write_config(folder, "bob", **{"agreement": MECHANISMS["add"], **change})
+    with refused(StateError, names=named):
+        alone(folder, "bob").run()
+
+
+@pytest.mark.parametrize(("change", "named"), [("labels", "labels"), ("boot", "machine")])
+def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
+    folder, change, named, monkeypatch
+):
+    """The same noise on other labels would tell them; without sync a stop loses what was sent."""
+    stopped_midway(folder)
+    if change == "labels":
+        table = pl.read_csv(folder / "bob.csv")
+        table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
+    else:
+        monkeypatch.setattr(module_of(Party), "boot", lambda: "another start")
+    write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
+    with refused(StateError, names=named):
+        alone(folder, "bob").run()
+
+
+def test_one_state_folder_serves_one_process(folder):
+    config = PartyConfig.read(folder / "bob.toml")
+    started, release = threading.Event(), threading.Event()
+    written: list[str] = []
+
+    def hold(event: Event) -> None:
+        started.set()
+        release.wait(HANG)
+
+    def second() -> None:
+        started.wait(HANG)
+        party = Party(config, Wire().endpoint(serves=True), Callbacks())
+        try:
+            with refused(StateError):
+                party.run()
+            written.append((folder / "bob.metrics.prom").read_text())
+        finally:
+            release.set()
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    run_both(folder, watch={"bob": Callbacks(observe=hold)}).records  # noqa: B018
+    thread.join(HANG)
+    # The files that tell how it goes are the first one's, which runs.
+    assert "taciturn_exit_code" not in written[0]
+
+
+# --- two sides that do not fit --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
+    write_config(folder, "alice", agreement={"mechanism": "none", "epochs": 3})
+    differs = {"learning-rate": 0.5, "class-weight": [1.0, 0.25]}
+    write_config(folder, "bob", agreement={"mechanism": "none", **differs})
+    ends = run_both(folder, act=act)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        for name in ("epochs", "learning_rate", "class_weight"):
+            assert f"{name}: " in end.message
+
+
+def test_rows_that_differ_are_said_before_any_work(folder):
+    set_up(folder)
+    lines = (folder / "bob.csv").read_text().splitlines()
+    (folder / "bob.csv").write_text("\n".join(lines[:-7]) + "\n")
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+
+
+def test_a_dry_run_says_what_would_happen_and_its_lines_hold_both_sides_to_their_sizes(folder):
+    set_up(folder, **MECHANISMS["none"])
+    alice, bob = run_both(folder, act=dry_run).records
+    assert alice["estimate"]["iterations"] == 2 * BATCHES
+    assert bob["estimate"] is None
+    assert (alice["peer_columns"], bob["peer_columns"]) == (4, 6)
+    assert alice["agreement"] == bob["agreement"] == {"alice-columns": 6, "rows": bob["rows"]}
+    assert not (folder / "bob-state").exists()
+    assert not (folder / "bob.model.json").exists()
+    set_up(folder, **MECHANISMS["none"], **bob["agreement"])
+    _, again = run_both(folder).records
+    assert again["rows"] == bob["rows"]
+
+
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+def test_bob_refuses_other_columns_than_were_agreed_on(folder, act):
+    write_config(folder, "alice", agreement=SEALED)
+    write_config(folder, "bob", agreement={**SEALED, "alice-columns": 5})
+    ends = run_both(folder, act=act)
+    assert isinstance(ends.bob, AgreementError)
+    assert {"alice-columns", "5", "6"} <= set(ends.bob.message.replace(",", "").split())
+
+
+def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder):
+    set_up(folder, **SEALED)
+    said: list[str] = []
+    config = PartyConfig.read(folder / "bob.toml")
+    party = Party(config, Wire().endpoint(serves=True), Callbacks(announce=said.append))
+    assert any("1,000" in note for note in said)
+    assert party.peer_table == PeerTable(None, 1000)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
+def test_a_dry_run_counts_passes(folder, name):
+    set_up(folder, **NEWTON, mechanism=name)
+    alice, bob = run_both(folder, act=dry_run).records
+    passes = NEWTON["passes"]
+    assert alice["estimate"]["iterations"] == passes
+    assert alice["estimate"]["bytes_to_bob"] > 0
+    assert bob["estimate"] is None
+    # Where she has the weights, training rows are scored once more at the end.
+    opened = 0 if name == "mutual" else passes + (name == "none")
+    assert alice["columns_exposed"]["scores_per_row"] == opened
+    assert not (folder / "bob-state").exists()
+
+
+def test_alices_limit_counts_passes(folder):
+    set_up(folder, **SEALED)
+    limit = 2 * NEWTON["passes"] - 1
+    write_config(folder, "alice", agreement=SEALED, privacy={"scores-per-row": limit})
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    again = run_both(folder, act=anew)
+    assert isinstance(again.alice, BudgetExceeded)
+    assert str(limit) in again.alice.message
+
+
+def test_init_writes_newton_and_nothing_to_tune():
+    for mechanism in ("sealed", "mutual", "none", "label-rr"):
+        text = template("bob", Trial(mechanism))
+        assert '\nsolver = "newton"' in text
+        for name in ("epochs", "batch-size", "learning-rate", "patience"):
+            assert f"\n{name} =" not in text
+            assert f"\n# {name} =" not in text
+    assert "\nepochs = " in template("bob", Trial("add"))
+
+
+@pytest.mark.parametrize(
+    ("agreed", "solver"),
+    [
+        ({"mechanism": "sealed"}, ("newton", 12, None)),
+        ({"mechanism": "mutual"}, ("newton", 40, None)),
+        ({"mechanism": "none", "epochs": 3}, ("sgd", None, 3)),
+    ],
+)
+def test_a_file_that_names_no_solver_has_newton(folder, agreed, solver):
+    set_up(folder, **{**NEWTON, "passes": None, **agreed})
+    settings = PartyConfig.read(folder / "bob.toml").settings()
+    assert (settings.solver, settings.passes, settings.epochs) == solver
+
+
+@pytest.mark.parametrize(
+    ("agreement", "setting"),
+    [
+        ({"mechanism": "add", "epsilon": 1.0}, "solver"),
+        ({"mechanism": "mult", "epsilon": 1.0}, "solver"),
+        ({"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16}, "solver"),
+        ({"mechanism": "sealed", "scheme": "paillier"}, "scheme"),
+    ],
+)
+def test_what_has_no_newton_says_so_in_a_partys_file_too(folder, agreement, setting):
+    path = write_config(folder, "bob", agreement={**NEWTON, "solver": "newton", **agreement})
+    with refused(ConfigError, setting=setting, names=path):
+        alone(folder, "bob")
+
+
+# --- how a training ends --------------------------------------------------------------------------
+
+
+def test_answers_leave_at_their_steps(folder):
+    """Every one of Bob's frames but the first waits for a whole step at least."""
+    set_up(folder, **MECHANISMS["none"], epochs=1)
+    agreed = {**MECHANISMS["none"], "epochs": 1}
+    write_config(folder, "bob", agreement=agreed, privacy={"answer-milliseconds": 20})
+    start = time.monotonic()
+    _, bob = run_both(folder).records
+    assert time.monotonic() - start > bob["run"]["iterations"] * 0.020
+
+
+def test_a_budget_ends_the_training_on_both_sides(folder):
+    write_config(folder, "alice", agreement=MECHANISMS["add"])
+    write_config(folder, "bob", agreement=MECHANISMS["add"], privacy={"budget": 1.0})
+    alice, bob = run_both(folder).records
+    assert bob["stopped"] != alice["stopped"]
+    assert bob["ledger"]["label_epsilon_total"] == 1.0
+    # The iteration whose release was not paid for is no one's.
+    assert alice["run"]["iterations"] == bob["run"]["iterations"] == BATCHES
+
+
+def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
+    set_up(folder, **MECHANISMS["add"], evaluate="epoch", patience=1, epochs=30)
+    alice, bob = run_both(folder).records
+    assert bob["stopped"] != alice["stopped"]
+    assert alice["run"]["iterations"] == bob["run"]["iterations"]
+    assert bob["ledger"]["label_epsilon_total"] == "inf"
+    assert len(bob["metrics"]["curve"]) < 30
+
+
+@pytest.mark.parametrize("event", [20, 45])
+def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
+    run_both(folder, act=record(folder), watch=pulled_at("bob", event))
+    _, bob = run_both(folder, act=record(folder)).records
+    assert bob["metrics"]["curve"][0].keys() == {"iteration", "train_loss"}
+    party = alone(folder, "bob")
+    assert party.tables.labels is not None
+    labels = party.tables.labels.values
+    losses: list[float] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            losses.append(log_loss(event.scores, labels[event.rows]))
+
+    in_one_process(folder, note)
+    reported = [point["train_loss"] for point in bob["metrics"]["curve"]]
+    assert reported == [float(np.mean(losses[:BATCHES])), float(np.mean(losses[BATCHES:]))]
+
+
+def test_suspected_wraps_reach_bob_and_nobody_else(folder):
+    set_up(folder, **MECHANISMS["sealed"])
+    ends = run_both(folder)
+    alice, bob = ends.records
+    assert bob["suspected_wraps"] == 0
+    assert "suspected_wraps" not in alice
+    some = replace(ends.bob, suspected_wraps=4321)
+    assert "4,321" in shown(party_blocks(some))
+    assert "4,321" not in shown(party_blocks(ends.bob))
+
+
+def test_bob_may_have_no_columns_of_his_own(folder):
+    lines = (folder / "bob.csv").read_text().splitlines()
+    kept = [f"{line.split(',')[0]},{line.split(',')[-1]}" for line in lines]
+    (folder / "bob.csv").write_text("\n".join(kept) + "\n")
+    write_config(folder, "alice", agreement=MECHANISMS["none"])
+    write_config(folder, "bob", agreement=MECHANISMS["none"], data={"intercept": False})
+    _, bob = run_both(folder, act=record(folder)).records
+    assert bob["columns"] == 0
+    assert weights(folder, "alice").tolist() == in_one_process(folder)[0]
+
+
+def test_a_diverging_training_ends_in_words_on_both_sides(folder):
+    set_up(folder, **{**MECHANISMS["add"], "learning-rate": 1.7e308})
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, TaciturnError)
+    assert DivergenceError in {type(ends.alice), type(ends.bob)}
+
+
+def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folder, monkeypatch):
+    append, calls = Vault.append, []
+
+    def full(self: Vault, record: bytes) -> None:
+        calls.append(record)
+        if len(calls) > 60:
+            raise OutputError("the party's state cannot be written: No space left on device")
+        append(self, record)
+
+    monkeypatch.setattr(Vault, "append", full)
+    ends = run_both(folder)
+    full_disk, received = OutputError.exit_code, PeerStopped.exit_code
+    codes = sorted(end.exit_code for end in (ends.alice, ends.bob))
+    assert codes in ([received, full_disk], [full_disk, full_disk])
+    monkeypatch.setattr(Vault, "append", append)
+    run_both(folder).records  # noqa: B018 - goes on once there is room
+
+
+def test_a_real_full_disk_is_one_of_those(tmp_path):
+    text = os.strerror(errno.ENOSPC)
+    with refused(OutputError, names=(text, tmp_path)), reporting_write_errors(tmp_path):
+        raise OSError(errno.ENOSPC, text)
+
+
+def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
+    soon = {"connect-seconds": 0.1, "answer-seconds": 0.1}
+    config = PartyConfig.read(write_config(folder, "bob", agreement=MECHANISMS["add"], link=soon))
+    with refused(PeerAbsent):
+        Party(config, Wire().endpoint(serves=True), Callbacks()).run()
+    wire = Wire()
+    nonce, nobody = b"a" * 16, bytes(16)
+    opening = struct.pack("<BBB16s16sQ", 1, 1, 1, nonce, nobody, 0)
+    wire.endpoint(serves=False).connect(1).send(opening)
+    with refused(PeerSilent):
+        Party(config, wire.endpoint(serves=True), Callbacks()).run()
+
+
+PLACE = "of an inner-machine"
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        OutputError(f"the disk {PLACE}"),
+        StateError(f"the key {PLACE}"),
+        ConnectionLost(f"the address {PLACE}"),
+        ZeroDivisionError(PLACE),
+        KeyboardInterrupt(PLACE),
+    ],
+)
+def test_the_peer_is_told_the_kind_and_nothing_more(problem):
+    code, reason = tellable(problem)
+    assert reason
+    assert not {*PLACE.split()[2:]} & set(reason.split())
+    assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
+
+
+# --- what is written ------------------------------------------------------------------------------
+
+
+def test_logs_and_figures_hold_no_secret(folder):
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    coins = [Transcript.load(folder / f"{role}.transcript").header["coins"][role] for role in ROLES]
+    shown = "".join(
+        (folder / name).read_text()
+        for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
+    )
+    assert '"event"' in shown
+    for secret in (*coins, "p0001", str(weights(folder, "alice")[0])):
+        assert secret not in shown
+    for role in ROLES:
+        figures = json.loads((folder / f"{role}.metrics.json").read_text())
+        assert figures["iterations"] == figures["iterations_total"] == 2 * BATCHES
+    assert figures["loss_recent"] > 0
+    assert figures["bytes_sent"] > 0
+    assert figures["waiting_seconds"] >= 0
+    assert "loss_recent" not in json.loads((folder / "alice.metrics.json").read_text())
+
+
+def test_a_new_state_key_is_not_made_beside_the_state_folder_which_only_it_opens(folder):
+    stopped_midway(folder)
+    keys = {role: key_place(PartyConfig.read(folder / f"{role}.toml"))[0] for role in ROLES}
+    assert keys["alice"] != keys["bob"]
+    for path in keys.values():
+        assert path.is_file()
+        assert folder not in path.parents
+        assert path.parent.name == "taciturn"
+    assert not list(folder.rglob("*.state.key"))
+    journal = (folder / "bob-state" / "journal").read_bytes()
+    assert b"weights" not in journal
+    assert b"TACT" not in journal
+
+
+def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
+    key = "5e" * KEY_BYTES
+    (folder / "bob.state.key").write_text(key)
+    (folder / "bob.state.key").chmod(0o600)
+    said: list[str] = []
+    run_both(folder, watch={"bob": Callbacks(said.append)}).records  # noqa: B018
+    assert [line for line in said if str(folder / "bob.state.key") in line]
+    assert not _usual_place(PartyConfig.read(folder / "bob.toml")).exists()
+    # The journal is that key's.
+    Vault.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
+
+
+@pytest.mark.parametrize("key", ["00" * KEY_BYTES, "no hex"])
+def test_a_lost_or_wrong_state_key_is_named(folder, key):
+    stopped_midway(folder)
+    path, warnings = key_place(PartyConfig.read(folder / "bob.toml"))
+    assert not warnings
+    path.write_text(key)
+    with refused(StateError) as caught:
+        alone(folder, "bob").run()
+    assert caught.value.where in (str(path), str(folder / "bob-state" / "journal"))
+
+
+def test_what_is_written_is_for_its_owner(folder):
+    """A log that others could read is closed to them."""
+    (folder / "bob.log").write_text("of an earlier version\n")
+    (folder / "bob.log").chmod(0o644)
+    run_both(folder, act=record(folder)).records  # noqa: B018
+    # exact: the test's own line
+    assert (folder / "bob.log").read_text().startswith("of an earlier version\n{")
+    key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
+    written = [
+        folder / f"bob.{name}" for name in ("model.json", "metrics.json", "log", "transcript")
+    ]
+    for path in (*written, key, folder / "bob-state" / "journal"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for place in (key.parent, folder / "bob-state"):
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")
+
+
+def test_the_page_names_every_figure_and_every_event(folder):
+    set_up(folder, **MECHANISMS["add"], evaluate="epoch")
+    stopped_midway(folder)
+    run_both(folder).records  # noqa: B018
+    run_both(folder).records  # noqa: B018
+    for role in ROLES:
+        figures = json.loads((folder / f"{role}.metrics.json").read_text())
+        for key in figures:
+            assert f"`{key}`" in PAGE, key
+        for line in (folder / f"{role}.log").read_text().splitlines():
+            entry = json.loads(line)
+            assert f"`{entry.pop('event')}`" in PAGE, line
+            for key in entry.keys() - {"time", "role"}:
+                assert f"`{key}`" in PAGE, key
+    source = "".join(
+        (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
+        for name in (
+            *("party/train.py", "party/session.py", "party/log.py", "party/study.py"),
+            *("party/model_file.py", "jobs/base.py", "jobs/predict/job.py", "jobs/woe/job.py"),
+        )
+    )
+    events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
+    assert len(events) > 10
+    for event in events:
+        assert f"`{event}`" in PAGE, event
+
+
+def test_the_page_has_the_versions_of_today():
+    for name, version in (
+        ("wire", WIRE_VERSION),
+        ("session", VERSION),
+        ("protocol", PROTOCOL_VERSION),
+        ("journal", VERSION),
+        ("model file", SHARE_VERSION),
+        ("transcript", TRANSCRIPT_VERSION),
+    ):
+        # A version, and in words when it is looked at: the other tables count.
+        pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"
+        (row,) = [line for line in PAGE.splitlines() if re.match(pattern, line)]
+        assert f"| {version} |" in row

@@ -1,0 +1,177 @@
+"""What Bob tells Alice of the model by agreement: the same on both sides, once, and paid for."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from taciturn.engine import Callbacks
+from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.model import ModelShare
+from taciturn.model import model_card as card
+from taciturn.party import PartyConfig
+from taciturn.party.consent import LabelBudget
+from taciturn.privacy import NoisyAccuracy, Released
+from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
+from taciturn.protocol.alice import AliceInputs, hear
+from taciturn.report import card_blocks, party_blocks
+from taciturn.rng import KeyedEntropy
+from taciturn_audit import RecordedSession
+from taciturn_audit.views import AliceView
+from tests.expected import refused
+from tests.party.sides import (
+    MECHANISMS,
+    NEWTON,
+    Pulled,
+    alone,
+    pulled_at,
+    record,
+    run_both,
+    set_up,
+    write_config,
+    write_tables,
+)
+from tests.report.test_terminal import shown
+
+TOLD = {"tell-alice": "quality"}
+SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_tables(tmp_path, rows=80)
+    return tmp_path
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    "agreed", [MECHANISMS["none"], MECHANISMS["hybrid"], SEALED], ids=["none", "hybrid", "sealed"]
+)
+def test_alice_has_bobs_figures_in_whole_per_cent(folder, agreed):
+    set_up(folder, **agreed, **TOLD)
+    ends = run_both(folder, act=record(folder))
+    alice, bob = ends.records
+    exact = bob["metrics"]["held_out"]
+    quality = alice["told_quality"]
+    assert quality == bob["told_quality"]
+    assert quality["rows"] == bob["held_out_rows"]
+    for figure in ("accuracy", "auc"):
+        assert quality[figure] == pytest.approx(exact[figure], abs=0.005001)
+        assert quality[figure] == round(quality[figure], 2)
+    assert bob["ledger"]["label_epsilon_total"] == "inf"
+    text = shown(party_blocks(ends.alice))
+    for name in ("accuracy", "auc"):
+        assert f"{round(100 * quality[name])} %" in text
+    model = ModelShare.load(folder / "alice.model.json")
+    assert model.metrics == {"told_quality": quality}
+    assert f"{round(100 * quality['auc'])} %" in shown(card_blocks(card(model), 3))
+    # Her view has it, for whichever attack needs it.
+    session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
+    assert isinstance(session.view, AliceView)
+    (seen,) = session.view.observations.of(QualityTold)
+    assert (seen.quality.accuracy, seen.quality.auc) == (quality["accuracy"], quality["auc"])
+    assert seen.signal is Signal.QUALITY
+
+
+@pytest.mark.parametrize(
+    ("agreed", "total"),
+    [
+        ({**NEWTON, **MECHANISMS["label-rr"], "tell-epsilon": 0.5}, 2.5),
+        (SEALED, math.inf),
+    ],
+    ids=["with noise", "as it is"],
+)
+def test_the_ledger_has_its_price_and_held_out_labels_pay_too(folder, agreed, total):
+    set_up(folder, **agreed, **TOLD)
+    alice, bob = run_both(folder).records
+    assert alice["told_quality"] == bob["told_quality"]
+    assert (alice["told_quality"]["auc"] is None) == math.isfinite(total)
+    assert alice["told_quality"].get("epsilon") == agreed.get("tell-epsilon")
+    assert float(bob["ledger"]["label_epsilon_total"]) == total
+    (account,) = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
+    assert account.rows == 80
+    assert account.ledger.label_epsilon_total == total
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
+    set_up(folder, **MECHANISMS["add"], **TOLD, **({"tell-epsilon": 0.5} if noisy else {}))
+    stop, heard = pulled_at("alice", 1, QualityTold)["alice"], list[object]()
+
+    def observe(event: Event) -> None:
+        if isinstance(event, QualityTold):
+            heard.append(event.quality)
+        stop.observe(event)
+
+    watch = {"alice": Callbacks(observe=observe)}
+    assert isinstance(run_both(folder, watch=watch).alice, Pulled)
+    alice, bob = run_both(folder, watch=watch).records
+    assert len(heard) == 2
+    assert heard[0] == heard[1]
+    assert alice["told_quality"] == bob["told_quality"]
+    (account,) = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
+    assert account.trainings == 1
+
+
+@pytest.mark.parametrize("reveal", [True, False])
+def test_her_columns_by_importance_where_she_has_their_weights(folder, reveal):
+    set_up(folder, **SEALED, reveal=reveal)
+    ends = run_both(folder)
+    alice, bob = ends.records
+    assert "importance" not in bob
+    assert "told_quality" not in alice
+    assert ("importance" in alice) == reveal
+    if reveal:
+        columns = alice["importance"]
+        sizes = [column["importance"] for column in columns]
+        assert sizes == sorted(sizes, reverse=True)
+        model = ModelShare.load(folder / "alice.model.json")
+        weights = dict(zip(model.columns, model.weights, strict=True))
+        assert {column["column"]: column["weight"] for column in columns} == weights
+        assert columns[0]["column"] in shown(party_blocks(ends.alice))
+
+
+def test_both_must_agree(folder):
+    write_config(folder, "alice", agreement=SEALED)
+    write_config(folder, "bob", agreement={**SEALED, **TOLD})
+    ends = run_both(folder)
+    assert isinstance(ends.alice, AgreementError)
+    assert "tell_alice" in ends.alice.message
+
+
+@pytest.mark.parametrize(
+    ("agreement", "setting"),
+    [
+        ({**SEALED, **TOLD, "held-out": 0}, "tell_alice"),
+        ({**NEWTON, "mechanism": "label-rr", "epsilon": 1.0, "tell-epsilon": 1.0}, "tell_epsilon"),
+        ({**SEALED, **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
+        ({"mechanism": "none", **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(folder, agreement, setting):
+    with refused(ConfigError, setting=setting):
+        PartyConfig.read(write_config(folder, "bob", agreement=agreement))
+
+
+@pytest.mark.parametrize(
+    "quality",
+    [
+        Released.unprotected(np.array([101, 50])),
+        Released.unprotected(np.array([50])),
+        Released(np.array([50, 50]), NoisyAccuracy(1.0)),
+    ],
+)
+def test_alice_refuses_what_was_not_agreed(folder, quality):
+    set_up(folder, **MECHANISMS["none"], **TOLD)
+    party = alone(folder, "alice")
+    inputs = AliceInputs(
+        party.tables.train, party.terms, KeyedEntropy.from_seed(1), held_out=party.tables.held_out
+    )
+    program = hear(inputs, 3)
+    next(program)
+    with refused(RemoteProtocolError):
+        program.send(HeldOutQuality(quality))

@@ -1,0 +1,70 @@
+"""Certificates for a trial."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from taciturn.__main__ import run
+from taciturn.errors import ConfigError, OutputError
+from taciturn.transport import check_name, load_credentials, make_certificates
+from tests.expected import refused
+
+
+def test_what_is_made_is_fit_for_use(tmp_path):
+    made = make_certificates(tmp_path / "new" / "certs", ["alice", "bob.example"], days=60)
+    for name, certificate, key in made.parties:
+        credentials = load_credentials(certificate, key, made.authority)
+        assert credentials.name == name
+        assert credentials.warnings == ()
+        assert abs(credentials.expires - datetime.now(UTC) - timedelta(days=60)) < timedelta(
+            minutes=5
+        )
+
+
+def test_keys_are_for_their_owner_alone(tmp_path):
+    made = make_certificates(tmp_path, ["alice", "bob"])
+    for key in [made.authority_key, *(key for _, _, key in made.parties)]:
+        assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
+    (tmp_path / "bob.key").write_text("precious")
+    with refused(OutputError) as caught:
+        make_certificates(tmp_path, ["alice", "bob"])
+    assert caught.value.where == str(tmp_path / "bob.key")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["bob.key"]
+    assert (tmp_path / "bob.key").read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["", "Alice", "a b", "*.x", "-a", "a..b", "../x", "a" * 64, "1.2"])
+def test_names_that_cannot_be(name):
+    with refused(ConfigError, names=name):
+        check_name(name)
+
+
+@pytest.mark.parametrize("names", [[], ["alice"], ["alice", "alice"], ["alice", "ca"]])
+def test_a_trial_needs_two_names(tmp_path, names):
+    with refused(ConfigError):
+        make_certificates(tmp_path, names)
+
+
+def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("certs --out c --name alice --name bob --days 10".split()) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (hers,) = [line for line in lines if "c/alice.key" in line]
+    assert "c/ca.pem" in hers
+    assert "c/alice.pem" in hers
+    (authority,) = [line for line in lines if "c/ca.key" in line]
+    assert not {"alice", "bob"} & {*authority.replace(":", " ").split()}
+
+
+def test_the_command_prints_one_json_object(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["certs", "--json"]) == 0
+    output = json.loads(capsys.readouterr().out)
+    assert [party["name"] for party in output["parties"]] == ["alice", "bob"]
+    assert output["authority"] == "certs/ca.pem"
