@@ -112,7 +112,7 @@ def test_no_other_file_knows_the_library():
 LOADING = """
 import os, sys, tempfile
 from taciturn.party import AlignedRows
-from taciturn.protocol import Alignment
+from taciturn.jobs.align import Alignment
 from taciturn.crypto import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules

@@ -58,7 +58,7 @@ def echoing(authority: Authority, *arguments: str) -> Iterator[subprocess.Popen[
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        cwd=Path(__file__).resolve().parents[3],
+        cwd=Path(__file__).resolve().parents[2],
     )
     try:
         yield process

@@ -186,11 +186,11 @@ class SqliteDatabase(Database):
         self._base.text_factory = lambda data: data.decode(errors="replace")
         try:
             with self._reporting():
-                found = self._base.execute(f"select * from {relation} limit 0").description  # noqa: S608
+                described = self._base.execute(f"select * from {relation} limit 0").description  # noqa: S608
         except DataError:
             self.close()
             raise
-        self.columns = [name for name, *_ in found]
+        self.columns = [name for name, *_ in described]
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -234,8 +234,8 @@ class PostgresDatabase(Database):
         # One connection: whoever asks waits for the one before.
         self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
         self._base: Any = None
-        found = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608
-        self._types = {column.name: column.type_code for column in found}
+        described = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608
+        self._types = {column.name: column.type_code for column in described}
         self.columns = [*self._types]
 
     def _chunks(self, select: str) -> Iterator[list[Row]]:

@@ -362,7 +362,7 @@ def test_counting_does_not_start_from_zero_beside_a_file_of_an_earlier_version(
     ConsentStore.from_config(config)
 
 
-@pytest.mark.parametrize("name", REMOVED_FILES.keys() - REMOVED.keys())
+@pytest.mark.parametrize("name", sorted(REMOVED_FILES.keys() - REMOVED.keys()))
 def test_the_settings_of_former_files_are_refused(tmp_path, name):
     section = {"book": "woe", "usage": "serve"}.get(name, "privacy")
     path = write_config(tmp_path, "alice", **{section: {name: "file.json"}})
