@@ -29,15 +29,6 @@ def canonical_json(values: Mapping[str, Any]) -> str:
     return _CANONICAL.encode(values)
 
 
-def canonical_pieces(values: Mapping[str, Any]) -> Iterator[bytes]:
-    """The same in UTF-8 and in pieces, for an object with texts of a hundred million letters.
-
-    >>> b"".join(canonical_pieces({"b": 1, "a": [None, True]}))
-    b'{"a":[null,true],"b":1}'
-    """
-    return (piece.encode() for piece in _CANONICAL.iterencode(values))
-
-
 def finite_json(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
     """The same value with infinity as text, and null for what is not a number.
 

@@ -34,15 +34,6 @@ class Costs:
                     f"a cost is a positive number, and {cost:g} is not", hint="use 1 and 10, say"
                 )
 
-    @property
-    def best_probability(self) -> float:
-        """Above which probability a row is worth an alarm, if probabilities are true.
-
-        >>> Costs(1.0, 9.0).best_probability
-        0.1
-        """
-        return self.false_alarm / (self.false_alarm + self.miss)
-
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:

@@ -175,10 +175,6 @@ class Mechanism(ABC):
         """What Alice receives that depends on labels: what follows "Alice receives"."""
         return f"what {self.name} says of itself: {self.summary}"
 
-    def usual_rows(self, most: int) -> int:
-        """How many rows an encrypted vector speaks of as a rule; it has room for ``most``."""
-        return most
-
     def notes(self) -> tuple[str, ...]:
         """What a reader of a training's record should know."""
         return ()

@@ -343,10 +343,6 @@ class Hybrid(GradientMechanism):
             "be computed from it"
         )
 
-    def usual_rows(self, most: int) -> int:
-        """The rows that Alice scores on average."""
-        return round(self.design.asked_rows)
-
     @property
     def response_event(self) -> BatchResponse:
         """Event of telling RR(m)."""

@@ -82,11 +82,6 @@ class Terms:
         return FixedPoint(self.agreement.feature_bits + self.agreement.residue_bits)
 
     @property
-    def usual_product(self) -> int:
-        """How many rows an encrypted vector speaks of as a rule."""
-        return self.mechanism.usual_rows(self.longest_product)
-
-    @property
     def longest_product(self) -> int:
         """The most rows that one encrypted vector speaks of: a batch, or a hidden one's subset."""
         return self.agreement.subset_size or self.longest_batch

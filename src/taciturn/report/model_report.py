@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from taciturn.report import blocks as b
-from taciturn.report.words import NONE, figure, interval, percent, share
+from taciturn.report.words import NONE, figure, percent, share
 from taciturn.results.model_report import (
     CoefficientTest,
     ColumnEffect,
@@ -370,8 +370,3 @@ def effect_table(effect: ColumnEffect) -> b.Table:
         for level in effect.levels
     ]
     return b.table(headings, lines, caption=f"{effect.column} ({effect.side})")
-
-
-def auc_words(rows: JudgedRows) -> str:
-    """The AUC's interval."""
-    return interval(rows.metrics.auc_low, rows.metrics.auc_high)

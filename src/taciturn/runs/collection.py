@@ -14,7 +14,6 @@ from taciturn.results.manifest import MANIFEST
 from taciturn.results.parts import Part, parts_of
 from taciturn.results.run_list import RunEntry, RunList, UnreadableRun
 
-DEFAULT_FOLDER = "runs"
 _HOW = Hint("commands leave runs in a folder that is named: {out}", out="runs/")
 
 
