@@ -39,7 +39,6 @@ from taciturn_audit.rehearsal import Rehearsal as Rehearsal
 from taciturn_audit.rehearsal import random_table as random_table
 from taciturn_audit.runner import Guesses as Guesses
 from taciturn_audit.runner import examine as examine
-from taciturn_audit.runner import guess_labels as guess_labels
 from taciturn_audit.seats import alice_view as alice_view
 from taciturn_audit.seats import members as members
 from taciturn_audit.seats import outcome_view as outcome_view

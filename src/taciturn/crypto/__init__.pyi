@@ -1,4 +1,3 @@
-from taciturn.crypto.base import DEFAULT_TABLE_MEMORY as DEFAULT_TABLE_MEMORY
 from taciturn.crypto.base import Capacity as Capacity
 from taciturn.crypto.base import EncryptedAnswer as EncryptedAnswer
 from taciturn.crypto.base import EncryptedVector as EncryptedVector
@@ -8,7 +7,6 @@ from taciturn.crypto.base import PublicKey as PublicKey
 from taciturn.crypto.base import Scheme as Scheme
 from taciturn.crypto.base import SecretKey as SecretKey
 from taciturn.crypto.base import SlotScheme as SlotScheme
-from taciturn.crypto.base import Table as Table
 from taciturn.crypto.base import TableSize as TableSize
 from taciturn.crypto.base import Wrapping as Wrapping
 from taciturn.crypto.base import transposed_product as transposed_product
@@ -25,7 +23,6 @@ from taciturn.crypto.group import ELEMENT_BYTES as ELEMENT_BYTES
 from taciturn.crypto.group import ORDER as ORDER
 from taciturn.crypto.group import Scalar as Scalar
 from taciturn.crypto.group import hashed as hashed
-from taciturn.crypto.group import library as library
 from taciturn.crypto.group import raised as raised
 from taciturn.crypto.group import require_elements as require_elements
 from taciturn.crypto.multiexp import Ladder as Ladder

@@ -14,4 +14,3 @@ from taciturn.doctor.party import look_at_agreement as look_at_agreement
 from taciturn.doctor.party import look_at_certificates as look_at_certificates
 from taciturn.doctor.party import look_at_party as look_at_party
 from taciturn.doctor.schemes import look_at_scheme as look_at_scheme
-from taciturn.doctor.schemes import look_at_schemes as look_at_schemes

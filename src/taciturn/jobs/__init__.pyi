@@ -2,6 +2,5 @@ from taciturn.jobs.base import Consent as Consent
 from taciturn.jobs.base import Job as Job
 from taciturn.jobs.base import SessionFacts as SessionFacts
 from taciturn.jobs.base import Side as Side
-from taciturn.jobs.base import Simulated as Simulated
 from taciturn.jobs.base import run_party as run_party
 from taciturn.jobs.base import simulate as simulate

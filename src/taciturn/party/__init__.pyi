@@ -13,7 +13,6 @@ from taciturn.party.config import ACCEPTED_LEAK as ACCEPTED_LEAK
 from taciturn.party.config import DERIVED as DERIVED
 from taciturn.party.config import SECTIONS as SECTIONS
 from taciturn.party.config import UNWRITTEN as UNWRITTEN
-from taciturn.party.config import DataSection as DataSection
 from taciturn.party.config import PartyConfig as PartyConfig
 from taciturn.party.config import file_default as file_default
 from taciturn.party.config import party_file as party_file

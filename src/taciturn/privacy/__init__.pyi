@@ -45,8 +45,6 @@ from taciturn.privacy.multiplicative import VARIANTS as VARIANTS
 from taciturn.privacy.multiplicative import MeanOne as MeanOne
 from taciturn.privacy.multiplicative import Multiplicative as Multiplicative
 from taciturn.privacy.multiplicative import Printed as Printed
-from taciturn.privacy.mutual import ASSUMPTION as MUTUAL_ASSUMPTION
-from taciturn.privacy.mutual import Mutual as Mutual
 from taciturn.privacy.noise import SMALLEST_DIVISOR as SMALLEST_DIVISOR
 from taciturn.privacy.noise import UNIT_BITS as UNIT_BITS
 from taciturn.privacy.noise import LaplaceDraws as LaplaceDraws
@@ -67,8 +65,6 @@ from taciturn.privacy.registry import OURS as OURS
 from taciturn.privacy.registry import mechanism as mechanism
 from taciturn.privacy.registry import mechanism_class as mechanism_class
 from taciturn.privacy.registry import taken as taken
-from taciturn.privacy.sealed import ASSUMPTION as SEALED_ASSUMPTION
-from taciturn.privacy.sealed import Sealed as Sealed
 from taciturn.privacy.statement import Statement as Statement
 from taciturn.privacy.told_quality import STEPS as STEPS
 from taciturn.privacy.told_quality import release as release
@@ -76,10 +72,4 @@ from taciturn.privacy.told_quality import told_quality as read_told_quality
 from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.
-__all__ = [
-    "MUTUAL_ASSUMPTION",
-    "SEALED_ASSUMPTION",
-    "draw_gaussian",
-    "draw_noise",
-    "read_told_quality",
-]
+__all__ = ["draw_gaussian", "draw_noise", "read_told_quality"]

@@ -5,7 +5,6 @@ from taciturn.protocol.batch_seed import commitment as commitment
 from taciturn.protocol.batch_seed import draw_share as draw_share
 from taciturn.protocol.batch_seed import joint_seed as joint_seed
 from taciturn.protocol.batch_seed import seed_of as seed_of
-from taciturn.protocol.batches import Batch as Batch
 from taciturn.protocol.batches import BatchPlan as BatchPlan
 from taciturn.protocol.circle import NO_MASKS as NO_MASKS
 from taciturn.protocol.circle import Circle as Circle
@@ -135,7 +134,6 @@ from taciturn.protocol.steps import emit as emit
 from taciturn.protocol.steps import keep as keep
 from taciturn.protocol.steps import receive as receive
 from taciturn.protocol.steps import send as send
-from taciturn.protocol.study import ModelTrained as ModelTrained
 from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.together import together as gather

@@ -7,7 +7,6 @@ from taciturn.results.check import CheckFacts as CheckFacts
 from taciturn.results.check import CheckResult as CheckResult
 from taciturn.results.check import ColumnExposure as ColumnExposure
 from taciturn.results.columns import ColumnScore as ColumnScore
-from taciturn.results.columns import conclude_columns as conclude_columns
 from taciturn.results.columns import is_above as is_above
 from taciturn.results.doctor import DoctorResult as DoctorResult
 from taciturn.results.doctor import Finding as Finding

@@ -1,11 +1,9 @@
-from taciturn_audit.column_attacks.anchored import AnchoredAttack as AnchoredAttack
 from taciturn_audit.column_attacks.base import Ambiguity as Ambiguity
 from taciturn_audit.column_attacks.base import ColumnAttack as ColumnAttack
 from taciturn_audit.column_attacks.base import ColumnEstimate as ColumnEstimate
 from taciturn_audit.column_attacks.base import KnownRows as KnownRows
 from taciturn_audit.column_attacks.bin_counts import bin_knowledge as bin_knowledge
 from taciturn_audit.column_attacks.discrete import DiscreteAttack as DiscreteAttack
-from taciturn_audit.column_attacks.gram import GramAttack as GramAttack
 from taciturn_audit.column_attacks.hidden_lattice import hidden_table as hidden_table
 from taciturn_audit.column_attacks.integer_columns import (
     IntegerColumnsAttack as IntegerColumnsAttack,

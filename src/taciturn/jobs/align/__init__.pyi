@@ -1,7 +1,6 @@
 from taciturn.jobs.align.element_buckets import ElementBuckets as ElementBuckets
 from taciturn.jobs.align.element_buckets import bits_for as bits_for
 from taciturn.jobs.align.element_buckets import common_to as common_to
-from taciturn.jobs.align.intersection import Intersection as Intersection
 from taciturn.jobs.align.intersection import IntersectionTask as IntersectionTask
 from taciturn.jobs.align.intersection import MatchRequirement as MatchRequirement
 from taciturn.jobs.align.job import SCRATCH as SCRATCH

@@ -1,5 +1,4 @@
 from taciturn.party.consent.budget import Charge as Charge
-from taciturn.party.consent.budget import Namespace as Namespace
 from taciturn.party.consent.label_budget import LabelBudget as LabelBudget
 from taciturn.party.consent.label_budget import LabelCharge as LabelCharge
 from taciturn.party.consent.label_budget import Release as Release

@@ -3,7 +3,6 @@ from taciturn.party.serving.desk import Answered as Answered
 from taciturn.party.serving.desk import Desk as Desk
 from taciturn.party.serving.desk import Job as Job
 from taciturn.party.serving.partner import ScorePartner as ScorePartner
-from taciturn.party.serving.sources import DatabaseRows as DatabaseRows
 from taciturn.party.serving.sources import Preparer as Preparer
 from taciturn.party.serving.sources import RowSource as RowSource
 from taciturn.party.serving.sources import TableRows as TableRows
