@@ -28,19 +28,18 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.jobs.woe import GivenTable, WoeBudget
 from taciturn.party import PartyConfig
 from taciturn.party.consent import (
     ANSWERS,
     DAILY,
     Charge,
     ConsentStore,
-    GivenTable,
     LabelBudget,
     LabelFlipStore,
     RowCounter,
     ScoreBudget,
     ServiceBudget,
-    WoeBudget,
 )
 from taciturn.privacy import AdditiveNoise, FlippedLabels, LabelResponse, Unprotected
 from taciturn.protocol import Boundary, Event

@@ -28,6 +28,7 @@ from taciturn.jobs.align.intersection import (
 )
 from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.align.result import AlignmentResult
+from taciturn.jobs.align.settings_file import add_settings
 from taciturn.jobs.align.several import terms_among
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.memmap import Scratch
@@ -36,7 +37,6 @@ from taciturn.party.aligned import AlignedRows, require_kind, require_room
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import ALIGNMENT
 from taciturn.party.log import Log
-from taciturn.party.settings_file import add_settings
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy

@@ -26,13 +26,13 @@ from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
+from taciturn.jobs.woe.budget import GivenTable, WoeBudget
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
 from taciturn.jobs.woe.terms import Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.party.agreed import own_side, require_begun_in_time
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.woe_budget import GivenTable, WoeBudget
 from taciturn.party.identity import credentials_of
 from taciturn.party.link import WOE
 from taciturn.party.log import Log

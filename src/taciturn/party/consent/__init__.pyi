@@ -12,5 +12,3 @@ from taciturn.party.consent.service_budget import PartnerBudget as PartnerBudget
 from taciturn.party.consent.service_budget import RowCounter as RowCounter
 from taciturn.party.consent.service_budget import ServiceBudget as ServiceBudget
 from taciturn.party.consent.store import ConsentStore as ConsentStore
-from taciturn.party.consent.woe_budget import GivenTable as GivenTable
-from taciturn.party.consent.woe_budget import WoeBudget as WoeBudget
