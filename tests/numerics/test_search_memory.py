@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from taciturn import mapped
+from taciturn import memmap
 from taciturn.memmap import Scratch, over_blocks
 from taciturn.numerics import SubspaceSolver, of_labels, weighted_likelihood
 from taciturn.parallel import one_thread
 
 # More cores have more blocks at work.
-mapped.threads = lambda: 2
+memmap.threads = lambda: 2
 rows, passes, scratch = int(sys.argv[1]), int(sys.argv[2]), Scratch(Path(sys.argv[3]), least=1)
 own = scratch.unnamed((rows, 4), np.float64)
 labels = np.empty(rows, np.int8)
