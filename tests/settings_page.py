@@ -84,7 +84,7 @@ def table(section: str) -> str:
 def study_table() -> str:
     """The table of what a study may hold."""
     settings, fields = declared(Study), Study.model_fields
-    kinds = {"columns": "list of lists of text", "class_weight": "list of pairs"}
+    kinds = {"class_weight": "list of pairs"}
     return HEAD + "".join(
         line(
             name,

@@ -111,9 +111,9 @@ def bob_program(
 ) -> Program[BobTrained]:
     """His side of it."""
     method = mechanism or mechanism_of(terms)
-    book = ledger or Ledger(tables.labels.rows, method.assumption)
+    charged = ledger or Ledger(tables.labels.rows, method.assumption)
     agreed = Terms(terms, scheme)
-    inputs = BobInputs(tables.bob, tables.labels, agreed, method, book, coins)
+    inputs = BobInputs(tables.bob, tables.labels, agreed, method, charged, coins)
     return BOBS[agreed.conversation](inputs)
 
 

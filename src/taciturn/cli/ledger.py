@@ -30,7 +30,7 @@ def ledger(
     from taciturn.party.config import PartyConfig
     from taciturn.party.consent.label_budget import LabelBudget
     from taciturn.party.past_exposure import past_exposure
-    from taciturn.results.ledger import ExposureResult, LedgerBookResult
+    from taciturn.results.ledger import ExposureResult, LedgerResult
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):
@@ -46,7 +46,7 @@ def ledger(
         return
     with shown_by(settings.face):
         accounts = LabelBudget.from_config(settings).accounts()
-    result = LedgerBookResult(
+    result = LedgerResult(
         file=str(settings.consent_file),
         budget_total=settings.privacy.budget_total,
         accounts=accounts,

@@ -174,7 +174,6 @@ _OURS: tuple[Priced[Any], ...] = (
         lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
     ),
     Priced(NoisyAccuracy, _all_alike),
-    # No longer made. Books that hold it must stay readable: what they hold was paid.
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

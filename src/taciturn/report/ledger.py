@@ -8,7 +8,7 @@ from taciturn.report.words import printed_date
 from taciturn.results.ledger import (
     ExposureResult,
     LedgerAccount,
-    LedgerBookResult,
+    LedgerResult,
     PastExposure,
 )
 
@@ -24,7 +24,7 @@ _MODELS = ("model file", "written", "mechanism", "scores of a row")
 _HEADINGS = ("partner", "label", "rows", "trainings", "of a label, in all", "at delta")
 
 
-def ledger_blocks(result: LedgerBookResult) -> list[Block]:
+def ledger_blocks(result: LedgerResult) -> list[Block]:
     """A line for each partner and label."""
     limit = result.budget_total
     facts = {

@@ -106,15 +106,15 @@ def learns_facts(learns: Disclosure) -> dict[str, Words]:
 
 
 def _over_time(price: Outlook) -> dict[str, Words]:
-    book = price.ledger_book
-    if book is None or price.ledger is None:
+    total = price.ledger_book
+    if total is None or price.ledger is None:
         return {}
     so_far, this, then = (
         label_epsilon(ledger.label_epsilon_total)
-        for ledger in (book.so_far, price.ledger, book.then)
+        for ledger in (total.so_far, price.ledger, total.then)
     )
-    limit = "" if book.limit is None else f"; the limit is {book.limit:g}"
-    words = f"so far {so_far} in {counted(book.trainings, 'training')}, this training {this}"
+    limit = "" if total.limit is None else f"; the limit is {total.limit:g}"
+    words = f"so far {so_far} in {counted(total.trainings, 'training')}, this training {this}"
     return {"over time": f"{words}, then {then}{limit}"}
 
 

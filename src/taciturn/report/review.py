@@ -436,7 +436,7 @@ def _price(result: Review) -> Section:
     price, opened = result.price, result.opened
     blocks: list[Block] = []
     if price.ledger is not None:
-        ledger, book = price.ledger, price.ledger_book
+        ledger, total = price.ledger, price.ledger_book
         facts: dict[str, Words] = {
             "this training": f"of a label, {label_epsilon(ledger.label_epsilon_total)}",
             "in releases": f"at most {counted(ledger.releases_per_row, 'release')} of a row"
@@ -444,12 +444,14 @@ def _price(result: Review) -> Section:
             else "none: nothing about a label leaves Bob readable",
             "this rests on": ledger.assumption,
         }
-        if book is not None:
+        if total is not None:
             facts |= {
-                "so far": f"{label_epsilon(book.so_far.label_epsilon_total)} in "
-                f"{counted(book.trainings, 'training')} with this partner",
-                "then": label_epsilon(book.then.label_epsilon_total),
-                "limit": "none is set (budget-total)" if book.limit is None else f"{book.limit:g}",
+                "so far": f"{label_epsilon(total.so_far.label_epsilon_total)} in "
+                f"{counted(total.trainings, 'training')} with this partner",
+                "then": label_epsilon(total.then.label_epsilon_total),
+                "limit": "none is set (budget-total)"
+                if total.limit is None
+                else f"{total.limit:g}",
             }
         if result.check is not None:
             ceiling = result.check.facts.attack_ceiling

@@ -27,7 +27,7 @@ class LedgerAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerBookResult(Result):
+class LedgerResult(Result):
     """What ``taciturn ledger`` shows; ``budget_total`` is the limit over all trainings."""
 
     kind: ClassVar[str] = "ledger"

@@ -17,7 +17,7 @@ from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.export import ExportResult
-from taciturn.results.ledger import ExposureResult, LedgerBookResult
+from taciturn.results.ledger import ExposureResult, LedgerResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
 from taciturn.results.parties import DryRun, PartyRun
@@ -38,7 +38,7 @@ _OURS: tuple[type[Result], ...] = (
     UsedModel,
     ModelList,
     CheckResult,
-    LedgerBookResult,
+    LedgerResult,
     ExposureResult,
     DryRun,
     SimulatedStudy,
