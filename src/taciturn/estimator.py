@@ -57,7 +57,7 @@ _SAME_RUN = 1e-9
 
 
 class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A binary logistic regression, trained by two simulated parties with mini-batch SGD.
+    """A binary logistic regression, trained by simulated parties.
 
     Every parameter but the last three is the setting of the same name, with its default for own
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
