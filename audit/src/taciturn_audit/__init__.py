@@ -1,4 +1,4 @@
-"""Runs the attacks and lets each guess meet the truth in one place."""
+"""What each side of a training could learn of the other's labels and columns."""
 
 from taciturn.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""Tables with row ids, the paper's datasets, files, preparation and column splits."""
+"""Tables with row ids, their sources, the paper's datasets, preparation and column splits."""
 
 from taciturn.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""What a folder of results holds: listed, set side by side, exported; nothing is trained here."""
+"""What a folder of results holds: listed and exported; nothing is trained here."""
 
 from taciturn.lazy import lazy_names
 

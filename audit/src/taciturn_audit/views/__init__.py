@@ -1,4 +1,4 @@
-"""What Alice has seen, and nothing else."""
+"""All that one side has seen, and nothing else: Alice's view and Bob's."""
 
 from taciturn.lazy import lazy_names
 
