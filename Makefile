@@ -37,7 +37,7 @@ $(READY): pyproject.toml audit/pyproject.toml paper/pyproject.toml constraints.t
 	  --no-build-isolation --editable '.[audit,onnx,dev]' --editable audit --editable paper
 	@touch $(READY)
 
-demo: $(READY)  ## train and attack the paper's baseline
+demo: $(READY)  ## four trainings, attacked from both seats
 	$(BIN)/taciturn demo
 
 check: $(READY)  ## format, lint, types, imports
