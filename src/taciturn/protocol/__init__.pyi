@@ -21,7 +21,6 @@ from taciturn.protocol.codec import field_codecs as field_codecs
 from taciturn.protocol.codec import kind_of as kind_of
 from taciturn.protocol.events import Advance as Advance
 from taciturn.protocol.events import Aligning as Aligning
-from taciturn.protocol.events import BinsDue as BinsDue
 from taciturn.protocol.events import Boundary as Boundary
 from taciturn.protocol.events import Event as Event
 from taciturn.protocol.events import HeldOutSeen as HeldOutSeen

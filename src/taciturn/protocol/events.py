@@ -100,22 +100,6 @@ class ScoresDue(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class BinsDue(Event):
-    """The two sides of a weight of evidence fit, and Alice's bins of these rows leave next."""
-
-    ids: RowIds
-    columns: int
-    bins: int
-
-
-@dataclass(frozen=True, slots=True)
-class RowsCounted(Advance):
-    """Alice has added up ``done`` of ``total`` rows' labels in her bins."""
-
-    work: ClassVar[str] = "counting"
-
-
-@dataclass(frozen=True, slots=True)
 class Boundary(Event):
     """The program stands between two iterations: from this state it can be started again."""
 

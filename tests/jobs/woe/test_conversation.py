@@ -21,6 +21,7 @@ from taciturn.engine import replay_program as replay
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
 from taciturn.jobs.woe import (
     Bins,
+    BinsDue,
     Counts,
     FeatureInputs,
     LabelInputs,
@@ -34,7 +35,6 @@ from taciturn.jobs.woe import answer as alice_answer
 from taciturn.privacy import CiphertextsOnly, Ledger
 from taciturn.protocol import (
     BinnedColumn,
-    BinsDue,
     BinSums,
     Hello,
     KeyOffer,

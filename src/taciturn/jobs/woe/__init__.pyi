@@ -16,6 +16,7 @@ from taciturn.jobs.woe.job import WoeOptions as WoeOptions
 from taciturn.jobs.woe.result import WoeResult as WoeResult
 from taciturn.jobs.woe.simulation import TrainingRows as TrainingRows
 from taciturn.jobs.woe.simulation import converse as converse
+from taciturn.jobs.woe.terms import BinsDue as BinsDue
 from taciturn.jobs.woe.terms import Counts as Counts
 from taciturn.jobs.woe.terms import SizedColumn as SizedColumn
 from taciturn.jobs.woe.terms import WoeTerms as WoeTerms

@@ -40,13 +40,14 @@ from taciturn.jobs.woe.terms import (
     MOST_BINS,
     MOST_COLUMN_BINS,
     MOST_COLUMNS,
+    BinsDue,
+    RowsCounted,
     SizedColumn,
     WoeTerms,
     one_hot,
 )
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.events import BinsDue, RowsCounted
 from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
 from taciturn.protocol.messages import (
     BinnedColumn,

@@ -28,7 +28,7 @@ from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
 from taciturn.jobs.woe.budget import GivenTable, WoeBudget
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
-from taciturn.jobs.woe.terms import Counts, WoeTerms
+from taciturn.jobs.woe.terms import BinsDue, Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.party.agreed import own_side, require_begun_in_time
 from taciturn.party.compute import engine_of
@@ -39,7 +39,6 @@ from taciturn.party.log import Log
 from taciturn.party.side import require_agreed_rows, terms_for
 from taciturn.party.tables import chosen_rows, raw_table
 from taciturn.privacy.sealed import ASSUMPTION
-from taciturn.protocol.events import BinsDue
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy

@@ -10,14 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Scheme, TableSize, Wrapping
+from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.files import canonical_json
 from taciturn.jobs.woe.bins import Bins
+from taciturn.protocol.events import Advance, Event
 from taciturn.protocol.prediction import SEALED_CHUNK_ROWS, chunks
 
 PURPOSE = "woe"
@@ -28,6 +31,22 @@ MOST_COLUMN_BINS = 1000
 _MOST_WORDS = 200
 # A ring has room for three bits at least.
 _LEAST_BITS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BinsDue(Event):
+    """The two sides of a weight of evidence fit, and Alice's bins of these rows leave next."""
+
+    ids: RowIds
+    columns: int
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowsCounted(Advance):
+    """Alice has added up ``done`` of ``total`` rows' labels in her bins."""
+
+    work: ClassVar[str] = "counting"
 
 
 @dataclass(frozen=True, slots=True)
