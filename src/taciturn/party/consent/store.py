@@ -270,16 +270,18 @@ class Account:
 
     def values(self, tags: Tags) -> Values:
         """The value of each row; 0 where it has none."""
-        values = np.zeros(len(tags), np.int64)
-        # A cross join keeps this order: a lookup for each row that is asked for.
+        values, order = np.zeros(len(tags), np.int64), np.argsort(tags)
+        # A cross join keeps this order: a lookup for each row that is asked for. Neighbours are on
+        # the same page of the file.
         query = (
             "select asked.key, rows.value from json_each(?) asked "
             "cross join rows on rows.account = ? and rows.tag = asked.value"
         )
         for start in range(0, len(tags), BLOCK_ROWS):
-            asked = str(tags[start : start + BLOCK_ROWS].tolist())
+            block = order[start : start + BLOCK_ROWS]
+            asked = str(tags[block].tolist())
             for place, value in self._database.execute(query, (asked, self._id)):
-                values[start + place] = value
+                values[block[place]] = value
         return values
 
     def write_values(self, tags: Tags, values: Values) -> None:
