@@ -250,6 +250,14 @@ def test_the_file_is_for_its_owner_alone_and_names_no_row(store, member):
     assert not any(name.encode() in content for name in IDS.series.to_list())
 
 
+def test_a_file_that_others_may_read_is_closed_to_them(store):
+    MEMBERS["scores"].charge(store, "bob")
+    store.path.chmod(0o644)
+    with store.writing():
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in store.path.parent.iterdir()}
+    assert modes == {0o600}
+
+
 def test_what_cannot_be_written_is_an_error(tmp_path, member):
     with refused(OutputError):
         member.charge(ConsentStore(tmp_path / "absent" / "consent.sqlite"), "bob")

@@ -161,6 +161,9 @@ class OpenStore:
     def _connected(self, store: ConsentStore) -> sqlite3.Connection:
         with self._path.open("rb") as stream:
             head = stream.read(1)
+            if os.fstat(stream.fileno()).st_mode & 0o077:
+                # Such as one restored from a copy; SQLite's log has the mode of the file.
+                os.fchmod(stream.fileno(), 0o600)
         if head == b"{":
             raise _former(self._path)
         if not head:
