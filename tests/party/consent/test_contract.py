@@ -303,6 +303,21 @@ def test_an_emptied_file_is_no_new_one(store, member):
     assert store.path.read_bytes() == b""
 
 
+def test_a_file_that_was_removed_from_its_log_is_no_new_one(store):
+    # A service that is killed leaves what it counted last in the log.
+    program = PROGRAM.replace("\nfor ", "\nopened = store.open()\nfor ")
+    program += "import os\nos._exit(9)\n"
+    command = [sys.executable, "-c", program, "scores", str(store.path)]
+    assert subprocess.call(command) == 9
+    assert MEMBERS["scores"].given(store, "bob") == LIMIT
+    assert subprocess.call(command) == 9
+    store.path.unlink()
+    for attempt in (MEMBERS["scores"].given, MEMBERS["scores"].charge):
+        with refused(FileError, names=store.path):
+            attempt(store, "bob")
+    assert not store.path.exists()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -97,7 +97,7 @@ class ConsentStore:
     @contextmanager
     def reading(self) -> Iterator[Records]:
         """One state of the records; an absent file has none, and is not created."""
-        opened = OpenStore(self) if self.path.exists() else OpenStore(self, _empty())
+        opened = OpenStore(self, _empty()) if self._is_absent() else OpenStore(self)
         with closing(opened), opened.transaction(write=False) as records:
             yield records
 
@@ -109,7 +109,7 @@ class ConsentStore:
 
     def open(self) -> OpenStore:
         """The file, created where there is none, for many transactions."""
-        if not self.path.exists():
+        if self._is_absent():
             # Linked into place when whole: a file that is there and empty has been damaged.
             fresh = self.path.with_name(f"{self.path.name}.{SystemEntropy().token(4).hex()}.new")
             with closing(_empty()) as database:
@@ -124,6 +124,16 @@ class ConsentStore:
                 fresh.unlink()
                 sync_folder(self.path.parent)
         return OpenStore(self)
+
+    def _is_absent(self) -> bool:
+        """Whether there is no file yet; FileError where it was removed and its log was not."""
+        # Asked first: another program may be creating the file, which is there before its log.
+        has_log = self.path.with_name(f"{self.path.name}-wal").exists()
+        if self.path.exists():
+            return False
+        if has_log:
+            raise _damaged(self.path)
+        return True
 
 
 class OpenStore:
@@ -168,7 +178,7 @@ class OpenStore:
             raise _former(self._path)
         if not head:
             # SQLite would take it for a new one.
-            raise self._damaged()
+            raise _damaged(self._path)
         # Not created where another program has just removed it.
         name = f"{self._path.absolute().as_uri()}?mode=rw"
         return _database(name, uri=True, timeout=store.wait_seconds, check_same_thread=False)
@@ -184,7 +194,7 @@ class OpenStore:
                 where=str(self._path),
             )
         if ask(_IS_DAMAGED).fetchone() or ask("pragma integrity_check(1)").fetchone() != ("ok",):
-            raise self._damaged()
+            raise _damaged(self._path)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -194,19 +204,12 @@ class OpenStore:
         except (sqlite3.Error, OSError) as problem:
             code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
             if isinstance(problem, sqlite3.Error) and code not in _UNAVAILABLE:
-                raise self._damaged() from None
+                raise _damaged(self._path) from None
             raise OutputError(
                 f"the {_KIND} cannot be used: {getattr(problem, 'strerror', problem)}",
                 where=str(self._path),
                 hint="free some space, or wait for the program that uses it; nothing was counted",
             ) from None
-
-    def _damaged(self) -> FileError:
-        return FileError(
-            f"this is not a {_KIND}, or it is damaged",
-            where=str(self._path),
-            hint="restore the newest copy: without it what was given away is not counted",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +339,14 @@ def _database(name: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 
 
 def _checksum(*record: object) -> int:
     return zlib.crc32(repr(record).encode())
+
+
+def _damaged(path: Path) -> FileError:
+    return FileError(
+        f"this is not a {_KIND}, or it is damaged",
+        where=str(path),
+        hint="restore the newest copy: without it what was given away is not counted",
+    )
 
 
 def _former(path: Path) -> StateError:
