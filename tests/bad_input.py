@@ -775,6 +775,8 @@ CASES = (
         'file = "postgresql://me:word@db/crm"\nquery = "select * from customers"',
         "file",
     ),
+    party('file = "bob.csv"', 'file = "postgresql+psycopg://me:word@db/crm"', "file"),
+    party("[serve]", '[serve]\nsource = "mysql://me:word@db/crm"', "source"),
     party("[data]", '[data]\ntransform.age = "logg"', "transform"),
     party("[data]", "[data]\nbins = [25, 35]", "bins"),
     party("[data]", "[data]\nbins.age = []", "bins"),

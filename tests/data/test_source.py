@@ -119,6 +119,13 @@ def test_other_rows_have_another_fingerprint(base):
     assert known() != first
 
 
+def test_columns_under_other_names_have_another_fingerprint(base):
+    def known(select: str) -> object:
+        return selected(base, select).open(text=["id"]).fingerprints  # type: ignore[attr-defined]
+
+    assert known("select id, age from people") != known("select id, age as years from people")
+
+
 def test_postgresql_gives_the_same_and_no_password_is_shown(base):
     with postgres() as server:
         import psycopg
@@ -135,11 +142,17 @@ def test_postgresql_gives_the_same_and_no_password_is_shown(base):
         with closing(source.location.open()) as database:
             records, repeated = database.lookup(["008", "9"], "id", ["income"])
         assert ({*records}, repeated) == ({"008"}, set())
+        with psycopg.connect(server.address, autocommit=True) as connection:
+            connection.execute("create sequence numbers")
+        writing = TableSource.parse(
+            server.address, base.parent, query="select id, setval('numbers', 7) as age from people"
+        )
         with refused(DataError, names="25006"):
-            writing = "select setval('numbers', 1)"
-            with psycopg.connect(server.address, autocommit=True) as connection:
-                connection.execute("create sequence numbers")
-            TableSource.parse(server.address, base.parent, query=writing).frame()
+            writing.frame()
+        assert isinstance(writing.location, DatabaseQuery)
+        # A lookup is a single statement, outside of any transaction.
+        with closing(writing.location.open()) as database, refused(DataError, names="25006"):
+            database.lookup(["008"], "id", ["age"])
     away = "postgresql://me:secret@127.0.0.1:1/crm"
     lost = TableSource.parse(away, base.parent, query="select 1 as id")
     with refused(DataError) as caught:

@@ -26,8 +26,8 @@ from taciturn.errors import (
 )
 from taciturn.jobs.predict import PredictJob
 from taciturn.model import ModelShare, whole_model
-from taciturn.party import PartyConfig, StudyParty, studied_model, use_model
-from taciturn.party.consent import LabelBudget, ScoreBudget
+from taciturn.party import PartyConfig, StudyParty, load_tables, studied_model, use_model
+from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
 from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record
 from taciturn.rng import KeyedEntropy
@@ -388,6 +388,16 @@ def test_a_choice_without_noise_is_charged_infinity_once(finished):
     use_model(config, 1, silent)
     (account,) = LabelBudget.from_config(config).accounts()
     assert account.ledger.releases_per_row == 2
+
+
+def test_a_choice_is_charged_under_a_state_key(finished):
+    for name in ("bob.key", "bob.consent.sqlite"):
+        (finished / name).unlink()
+    config = PartyConfig.read(finished / "bob.toml")
+    use_model(config, 2, silent)
+    budget, ids = LabelBudget.from_config(config), load_tables(config.first).train.ids
+    assert len(budget.key) == 32
+    assert budget.statements(Charge(((ids, {}),)))[0].label_epsilon_total == math.inf
 
 
 def test_models_of_an_earlier_study_keep_a_folder_of_their_own(finished):

@@ -286,9 +286,11 @@ class PostgresDatabase(Database):
                 keepalives_idle=10,
                 # Its parameters are $1: a percent sign in a query is what it is.
                 cursor_factory=self._psycopg.RawCursor,
-                options=f"-c statement_timeout={_LOOKUP_SECONDS * 1000}",
+                # By the server: what psycopg calls read_only concerns no single statement, and a
+                # query may call a function that writes.
+                options=f"-c statement_timeout={_LOOKUP_SECONDS * 1000} "
+                "-c default_transaction_read_only=on",
             )
-            self._base.read_only = True
         return self._base
 
     def close(self) -> None:

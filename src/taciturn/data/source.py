@@ -191,6 +191,8 @@ def _text_columns(
         for name in columns or ():
             require_column(base.columns, name, where=query.where)
         names = base.columns if columns is None else columns
+        # The digest of rows does not depend on the names of their columns.
+        sha.update(repr([*names]).encode())
         parts = _hashed((_as_words(names, rows, dialect) for rows in base.chunks(names)), sha)
         for part in parts:
             held.append(part)

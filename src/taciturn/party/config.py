@@ -160,20 +160,24 @@ class DataSection(TableSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        # The line goes into reports and messages; an address of another kind would be a path there.
+        if has_password(self.file):
+            raise _password_in("file")
         if is_database(self.file) != (self.query is not None):
             raise ConfigError(
                 "a database needs a query, and a file has none",
                 setting="query",
                 hint=Hint("write {query} with a database, and leave it out with a file"),
             )
-        # The line goes into reports and messages.
-        if is_database(self.file) and has_password(self.file):
-            raise ConfigError(
-                "the address of the database holds a password",
-                setting="file",
-                hint="leave it to PGPASSFILE or PGSERVICE, which libpq reads",
-            )
         return self
+
+
+def _password_in(setting: str) -> ConfigError:
+    return ConfigError(
+        "the address of the database holds a password",
+        setting=setting,
+        hint="leave it to PGPASSFILE or PGSERVICE, which libpq reads",
+    )
 
 
 class LinkSection(Checked):
@@ -657,6 +661,9 @@ class ServeSection(Checked):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
+        # Not a database's address that is known here: errors would name it as a path.
+        if not self.is_database and has_password(self.source or ""):
+            raise _password_in("source")
         if self.is_database != (self.table is not None):
             raise ConfigError(
                 "a database needs the name of a table, and a file has none",

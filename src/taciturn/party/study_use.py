@@ -24,6 +24,7 @@ from taciturn.files import reporting_write_errors
 from taciturn.model.scores_file import KeptScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
+from taciturn.party.keep import state_key
 from taciturn.party.log import Log
 from taciturn.party.model_file import save_model
 from taciturn.party.tables import load_tables
@@ -125,4 +126,6 @@ def _charge(config: PartyConfig, session: str) -> None:
     # The figures of held-out rows may have decided, too.
     chosen_by = [tables.train, *([] if tables.held_out is None else [tables.held_out])]
     rows = tuple((table.ids, release) for table in chosen_by)
+    # Made where there is none: without a key the store would have plain hashes of ids.
+    state_key(config)
     LabelBudget.from_config(config).charge(Charge(rows, session))

@@ -249,6 +249,14 @@ def test_the_file_is_for_its_owner_alone_and_names_no_row(store, member):
     assert not any(name.encode() in content for name in IDS.series.to_list())
 
 
+def test_a_file_that_others_may_read_is_closed_to_them(store):
+    MEMBERS["scores"].charge(store, "bob")
+    store.path.chmod(0o644)
+    with store.writing():
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in store.path.parent.iterdir()}
+    assert modes == {0o600}
+
+
 def test_what_cannot_be_written_is_an_error(tmp_path, member):
     with refused(OutputError):
         member.charge(ConsentStore(tmp_path / "absent" / "consent.sqlite"), "bob")
@@ -292,6 +300,21 @@ def test_an_emptied_file_is_no_new_one(store, member):
         with refused(FileError, names=store.path):
             attempt(store, "bob")
     assert store.path.read_bytes() == b""
+
+
+def test_a_file_that_was_removed_from_its_log_is_no_new_one(store):
+    # A service that is killed leaves what it counted last in the log.
+    program = PROGRAM.replace("\nfor ", "\nopened = store.open()\nfor ")
+    program += "import os\nos._exit(9)\n"
+    command = [sys.executable, "-c", program, "scores", str(store.path)]
+    assert subprocess.call(command) == 9
+    assert MEMBERS["scores"].given(store, "bob") == LIMIT
+    assert subprocess.call(command) == 9
+    store.path.unlink()
+    for attempt in (MEMBERS["scores"].given, MEMBERS["scores"].charge):
+        with refused(FileError, names=store.path):
+            attempt(store, "bob")
+    assert not store.path.exists()
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,15 @@ def total(budget: LabelBudget, rows: RowIds = ROWS) -> float:
     return so_far.label_epsilon_total
 
 
+def test_several_alices_have_one_account_in_any_order(tmp_path):
+    def partner(names: list[str]) -> str:
+        parties = {"agreement.parties": {name: f"{len(name)}" * 64 for name in names}}
+        path = write_config(tmp_path, "bob", link={"peer": None}, **parties)
+        return LabelBudget.from_config(PartyConfig.read(path)).partner
+
+    assert partner(["ann", "bess"]) == partner(["bess", "ann"]) != partner(["bess", "carol"])
+
+
 # --- charges -------------------------------------------------------------------------------------
 
 

@@ -81,7 +81,8 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
         limits = config.privacy
         return cls(
             ConsentStore.from_config(config),
-            config.peer,
+            # Several Alices are one partner, in whatever order the agreement names them.
+            ", ".join(sorted(config.peers)),
             limits.budget_total,
             config.data.label or "",
             key,

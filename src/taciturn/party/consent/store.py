@@ -97,7 +97,7 @@ class ConsentStore:
     @contextmanager
     def reading(self) -> Iterator[Records]:
         """One state of the records; an absent file has none, and is not created."""
-        opened = OpenStore(self) if self.path.exists() else OpenStore(self, _empty())
+        opened = OpenStore(self, _empty()) if self._is_absent() else OpenStore(self)
         with closing(opened), opened.transaction(write=False) as records:
             yield records
 
@@ -109,7 +109,7 @@ class ConsentStore:
 
     def open(self) -> OpenStore:
         """The file, created where there is none, for many transactions."""
-        if not self.path.exists():
+        if self._is_absent():
             # Linked into place when whole: a file that is there and empty has been damaged.
             fresh = self.path.with_name(f"{self.path.name}.{SystemEntropy().token(4).hex()}.new")
             with closing(_empty()) as database:
@@ -124,6 +124,16 @@ class ConsentStore:
                 fresh.unlink()
                 sync_folder(self.path.parent)
         return OpenStore(self)
+
+    def _is_absent(self) -> bool:
+        """Whether there is no file yet; FileError where it was removed and its log was not."""
+        # Asked first: another program may be creating the file, which is there before its log.
+        has_log = self.path.with_name(f"{self.path.name}-wal").exists()
+        if self.path.exists():
+            return False
+        if has_log:
+            raise _damaged(self.path)
+        return True
 
 
 class OpenStore:
@@ -161,11 +171,14 @@ class OpenStore:
     def _connected(self, store: ConsentStore) -> sqlite3.Connection:
         with self._path.open("rb") as stream:
             head = stream.read(1)
+            if os.fstat(stream.fileno()).st_mode & 0o077:
+                # Such as one restored from a copy; SQLite's log has the mode of the file.
+                os.fchmod(stream.fileno(), 0o600)
         if head == b"{":
             raise _former(self._path)
         if not head:
             # SQLite would take it for a new one.
-            raise self._damaged()
+            raise _damaged(self._path)
         # Not created where another program has just removed it.
         name = f"{self._path.absolute().as_uri()}?mode=rw"
         return _database(name, uri=True, timeout=store.wait_seconds, check_same_thread=False)
@@ -181,7 +194,7 @@ class OpenStore:
                 where=str(self._path),
             )
         if ask(_IS_DAMAGED).fetchone() or ask("pragma integrity_check(1)").fetchone() != ("ok",):
-            raise self._damaged()
+            raise _damaged(self._path)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -191,19 +204,12 @@ class OpenStore:
         except (sqlite3.Error, OSError) as problem:
             code = getattr(problem, "sqlite_errorcode", 0) & 0xFF
             if isinstance(problem, sqlite3.Error) and code not in _UNAVAILABLE:
-                raise self._damaged() from None
+                raise _damaged(self._path) from None
             raise OutputError(
                 f"the {_KIND} cannot be used: {getattr(problem, 'strerror', problem)}",
                 where=str(self._path),
                 hint="free some space, or wait for the program that uses it; nothing was counted",
             ) from None
-
-    def _damaged(self) -> FileError:
-        return FileError(
-            f"this is not a {_KIND}, or it is damaged",
-            where=str(self._path),
-            hint="restore the newest copy: without it what was given away is not counted",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,16 +276,18 @@ class Account:
 
     def values(self, tags: Tags) -> Values:
         """The value of each row; 0 where it has none."""
-        values = np.zeros(len(tags), np.int64)
-        # A cross join keeps this order: a lookup for each row that is asked for.
+        values, order = np.zeros(len(tags), np.int64), np.argsort(tags)
+        # A cross join keeps this order: a lookup for each row that is asked for. Neighbours are on
+        # the same page of the file.
         query = (
             "select asked.key, rows.value from json_each(?) asked "
             "cross join rows on rows.account = ? and rows.tag = asked.value"
         )
         for start in range(0, len(tags), BLOCK_ROWS):
-            asked = str(tags[start : start + BLOCK_ROWS].tolist())
+            block = order[start : start + BLOCK_ROWS]
+            asked = str(tags[block].tolist())
             for place, value in self._database.execute(query, (asked, self._id)):
-                values[start + place] = value
+                values[block[place]] = value
         return values
 
     def write_values(self, tags: Tags, values: Values) -> None:
@@ -331,6 +339,14 @@ def _database(name: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 
 
 def _checksum(*record: object) -> int:
     return zlib.crc32(repr(record).encode())
+
+
+def _damaged(path: Path) -> FileError:
+    return FileError(
+        f"this is not a {_KIND}, or it is damaged",
+        where=str(path),
+        hint="restore the newest copy: without it what was given away is not counted",
+    )
 
 
 def _former(path: Path) -> StateError:
