@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.cli import leave_model_page
 from taciturn.errors import ConfigError, FileError
+from taciturn.jobs.train import leave_model_page
 from taciturn.model import KeptScores, ModelShare, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables, use_model

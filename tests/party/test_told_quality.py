@@ -167,7 +167,7 @@ def test_what_cannot_be_told_is_refused(folder, agreement, setting):
 )
 def test_alice_refuses_what_was_not_agreed(folder, quality):
     set_up(folder, **MECHANISMS["none"], **TOLD)
-    party = alone(folder, "alice")
+    party = alone(folder, "alice").prepared()
     inputs = AliceInputs(
         party.tables.train, party.terms, KeyedEntropy.from_seed(1), held_out=party.tables.held_out
     )
