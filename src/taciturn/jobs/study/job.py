@@ -34,8 +34,7 @@ from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.study.ending import StudyEnded, Trained
 from taciturn.jobs.study.evaluation import Assessment
-from taciturn.jobs.train.job import LINGER_SECONDS, require_mechanism
-from taciturn.jobs.train.side import TrainingSide
+from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
 from taciturn.parallel import one_thread
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig

@@ -66,6 +66,8 @@ def party(
     from taciturn.jobs.train.job import DryRunJob, training_job
     from taciturn.party.agreed import peer_keys
     from taciturn.party.config import PartyConfig
+    from taciturn.party.identity import credentials_of
+    from taciturn.party.way import require_agreed
 
     plan = planned(out)
     settings = PartyConfig.read(config)
@@ -85,6 +87,8 @@ def party(
         _going_on(dry_run),
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
     ):
+        # Before a large table is read.
+        require_agreed(settings, credentials_of(settings))
         job: Job[Any] = (
             DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
         )

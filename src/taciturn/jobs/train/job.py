@@ -60,7 +60,7 @@ def training_job(
             hint=Hint("leave {record} out; train the chosen model alone to record it"),
         )
     # Loaded here: most sessions train one model.
-    from taciturn.jobs.study.job import StudyJob
+    from taciturn.jobs.study import StudyJob
 
     return StudyJob(fresh)
 
@@ -172,7 +172,7 @@ class DryRunJob(Job[DryRun]):
             training: TrainingSide[Any, Any] = TrainSide(config)
         else:
             # Loaded here: most sessions train one model.
-            from taciturn.jobs.study.job import StudySide
+            from taciturn.jobs.study import StudySide
 
             training = StudySide(config)
         require_begun_in_time(config)
@@ -249,7 +249,7 @@ def require_mechanism(config: PartyConfig) -> None:
         with shown_by(config.face):
             mechanism_class(name)
     except ConfigError as problem:
-        raise problem.telling(_lack(name, problem)) from None
+        raise problem.telling_peer(_lack(name, problem)) from None
 
 
 def _lack(name: str, problem: ConfigError) -> AgreementError:

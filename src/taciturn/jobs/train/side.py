@@ -149,7 +149,7 @@ class TrainingSide(ResumableSide[O, R]):
         """Raise where this side's file does not accept the exposure of its columns or labels."""
         problem = self._unaccepted()
         if problem is not None:
-            raise problem.telling(AgreementError(_UNACCEPTED[self.config.role]))
+            raise problem.telling_peer(AgreementError(_UNACCEPTED[self.config.role]))
 
     def _unaccepted(self) -> TaciturnError | None:
         limits = self.config.privacy
