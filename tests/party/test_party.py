@@ -27,6 +27,7 @@ from taciturn.errors import (
     ConfigError,
     ConnectionLost,
     DivergenceError,
+    FileError,
     OutputError,
     PeerAbsent,
     PeerSilent,
@@ -312,6 +313,17 @@ def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
         assert isinstance(end, AgreementError)
         for name in ("epochs", "learning_rate", "class_weight"):
             assert f"{name}: " in end.message
+
+
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+def test_a_side_whose_table_cannot_be_read_tells_the_peer(folder, act):
+    (folder / "bob.csv").unlink()
+    ends = run_both(folder, act=act)
+    assert isinstance(ends.bob, FileError)
+    assert isinstance(ends.alice, PeerStopped)
+    assert ends.alice.code == FileError.exit_code
+    # Nothing was begun that a later run would resume.
+    assert not (folder / "bob-state" / "journal").exists()
 
 
 def test_rows_that_differ_are_said_before_any_work(folder):

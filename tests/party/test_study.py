@@ -26,10 +26,10 @@ from taciturn.errors import (
 )
 from taciturn.jobs import run_party
 from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.study import StudyJob
+from taciturn.jobs.study import StudyJob, studied_model, use_model
 from taciturn.jobs.train import training_job
 from taciturn.model import ModelShare, whole_model
-from taciturn.party import PartyConfig, studied_model, use_model
+from taciturn.party import PartyConfig
 from taciturn.party.consent import LabelBudget, ScoreBudget
 from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record

@@ -68,8 +68,6 @@ from taciturn.party.signing import require_in_time as require_in_time
 from taciturn.party.signing import signed as signed
 from taciturn.party.signing import statement as statement
 from taciturn.party.signing import verified as verified
-from taciturn.party.study_use import studied_model as studied_model
-from taciturn.party.study_use import use_model as use_model
 from taciturn.party.tables import PartyTables as PartyTables
 from taciturn.party.tables import load_tables as load_tables
 from taciturn.party.templates import Trial as Trial

@@ -34,6 +34,7 @@ from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.study.ending import StudyEnded, Trained
 from taciturn.jobs.study.evaluation import Assessment
+from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
 from taciturn.parallel import one_thread
 from taciturn.party.compute import engine_of
@@ -45,7 +46,6 @@ from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
 from taciturn.party.side import TrainingInputs
 from taciturn.party.study_plan import StudyPlan
-from taciturn.party.study_use import set_aside_models
 from taciturn.party.tables import PartyTables
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
