@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.jobs.train import FinishedTraining, TrainSide
+from taciturn.jobs.train import FinishedTraining, PartyRun, TrainSide
 from taciturn.model import ModelShare
 from taciturn.party import Meeting, PartyConfig, SealedShelf, load_tables
-from taciturn.results import PartyRun, read
+from taciturn.results import read
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree

@@ -35,7 +35,7 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.train import TrainingSide, TrainJob
+from taciturn.jobs.train import TrainingSide, TrainJob, party_blocks
 from taciturn.model import VERSION as SHARE_VERSION
 from taciturn.model import ModelShare, listed_models
 from taciturn.numerics import log_loss
@@ -61,7 +61,6 @@ from taciturn.protocol import (
     PeerTable,
     Progress,
 )
-from taciturn.report import party_blocks
 from taciturn.transport import VERSION as WIRE_VERSION
 from tests.expected import refused
 from tests.modules import module_of

@@ -6,4 +6,9 @@ from taciturn.jobs.train.job import TrainJob as TrainJob
 from taciturn.jobs.train.job import TrainSide as TrainSide
 from taciturn.jobs.train.job import require_mechanism as require_mechanism
 from taciturn.jobs.train.job import training_job as training_job
+from taciturn.jobs.train.report import party_blocks as party_blocks
+from taciturn.jobs.train.result import DryRun as DryRun
+from taciturn.jobs.train.result import PartyMetrics as PartyMetrics
+from taciturn.jobs.train.result import PartyRun as PartyRun
+from taciturn.jobs.train.result import Sizes as Sizes
 from taciturn.jobs.train.side import TrainingSide as TrainingSide

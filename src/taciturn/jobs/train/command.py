@@ -19,8 +19,8 @@ from taciturn.files import require_writable
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
+    from taciturn.jobs.train.result import DryRun, PartyRun
     from taciturn.party.config import PartyConfig
-    from taciturn.results.parties import DryRun, PartyRun
     from taciturn.results.study import StudyRun
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.jobs.train.result import PartyRun
 from taciturn.memmap import MEMORY, Scratch, forget
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
@@ -24,7 +25,6 @@ from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import IN_TEXT, Load, Shelf, bits_of, integers_of
 from taciturn.protocol.terms import Terms
-from taciturn.results.parties import PartyRun
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import Entropy
 

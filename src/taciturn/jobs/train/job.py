@@ -18,6 +18,7 @@ from taciturn.files import write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.evaluation import FinishedTraining, assess
+from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
 from taciturn.jobs.train.side import TrainingSide
 from taciturn.jobs.train.task import Training
 from taciturn.model.share import ModelShare
@@ -35,7 +36,6 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
 from taciturn.results.live import Setup
-from taciturn.results.parties import DryRun, PartyRun, Sizes
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
 

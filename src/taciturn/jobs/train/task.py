@@ -16,6 +16,7 @@ from taciturn.errors import StateError
 from taciturn.faces import Hint
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.evaluation import FinishedTraining
+from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.numerics.convergence import UNSEEN
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
@@ -25,7 +26,6 @@ from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.results.live import QUALITY_LEARNT
-from taciturn.results.parties import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn.version import __version__
