@@ -104,7 +104,7 @@ class PreparedSide(ABC, Generic[R]):
 
     @abstractmethod
     def run(self, context: RunContext) -> R:
-        """Run this side against its peers, to the result."""
+        """Call ``begin``, and run this side against its peers, to the result."""
 
 
 class Side(PreparedSide[R], Generic[T, R]):
@@ -137,6 +137,7 @@ class Side(PreparedSide[R], Generic[T, R]):
         start, consent = time.monotonic(), self.consent
         job, config, callbacks = context.job, context.config, context.callbacks
         session = context.session()
+        self.begin(session.log, callbacks)
         if self.setup is not None:
             callbacks.publish(self.setup)
         with (
@@ -216,7 +217,6 @@ def run_party(
             PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
         raise
     with opened() as connection:
-        side.begin(Log.of(config, callbacks.announce), callbacks)
         return side.run(RunContext(job, config, callbacks, connection))
 
 

@@ -201,7 +201,8 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 
     def run(self, context: RunContext) -> R:
         """Begin or resume the session, and run it to its recorded end."""
-        # First of all: the files of a session that runs are not this start's to write.
+        self.begin(Log.of(context.config, context.callbacks.announce), context.callbacks)
+        # Before anything is written: the files of a session that runs are not this start's.
         with locked_state_folder(context.config):
             bulletin = Bulletin.of(context.config, context.callbacks.publish)
             bulletin.begin(self.setup)
