@@ -306,7 +306,7 @@ def optimum(folder: Path) -> FloatArray:
     """scikit-learn's weights on the joined table, Bob's intercept last."""
     from sklearn.linear_model import LogisticRegression
 
-    alice, bob = (alone(folder, role) for role in ROLES)
+    alice, bob = (alone(folder, role).prepared() for role in ROLES)
     labels = bob.tables.labels
     assert labels is not None
     # The last of Bob's columns is the intercept's.

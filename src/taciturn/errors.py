@@ -62,7 +62,8 @@ class TaciturnError(Exception):
 
     ``where`` is the place: a file, a column, a row. ``setting`` is a setting, or a parameter of the
     command, that is not possible as it is, and ``value`` what it is set to. ``hint`` is the way
-    out. ``peer`` is the one of several peers that it is about, or empty.
+    out. ``peer`` is the one of several peers that it is about, or empty. ``for_peer`` is the
+    error that the peer is told in place of this one, or None.
     """
 
     exit_code: ClassVar[int] = 1
@@ -80,6 +81,7 @@ class TaciturnError(Exception):
         self.message = message
         self.setting = setting
         self.peer = ""
+        self.for_peer: TaciturnError | None = None
         self.face: Face | None = None
         self._where, self._value, self._hint = where, value, hint
 
@@ -100,6 +102,12 @@ class TaciturnError(Exception):
         moved.__dict__.update(self.__dict__)
         moved._where = where
         return moved
+
+    def telling_peer(self, problem: TaciturnError) -> Self:
+        """The same error, in place of which the peer is told another one."""
+        changed = self.at(self._where)
+        changed.for_peer = problem
+        return changed
 
     def by(self, peer: str) -> Self:
         """The same error, which says by name whose it is.

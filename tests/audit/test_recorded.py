@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.engine import Callbacks, Recorder, Transcript, run_pair
+from taciturn.engine import Recorder, Transcript, run_pair
 from taciturn.errors import FileError, RowOrderError, TranscriptError
+from taciturn.jobs.train import TrainJob
 from taciturn.model import ModelShare
-from taciturn.party import Party, PartyConfig
+from taciturn.party import PartyConfig
 from taciturn.report import render_html, render_markdown
 from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
@@ -35,7 +36,6 @@ from taciturn_audit.views import AliceView
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
-from tests.party.wires import Wire
 from tests.report.test_terminal import shown
 
 
@@ -77,7 +77,7 @@ def simulated(folder: Path) -> Findings:
     sides = {}
     for role in ("alice", "bob"):
         config = PartyConfig.read(folder / f"{role}.toml")
-        party = Party(config, Wire().endpoint(serves=True), Callbacks())
+        party = TrainJob().prepare(config).inputs
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]

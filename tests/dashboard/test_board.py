@@ -16,7 +16,7 @@ from taciturn.dashboard import MOST_LINES, Board, BobBoard
 from taciturn.engine import Callbacks
 from taciturn.errors import ConnectionLost, PrivacyError
 from taciturn.numerics import evaluate
-from taciturn.party import Bulletin, Party
+from taciturn.party import Bulletin
 from taciturn.privacy import Statement
 from taciturn.protocol import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
 from taciturn.results import (
@@ -138,7 +138,13 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
         shuffle_labels(folder)
     for role in ("alice", "bob"):
         write_config(folder, role, agreement={"epochs": 2, **agreement})
-    board, snapshots, sides = Board("party", "alice", "bob"), list[Any](), list[Party]()
+    board, snapshots, bulletins = Board("party", "alice", "bob"), list[Any](), list[Bulletin]()
+    begin = Bulletin.begin
+
+    def note_bulletin(bulletin: Bulletin, setup: Setup) -> None:
+        if setup.identity.role == "alice":
+            bulletins.append(bulletin)
+        begin(bulletin, setup)
 
     def note() -> None:
         snapshots.append(timeless(board.snapshot()))
@@ -147,7 +153,7 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
         board.observe(event)
         if isinstance(event, Progress):
             # What the party's own thread does each second.
-            sides[0].bulletin.announce()
+            bulletins[0].announce()
         note()
 
     def say(text: str) -> None:
@@ -158,12 +164,9 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
         board.publish(news)
         note()
 
-    def act(party: Party) -> object:
-        if party.config.role == "alice":
-            sides.append(party)
-        return party.run()
-
-    ends = run_both(folder, act=act, watch={"alice": Callbacks(say, observe, publish=publish)})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Bulletin, "begin", note_bulletin)
+        ends = run_both(folder, watch={"alice": Callbacks(say, observe, publish=publish)})
     assert ends.records
     return snapshots
 

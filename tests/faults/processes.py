@@ -19,8 +19,8 @@ from typing import Any
 from taciturn import errors
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import TaciturnError
-from taciturn.party import Party, PartyConfig, way_to_peer
-from tests.party.sides import scoring
+from taciturn.party import PartyConfig, way_to_peer
+from tests.party.sides import Party, scoring
 from tests.party.sides import training as trained
 from tests.party.wires import HookedEndpoint, Hooks
 from tests.waiting import HANG
@@ -41,7 +41,7 @@ def training(config: PartyConfig, way: Endpoints) -> None:
 
 def study(config: PartyConfig, way: Endpoints) -> None:
     """Trains the models of a study."""
-    Party.of(config, way, Callbacks(), dry_run=False).run()
+    Party(config, way).run()
 
 
 def prediction(config: PartyConfig, way: Endpoints) -> list[list[Any]]:

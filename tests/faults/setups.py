@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.engine import Callbacks
-from taciturn.party import Party, PartyConfig
+from taciturn.party import PartyConfig
 from taciturn.party.consent import LabelBudget, ScoreBudget
 from tests.faults.processes import Work, study, training
 from tests.party import studies
@@ -21,6 +21,7 @@ from tests.party.sides import (
     ROLES,
     TWO_ALICES,
     Company,
+    Party,
     model_numbers,
     numbers_in_one_process,
     record,

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.engine import (
+    SILENT,
     Callbacks,
     Endpoint,
     Endpoints,
@@ -25,9 +26,10 @@ from taciturn.engine import (
 )
 from taciturn.jobs import Job, run_party
 from taciturn.jobs.predict import PredictJob
+from taciturn.jobs.train import DryRunJob, TrainJob, TrainSide, training_job
 from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, Party, PartyConfig, way_to_peer
+from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, way_to_peer
 from taciturn.protocol import Event, PartyResult, WeightShare
 from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
@@ -157,6 +159,27 @@ class Ends:
             if isinstance(end, BaseException):
                 raise end
         return self.alice.to_dict(), self.bob.to_dict()
+
+
+@dataclass(frozen=True)
+class Party:
+    """One side with its connection, ready to train."""
+
+    config: PartyConfig
+    endpoint: Endpoints
+    callbacks: Callbacks = SILENT
+
+    def run(self, *, record: Path | None = None, fresh: bool = False) -> Any:
+        """Trains one model, or a study; or resumes."""
+        job = training_job(self.config, record=record, fresh=fresh)
+        return run_party(job, self.config, self.callbacks, self.endpoint)
+
+    def dry_run(self) -> Any:
+        return run_party(DryRunJob(), self.config, self.callbacks, self.endpoint)
+
+    def prepared(self) -> TrainSide:
+        """The side of one training, without a connection."""
+        return TrainJob().prepare(self.config)
 
 
 def in_threads(sides: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
@@ -298,8 +321,8 @@ def role_of(name: str) -> str:
 
 def training(config: PartyConfig, way: Endpoints, calls: Callbacks, *, fresh: bool = False) -> Any:
     """Trains, and records it beside the party's file."""
-    party = Party.of(config, way, calls, dry_run=False)
-    return party.run(record=config.path(f"{config.role}.transcript"), fresh=fresh)
+    record = config.path(f"{config.role}.transcript")
+    return Party(config, way, calls).run(record=record, fresh=fresh)
 
 
 def _new_rows(config: PartyConfig) -> str:
@@ -394,9 +417,9 @@ class Company:
     def config(self, name: str) -> PartyConfig:
         return PartyConfig.read(self.file(name, "toml"))
 
-    def party(self, name: str) -> Party:
-        """A party that meets nobody."""
-        return alone(self.place(name), role_of(name))
+    def prepared(self, name: str) -> TrainSide:
+        """A party's side of the training, without a connection."""
+        return alone(self.place(name), role_of(name)).prepared()
 
     # --- tables -----------------------------------------------------------------------------------
 
@@ -488,7 +511,7 @@ class Company:
         """The same training in one thread, with the recorded entropy; and Bob's ledger."""
         parties, entropy = {}, {}
         for name in self.all:
-            parties[name] = self.party(name)
+            parties[name] = self.prepared(name).inputs
             header = self.transcript(name).header
             entropy[name] = KeyedEntropy(bytes.fromhex(header["coins"][role_of(name)]))
         side = parties["bob"].bob_side(entropy["bob"])

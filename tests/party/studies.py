@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taciturn.engine import Callbacks, run_pair
+from taciturn.engine import run_pair
+from taciturn.jobs.study import StudyJob, StudySide
 from taciturn.model import ModelShare
 from taciturn.parallel import one_thread
-from taciturn.party import Journal, PartyConfig, StudyParty, model_share, state_key
+from taciturn.party import Journal, PartyConfig, model_share, state_key
 from taciturn.rng import KeyedEntropy
 from tests.party.sides import NEWTON, Ends, run_both, write_config, write_tables
 from tests.party.wires import Wire
@@ -27,15 +28,14 @@ def write_study(folder: Path, study: str = SMALL, rows: int = 120, **changes: An
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
 
 
-def study_of(folder: Path, role: str, wire: Wire | None = None) -> StudyParty:
-    """One side, ready."""
-    config = PartyConfig.read(folder / f"{role}.toml")
-    return StudyParty(config, (wire or Wire()).endpoint(serves=role == "bob"), Callbacks())
+def study_of(folder: Path, role: str) -> StudySide:
+    """One side, prepared."""
+    return StudyJob().prepare(PartyConfig.read(folder / f"{role}.toml"))
 
 
 def run_study(folder: Path, wire: Wire | None = None, **options: Any) -> Ends:
     """Both sides."""
-    return run_both(folder, wire, kind=StudyParty, **options)
+    return run_both(folder, wire, **options)
 
 
 def coins_of(folder: Path, role: str) -> KeyedEntropy:

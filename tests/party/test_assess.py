@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.jobs.train import FinishedTraining, PartyRun, TrainSide
 from taciturn.model import ModelShare
-from taciturn.party import Ended, Meeting, PartyConfig, SealedShelf, Trainer, load_tables
-from taciturn.results import PartyRun, read
+from taciturn.party import Meeting, PartyConfig, SealedShelf, load_tables
+from taciturn.results import read
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree
@@ -71,7 +72,7 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
         raise KeyboardInterrupt
 
     finish = Meeting.finish
-    monkeypatch.setattr(module_of(Trainer), "assess", stopped)
+    monkeypatch.setattr(module_of(TrainSide), "assess", stopped)
 
     def finished(meeting: Meeting, seconds: float) -> bool:
         confirmed = finish(meeting, seconds)
@@ -129,8 +130,8 @@ def test_without_held_out_rows_there_is_no_comparison(tmp_path):
 def test_a_training_that_ended_survives_its_record(newton):
     bob = json.loads((newton / "results.json").read_text())[1]
     scores = np.array([0.1, -math.inf, 3e300])
-    ended = Ended(read(PartyRun, bob), None, scores, assessed=False)
-    again = Ended.of_bytes(ended.to_bytes())
+    ended = FinishedTraining(read(PartyRun, bob), None, scores, assessed=False)
+    again = FinishedTraining.of_bytes(ended.to_bytes())
     assert again.held_out_scores is not None
     assert np.array_equal(again.held_out_scores, scores)
     assert (again.run, again.train_scores, again.assessed) == (ended.run, None, False)

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 
 from taciturn.errors import AgreementError
+from taciturn.jobs.train import TrainJob
 from taciturn.model import ModelShare
-from taciturn.party import Party, PartyConfig, PreparedFolder, load_tables
+from taciturn.party import PartyConfig, PreparedFolder, load_tables
 from tests.expected import refused
 from tests.jobs.predict.test_sides import ROLES, answers, expected, in_threads, question, write_new
 from tests.party.sides import NEWTON, run_both, write_config, write_tables
-from tests.party.wires import Wire
 
 HERS = {"bins.mean_radius": [12, 15, 18], "bins.mean_texture": 4, "impute": "bin"}
 HIS = {"bins": 6, "impute": "bin"}
@@ -57,7 +57,7 @@ def test_an_agreed_number_of_columns_holds_for_given_edges(tmp_path):
     assert {type(ends.alice).__name__, type(ends.bob).__name__} == {"DryRun"}
     fewer = config(folder, "alice", agreement={"alice-columns": WIDTH - 1})
     with refused(AgreementError, names=WIDTH - 1):
-        Party(fewer, Wire().endpoint(serves=False))
+        TrainJob().prepare(fewer)
 
 
 def test_large_tables_give_the_same_bins_and_are_recalled(tmp_path):

@@ -114,7 +114,7 @@ def test_a_party_loads_its_own_side_and_nothing_of_an_audit(tmp_path, mechanism)
     for role, other in (("alice", "bob"), ("bob", "alice")):
         ours = modules[role]
         # The search finds what is there.
-        assert len(within(ours, "taciturn.party.train", f"taciturn.protocol.{role}")) > 10
+        assert len(within(ours, "taciturn.jobs.train", f"taciturn.protocol.{role}")) > 10
         assert within(ours, *NEVER) == set()
         assert within(ours, f"taciturn.protocol.{other}") == set()
         assert within(ours, "taciturn.crypto.paillier", "gmpy2") == set()

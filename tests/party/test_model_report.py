@@ -16,11 +16,12 @@ import pytest
 from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.cli import leave_model_page
 from taciturn.errors import ConfigError, FileError
+from taciturn.jobs.study import use_model
+from taciturn.jobs.train import leave_model_page
 from taciturn.model import KeptScores, ModelShare, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
-from taciturn.party import PartyConfig, load_tables, use_model
+from taciturn.party import PartyConfig, load_tables
 from taciturn.party import ReportQuestion as Question
 from taciturn.party import make_model_report as model_report
 from taciturn.report import render_terminal as render

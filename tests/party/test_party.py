@@ -27,6 +27,7 @@ from taciturn.errors import (
     ConfigError,
     ConnectionLost,
     DivergenceError,
+    FileError,
     OutputError,
     PeerAbsent,
     PeerSilent,
@@ -34,13 +35,14 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.jobs.train import TrainingSide, TrainJob, party_blocks
 from taciturn.model import VERSION as SHARE_VERSION
 from taciturn.model import ModelShare, listed_models
 from taciturn.numerics import log_loss
 from taciturn.party import (
     KEY_BYTES,
     VERSION,
-    Party,
+    Log,
     PartyConfig,
     Trial,
     Vault,
@@ -59,7 +61,6 @@ from taciturn.protocol import (
     PeerTable,
     Progress,
 )
-from taciturn.report import party_blocks
 from taciturn.transport import VERSION as WIRE_VERSION
 from tests.expected import refused
 from tests.modules import module_of
@@ -67,6 +68,7 @@ from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     ROLES,
+    Party,
     alone,
     in_one_process,
     pulled_at,
@@ -264,7 +266,7 @@ def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
         table = pl.read_csv(folder / "bob.csv")
         table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
     else:
-        monkeypatch.setattr(module_of(Party), "boot", lambda: "another start")
+        monkeypatch.setattr(module_of(TrainingSide), "boot", lambda: "another start")
     write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()
@@ -312,6 +314,17 @@ def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
             assert f"{name}: " in end.message
 
 
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+def test_a_side_whose_table_cannot_be_read_tells_the_peer(folder, act):
+    (folder / "bob.csv").unlink()
+    ends = run_both(folder, act=act)
+    assert isinstance(ends.bob, FileError)
+    assert isinstance(ends.alice, PeerStopped)
+    assert ends.alice.code == FileError.exit_code
+    # Nothing was begun that a later run would resume.
+    assert not (folder / "bob-state" / "journal").exists()
+
+
 def test_rows_that_differ_are_said_before_any_work(folder):
     set_up(folder)
     lines = (folder / "bob.csv").read_text().splitlines()
@@ -348,9 +361,10 @@ def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder)
     set_up(folder, **SEALED)
     said: list[str] = []
     config = PartyConfig.read(folder / "bob.toml")
-    party = Party(config, Wire().endpoint(serves=True), Callbacks(announce=said.append))
+    side = TrainJob().prepare(config)
+    side.begin(Log.of(config, said.append), Callbacks())
     assert any("1,000" in note for note in said)
-    assert party.peer_table == PeerTable(None, 1000)
+    assert side.inputs.peer_table == PeerTable(None, 1000)
 
 
 @pytest.mark.sampled(1)
@@ -414,7 +428,7 @@ def test_a_file_that_names_no_solver_has_newton(folder, agreed, solver):
 def test_what_has_no_newton_says_so_in_a_partys_file_too(folder, agreement, setting):
     path = write_config(folder, "bob", agreement={**NEWTON, "solver": "newton", **agreement})
     with refused(ConfigError, setting=setting, names=path):
-        alone(folder, "bob")
+        alone(folder, "bob").prepared()
 
 
 # --- how a training ends --------------------------------------------------------------------------
@@ -454,7 +468,7 @@ def test_the_training_loss_of_each_epoch_is_kept_through_a_stop(folder, event):
     run_both(folder, act=record(folder), watch=pulled_at("bob", event))
     _, bob = run_both(folder, act=record(folder)).records
     assert bob["metrics"]["curve"][0].keys() == {"iteration", "train_loss"}
-    party = alone(folder, "bob")
+    party = alone(folder, "bob").prepared()
     assert party.tables.labels is not None
     labels = party.tables.labels.values
     losses: list[float] = []
@@ -648,13 +662,9 @@ def test_the_page_names_every_figure_and_every_event(folder):
             assert f"`{entry.pop('event')}`" in PAGE, line
             for key in entry.keys() - {"time", "role"}:
                 assert f"`{key}`" in PAGE, key
-    source = "".join(
-        (Path(__file__).resolve().parents[2] / "src" / "taciturn" / name).read_text("utf-8")
-        for name in (
-            *("party/train.py", "party/session.py", "party/log.py", "party/study.py"),
-            *("party/model_file.py", "jobs/base.py", "jobs/predict/job.py", "jobs/woe/job.py"),
-        )
-    )
+    package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
+    files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
+    source = "".join(path.read_text("utf-8") for path in (*files, *package.glob("jobs/**/*.py")))
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
     assert len(events) > 10
     for event in events:

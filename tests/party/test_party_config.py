@@ -9,10 +9,10 @@ import pytest
 
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, BudgetExceeded, ConfigError
-from taciturn.party import Party, PartyConfig
+from taciturn.jobs.train import TrainJob, TrainSide
+from taciturn.party import Log, PartyConfig
 from tests.expected import refused
 from tests.party.sides import write_config, write_tables
-from tests.party.wires import Wire
 from tests.waiting import HANG
 
 
@@ -200,9 +200,9 @@ def test_no_held_out_rows_are_written_as_zero(tmp_path):
 # --- what only the table can tell ----------------------------------------------------------------
 
 
-def party(folder: Path, role: str = "bob", **changes: dict[str, Any]) -> Party:
+def party(folder: Path, role: str = "bob", **changes: dict[str, Any]) -> TrainSide:
     write_tables(folder)
-    return Party(read(folder, role, **changes), Wire().endpoint(serves=True), Callbacks())
+    return TrainJob().prepare(read(folder, role, **changes))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_setting_that_the_mechanism_does_not_take_is_noted(tmp_path):
     said: list[str] = []
     write_tables(tmp_path)
     config = read(tmp_path, agreement={"mechanism": "none", "epsilon": 1.0})
-    Party(config, Wire().endpoint(serves=True), Callbacks(announce=said.append))
+    TrainJob().prepare(config).begin(Log.of(config, said.append), Callbacks())
     assert any("epsilon" in line for line in said)
 
 

@@ -22,8 +22,9 @@ from taciturn.data import fit_and_prepare, own_rows
 from taciturn.engine import Callbacks
 from taciturn.errors import FileError
 from taciturn.files import exclusive_lock
+from taciturn.jobs.train import TrainingSide
 from taciturn.model import ModelShare
-from taciturn.party import PartyConfig, PartyTables, PreparedFolder, Trainer, load_tables
+from taciturn.party import PartyConfig, PartyTables, PreparedFolder, load_tables
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import run_both, write_config, write_tables
@@ -256,7 +257,7 @@ def test_a_training_goes_by_mapped_tables_and_removes_them(folder, monkeypatch):
         seen.update(path.name for path in folder.glob("*-state/prepared/*/*"))
 
     mapped = partial(PreparedFolder, least=0)
-    monkeypatch.setattr(module_of(Trainer), "PreparedFolder", mapped)
+    monkeypatch.setattr(module_of(TrainingSide), "PreparedFolder", mapped)
     assert run_both(folder, watch={"bob": Callbacks(observe=look)}).records
     assert seen == {"train", "held-out"}
     assert not list(folder.glob("*-state/prepared"))

@@ -20,10 +20,11 @@ import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says w
 from taciturn.__main__ import run
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, PeerRefused, SignatureError
+from taciturn.jobs import ResumableSide
+from taciturn.jobs.train import DryRunJob, TrainJob
 from taciturn.model import ModelShare
 from taciturn.party import (
     AgreementFile,
-    Party,
     PartyConfig,
     PartyTables,
     load_tables,
@@ -48,7 +49,6 @@ from tests.certificates import issue_again
 from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
-from tests.party.wires import Wire
 from tests.results.test_schema import problems
 from tests.tampering import AGREED, furnish, name_agreement
 from tests.waiting import HANG
@@ -189,7 +189,7 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
         name_agreement(folder / f"{role}.toml")
     once = path.read_text()
     with refused(SignatureError, names="alice"):
-        Party(PartyConfig.read(folder / "bob.toml"), Wire().endpoint(serves=True))
+        TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
     code, out, _ = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes", "--json")
     record = json.loads(out)
     assert code == 0
@@ -257,7 +257,7 @@ def test_a_table_that_is_not_the_agreed_one_is_refused_when_signing_and_when_tra
     (folder / "bob.csv").write_text(table.replace("mean_symmetry", "mean_age"))
     assert sign(capsys, "bob") == [SignatureError.exit_code]
     with refused(SignatureError, names=("mean_symmetry", "mean_age")):
-        Party(PartyConfig.read(folder / "bob.toml"), Wire().endpoint(serves=True))
+        TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
 
 
 def test_a_table_whose_columns_are_hidden_must_still_be_as_wide(folder, capsys):
@@ -311,7 +311,8 @@ def test_a_session_that_began_in_time_may_be_finished_later(folder, capsys, monk
 
     first = run_both(folder, watch={"alice": Callbacks(observe=interrupt)})
     assert isinstance(first.alice, KeyboardInterrupt)
-    monkeypatch.setattr(module_of(Party), "require_begun_in_time", over)
+    for place in (ResumableSide, DryRunJob):
+        monkeypatch.setattr(module_of(place), "require_begun_in_time", over)
     alice, _ = run_both(folder).records
     assert alice["run"]["iterations"] == 4
     # A new session is asked for the time, and so is a dry run.

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.party import PartyConfig, StudyParty
+from taciturn.jobs.study import StudyJob
+from taciturn.party import PartyConfig
 from tests.expected import refused
 from tests.party.studies import ROLES, run_study, study_of, written
-from tests.party.wires import Wire
 from tests.tampering import furnish, name_agreement
 
 STUDY = "\n[study]\nfolds = 2\nl2 = [0.001, 0.1]\n"
@@ -72,7 +71,7 @@ def test_a_changed_study_is_refused_by_name(folder, tmp_path):
     other = folder / "bob-changed.toml"
     other.write_text(own.replace('"agreement.toml"', f'"{changed}"'))
     with refused(SignatureError, names="study.l2"):
-        StudyParty(PartyConfig.read(other), Wire().endpoint(serves=True), Callbacks())
+        StudyJob().prepare(PartyConfig.read(other))
 
 
 def test_a_study_beside_the_name_of_an_agreement_is_refused(folder):

@@ -24,16 +24,19 @@ from taciturn.errors import (
     ShapeError,
     TaciturnError,
 )
+from taciturn.jobs import run_party
 from taciturn.jobs.predict import PredictJob
+from taciturn.jobs.study import StudyJob, studied_model, use_model
+from taciturn.jobs.train import training_job
 from taciturn.model import ModelShare, whole_model
-from taciturn.party import PartyConfig, StudyParty, load_tables, studied_model, use_model
+from taciturn.party import PartyConfig, load_tables
 from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
 from taciturn.protocol import Event
 from taciturn.results import StudyRun, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
 from tests.expected import all_refused, refused
-from tests.party.sides import MECHANISMS, Company, role_of
+from tests.party.sides import MECHANISMS, Company, alone, role_of
 from tests.party.studies import (
     ROLES,
     SMALL,
@@ -44,7 +47,6 @@ from tests.party.studies import (
     write_study,
     written,
 )
-from tests.party.wires import Wire
 
 
 @pytest.fixture(scope="module")
@@ -272,9 +274,8 @@ def test_another_study_does_not_resume_this_one(tmp_path):
     for role in ROLES:
         path = tmp_path / f"{role}.toml"
         path.write_text(path.read_text().replace("[0.001, 0.1]", "[0.001, 0.2]"))
-    party = study_of(tmp_path, "bob")
     with pytest.raises(TaciturnError) as raised:
-        party.run()
+        alone(tmp_path, "bob").run()
     assert "study" in raised.value.message
 
 
@@ -337,13 +338,13 @@ def test_a_folder_that_cannot_be_made_is_named_before_anything_is_trained(tmp_pa
     (tmp_path / "taken").write_text("a file")
     write_study(tmp_path, output={"bob": {"models": "taken"}})
     with refused(OutputError, names="taken"):
-        study_of(tmp_path, "bob").run()
+        study_of(tmp_path, "bob")
 
 
 def test_a_transcript_of_a_study_is_refused(tmp_path):
     write_study(tmp_path)
     with refused(ConfigError):
-        study_of(tmp_path, "bob").run(record=tmp_path / "t")
+        alone(tmp_path, "bob").run(record=tmp_path / "t")
 
 
 # --- one of them is used --------------------------------------------------------------------------
@@ -480,8 +481,7 @@ def test_combinations_are_numbered_with_the_last_setting_varying_fastest():
 def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
     write_study(tmp_path)
     config = PartyConfig.read(tmp_path / "bob.toml")
-    side = StudyParty.of(config, Wire().endpoint(serves=True), Callbacks(), dry_run=False)
-    assert isinstance(side, StudyParty)
+    assert isinstance(training_job(config), StudyJob)
 
 
 # --- several Alices, and other mechanisms ---------------------------------------------------------
@@ -498,17 +498,14 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
 
     def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> StudyRun:
-        return StudyParty(config, way, calls).run()
+        return run_party(StudyJob(), config, calls, way)
 
     killed = company.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
     assert isinstance(killed["alice-2"], Killed)
     ends = company.run(act)
     bob = ends["bob"].to_dict()
     assert bob["study"]["models"] == 12
-    plans = [
-        StudyParty(company.config(name), Wire().endpoint(serves=True), Callbacks()).plan
-        for name in (*company.names, "bob")
-    ]
+    plans = [StudyJob().prepare(company.config(name)).plan for name in (*company.names, "bob")]
     for model in plans[-1].models:
         if model.fold is None:
             file = f"models/model-{model.point.number:02d}.json"

@@ -11,6 +11,7 @@ import pytest
 
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.jobs.train import party_blocks
 from taciturn.model import ModelShare
 from taciturn.model import model_card as card
 from taciturn.party import PartyConfig
@@ -18,7 +19,7 @@ from taciturn.party.consent import LabelBudget
 from taciturn.privacy import NoisyAccuracy, Released
 from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
 from taciturn.protocol.alice import AliceInputs, hear
-from taciturn.report import card_blocks, party_blocks
+from taciturn.report import card_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import RecordedSession
 from taciturn_audit.views import AliceView
@@ -167,7 +168,7 @@ def test_what_cannot_be_told_is_refused(folder, agreement, setting):
 )
 def test_alice_refuses_what_was_not_agreed(folder, quality):
     set_up(folder, **MECHANISMS["none"], **TOLD)
-    party = alone(folder, "alice")
+    party = alone(folder, "alice").prepared()
     inputs = AliceInputs(
         party.tables.train, party.terms, KeyedEntropy.from_seed(1), held_out=party.tables.held_out
     )

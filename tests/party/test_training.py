@@ -20,11 +20,12 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import ConfigError, PeerStopped
-from taciturn.jobs import run_party
+from taciturn.jobs import ResumableSide, run_party
 from taciturn.jobs.align import AlignJob
+from taciturn.jobs.train import TrainJob, TrainSide
 from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
 from taciturn.numerics import auc, of_labels, optimum, penalised_loss
-from taciturn.party import Party, PartyConfig, Rhythm
+from taciturn.party import PartyConfig, Rhythm
 from taciturn.privacy import EncryptedMechanism
 from taciturn.protocol import (
     Endorsement,
@@ -48,11 +49,11 @@ from tests.party.sides import (
     SGD,
     TWO_ALICES,
     Company,
+    Party,
     Pulled,
     model_numbers,
     numbers_in_one_process,
     pulled_at,
-    record,
     records,
     run_both,
     scoring,
@@ -161,7 +162,7 @@ def test_the_numbers_are_those_of_one_process_fed_the_same_entropy(trained):
 
 def test_the_held_out_figure_is_the_whole_models(trained):
     star = trained.star
-    tables = [star.party(name).tables for name in (*star.names, "bob")]
+    tables = [star.prepared(name).tables for name in (*star.names, "bob")]
     held_out = np.hstack([one.held_out.values for one in tables if one.held_out is not None])
     labels = tables[-1].held_out_labels
     assert labels is not None
@@ -177,7 +178,7 @@ def test_newton_is_near_the_optimum_of_the_joined_table(trained):
     star = trained.star
     if not trained.newton or trained.name == "sealed, told":
         return
-    parties = {name: star.party(name) for name in (*star.names, "bob")}
+    parties = {name: star.prepared(name).inputs for name in (*star.names, "bob")}
     bob = parties["bob"]
     method, side = bob.terms.mechanism, bob.bob_side(KeyedEntropy.from_seed(1))
     assert isinstance(method, EncryptedMechanism)
@@ -355,7 +356,7 @@ CUTS: list[tuple[str, tuple[str, ...], int]] = [
 @pytest.mark.parametrize(("name", "alices", "every"), seldom(CUTS, [("mult", ONE, 11)]))
 def test_a_wire_that_keeps_breaking_changes_nothing(tmp_path, name, alices, every, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
-    monkeypatch.setattr(module_of(Party), "LINGER_SECONDS", 3.0)
+    monkeypatch.setattr(TrainJob, "farewell_seconds", 3.0)
     star = company(tmp_path, name, alices)
     ends = records(star.run(cut=lambda number: number % every == 0))
     assert all(wire.links > 2 for wire in star.wires.values())
@@ -369,7 +370,7 @@ def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     if every == "bytes":
         # Long messages alone are a reason; whoever resumes holds them all.
         monkeypatch.setattr(
-            module_of(Party), "Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
+            module_of(ResumableSide), "Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
         )
     assert isinstance(star.run(watch=pulled_at("bob", 8, Progress))["bob"], Pulled)
     done: list[int] = []
@@ -401,9 +402,16 @@ def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tm
     write_wide_tables(tmp_path, rows=3 * 8192)
     set_up(tmp_path, **NEWTON | {"mechanism": "sealed", "passes": 2}, state={"every-iterations": 2})
 
+    class SmallParts(TrainJob):
+        def prepare(self, config: PartyConfig) -> TrainSide:
+            side = super().prepare(config)
+            terms = replace(side.terms, scheme=BfvScheme(part_tiles=1))
+            side.inputs = replace(side.inputs, terms=terms)
+            return side
+
     def act(party: Party) -> Any:
-        party.terms = replace(party.terms, scheme=BfvScheme(part_tiles=1))
-        return record(tmp_path)(party)
+        job = SmallParts(tmp_path / f"{party.config.role}.transcript")
+        return run_party(job, party.config, party.callbacks, party.endpoint)
 
     first = run_both(tmp_path, act=act, watch=pulled_at(role, part, PartDone))
     assert isinstance(getattr(first, role), Pulled)
@@ -492,14 +500,14 @@ def aligning(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
 
 
 def trying(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
-    return Party.of(config, way, calls, dry_run=True).dry_run()
+    return Party(config, way, calls).dry_run()
 
 
 def require_auc_of_scikit_learn(star: Company, reported: float, slack: float = 0.005) -> None:
     """On the rows that were held out, after a training on the joined table."""
     from sklearn.linear_model import LogisticRegression
 
-    tables = [star.party(name).tables for name in (*star.names, "bob")]
+    tables = [star.prepared(name).tables for name in (*star.names, "bob")]
     his = tables[-1]
     assert his.labels is not None
     assert his.held_out_labels is not None

@@ -12,6 +12,7 @@ from rich.console import Console
 from taciturn.data import Spelling
 from taciturn.jobs.align import AlignmentResult, SharedIds
 from taciturn.jobs.predict import PredictionResult
+from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes, party_blocks
 from taciturn.numerics import Symmetry, Threshold
 from taciturn.report import (
     WIDTH,
@@ -34,7 +35,6 @@ from taciturn.report import (
     check_blocks,
     coded,
     doctor_blocks,
-    party_blocks,
     render_html,
     render_markdown,
     table,
@@ -47,16 +47,12 @@ from taciturn.results import (
     CheckResult,
     Disclosure,
     DoctorResult,
-    DryRun,
     Estimate,
     Finding,
     Outlook,
-    PartyMetrics,
-    PartyRun,
     Refusal,
     Runs,
     ScoredRow,
-    Sizes,
 )
 from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
 from taciturn_audit.results import DemoResult

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from taciturn.errors import DataError
 from taciturn.files import to_json
+from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes
 from taciturn.numerics import Symmetry
 from taciturn.results import (
     EMPTY,
@@ -22,18 +23,14 @@ from taciturn.results import (
     OMITTED,
     Disclosure,
     DoctorResult,
-    DryRun,
     Finding,
     Identity,
     Outlook,
     PartyFigures,
-    PartyMetrics,
-    PartyRun,
     Refusal,
     Result,
     Runs,
     ScoredRow,
-    Sizes,
     TrainingRun,
     key,
     load,

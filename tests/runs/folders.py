@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.files import to_json
+from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes
 from taciturn.results import (
     RESULT,
     CurvePoint,
     Destination,
     Disclosure,
-    DryRun,
     Estimate,
     Manifest,
     Outlook,
-    PartyMetrics,
-    PartyRun,
     Result,
     Runs,
-    Sizes,
     write_folder,
 )
 from taciturn_audit.results import (

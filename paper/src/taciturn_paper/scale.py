@@ -191,19 +191,20 @@ def _peak(process: str) -> int:
 def run_side(path: Path) -> SideReport:
     """One side's whole training, as its command runs it."""
     start, watch, ended = time.perf_counter(), _Watch(), list[float]()
-    from taciturn.party.train import Party
+    from taciturn.jobs.base import RunContext
+    from taciturn.jobs.train.job import TrainJob
     from taciturn.party.way import way_to_peer
 
-    config = PartyConfig.read(path)
+    config, job = PartyConfig.read(path), TrainJob()
 
     def observe(event: Event) -> None:
         if isinstance(event, Progress) and event.done > len(ended):
             ended.append(time.perf_counter())
 
     with way_to_peer(config, lambda text: None) as endpoint:
-        side = Party(config, endpoint, Callbacks(observe=observe))
+        side = job.prepare(config)
         ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
-        result = side.run()
+        result = side.run(RunContext(job, config, Callbacks(observe=observe), endpoint))
     done = time.perf_counter()
     return SideReport(
         preparation_seconds=ready - start,

@@ -28,14 +28,12 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
-from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.channel import Channel
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.job import TrainJob
 from taciturn.party.bob import BobSide
 from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template
-from taciturn.party.train import Party
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
@@ -62,16 +60,6 @@ class Crossing:
     def to_dict(self) -> dict[str, Any]:
         """The row for JSON."""
         return asdict(self)
-
-
-class _NoWay:
-    """An endpoint for parties that meet in this process."""
-
-    def connect(self, timeout: float) -> Channel:
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Nothing was opened."""
 
 
 def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
@@ -102,7 +90,7 @@ def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
 def in_process(folder: Path) -> tuple[float, int]:
     """Seconds of the two programs in one thread, and iterations."""
     sides = {
-        role: Party(PartyConfig.read(folder / f"{role}.toml"), _NoWay(), Callbacks())
+        role: TrainJob().prepare(PartyConfig.read(folder / f"{role}.toml")).inputs
         for role in ("alice", "bob")
     }
     alice, bob = sides["alice"], sides["bob"]

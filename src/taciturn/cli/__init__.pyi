@@ -3,7 +3,6 @@ from taciturn.cli.console import BEAT_SECONDS as BEAT_SECONDS
 from taciturn.cli.console import console as make_console
 from taciturn.cli.options import SHARED as SHARED
 from taciturn.cli.options import merged as merged
-from taciturn.cli.party import leave_model_page as leave_model_page
 from taciturn.cli.watchdog import ALIVE as ALIVE
 from taciturn.cli.watchdog import Watchdog as Watchdog
 from taciturn.cli.watching import watched_bar as watched_bar

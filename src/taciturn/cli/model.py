@@ -89,8 +89,8 @@ def use(
     taciturn model use alice.toml 7
     """
     from taciturn.errors import shown_by
+    from taciturn.jobs.study.use import studied_model, use_model
     from taciturn.party.config import PartyConfig
-    from taciturn.party.study_use import studied_model, use_model
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):

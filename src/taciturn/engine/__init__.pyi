@@ -1,3 +1,4 @@
+from taciturn.engine.callbacks import SILENT as SILENT
 from taciturn.engine.callbacks import Callbacks as Callbacks
 from taciturn.engine.callbacks import Observer as Observer
 from taciturn.engine.callbacks import ReportProgress as ReportProgress

@@ -1,7 +1,8 @@
 """``Job`` and ``Side``, and the two ways to run them.
 
 ``run_party`` runs one side against peers on other machines; ``simulate`` runs all sides in one
-process. Both drive the same programs.
+process. Both drive the same programs. A side that keeps a journal is a ``jobs.resumable.
+ResumableSide``.
 
 **Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know,
 and charges a budget before the message that the budget is for: the program emits ``Consent.due``,
@@ -14,10 +15,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taciturn.engine.callbacks import SILENT, Callbacks, Observer, ignore
+from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, ignore
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import TaciturnError
 from taciturn.parallel import one_thread
@@ -30,6 +31,7 @@ from taciturn.party.way import way_to_peer
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
+from taciturn.results.live import Setup
 from taciturn.rng import Entropy, KeyedEntropy
 
 if TYPE_CHECKING:
@@ -40,8 +42,6 @@ R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
 E = TypeVar("E", bound=Event)
-# How long a side that has finished waits for the peer's confirmation.
-FAREWELL_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +72,51 @@ class SessionFacts:
     log: Log = field(repr=False)
 
 
-class Side(ABC, Generic[T, R]):
-    """One party's part in a job, ready to run; T is what its program returns, R the result."""
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What a side runs with: its job, its party's file, and the connection to the peers."""
+
+    job: Job[Any]
+    config: PartyConfig
+    callbacks: Callbacks
+    connection: Endpoints
+
+    def session(self, publish: Publish | None = None) -> PeerSession:
+        """The session with the peers; ``publish`` takes the place of the callbacks' own."""
+        callbacks = replace(self.callbacks, publish=publish or self.callbacks.publish)
+        return PeerSession(self.config, self.connection, callbacks)
+
+
+class PreparedSide(ABC, Generic[R]):
+    """One party's part in a job, whose files are read; R is the result."""
+
+    @property
+    def setup(self) -> Setup | None:
+        """What is published before the peer is contacted; None where nothing is."""
+        return None
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Log what the preparation found; called before the peer is contacted."""
+
+    def at_work(self, config: PartyConfig, log: Log) -> AbstractContextManager[None]:
+        """Open what the program computes with: a cluster, a thread pool, files."""
+        return nullcontext()
+
+    @abstractmethod
+    def run(self, context: RunContext) -> R:
+        """Call ``begin``, and run this side against its peers, to the result."""
+
+
+class Side(PreparedSide[R], Generic[T, R]):
+    """A side that keeps no state: after a stop all parties begin anew.
+
+    T is what its program returns.
+    """
 
     @property
     def consent(self) -> Consent[Any] | None:
         """What is charged to a budget, and before which message; None where nothing is."""
         return None
-
-    def at_work(self, config: PartyConfig, log: Log) -> AbstractContextManager[None]:
-        """Open what the program computes with: a cluster, a thread pool, files."""
-        return nullcontext()
 
     @abstractmethod
     def program(self, entropy: Entropy) -> Program[T]:
@@ -98,12 +132,51 @@ class Side(ABC, Generic[T, R]):
     def conclude(self, outcome: T, session: SessionFacts) -> R:
         """The result, computed after the last message: it may depend on labels."""
 
+    def run(self, context: RunContext) -> R:
+        """Connect, run the program, confirm, conclude."""
+        start, consent = time.monotonic(), self.consent
+        job, config, callbacks = context.job, context.config, context.callbacks
+        session = context.session()
+        self.begin(session.log, callbacks)
+        if self.setup is not None:
+            callbacks.publish(self.setup)
+        with (
+            self.at_work(config, session.log),
+            session.meet(job.purpose, rejoins=job.rejoins) as meeting,
+        ):
+
+            def observe(event: Event) -> None:
+                # First: what is due may leave with the program's next step.
+                if consent is not None and isinstance(event, consent.due):
+                    consent.charge(event)
+                self.observe(event)
+                callbacks.observe(event)
+                callbacks.publish(meeting.traffic.seen())
+
+            meeting.connect()
+            outcome = meeting.run(self.program(KeyedEntropy.from_system()), observe=observe)
+            self.deliver(outcome)
+            confirmed, traffic = meeting.finish(job.farewell_seconds), meeting.traffic
+            now = time.monotonic()
+        facts = SessionFacts(
+            role=config.role,
+            peer=config.peer,
+            traffic=traffic,
+            confirmed=confirmed,
+            seconds=now - start,
+            connected_seconds=now - (traffic.since or now),
+            log=session.log,
+        )
+        return self.conclude(outcome, facts)
+
 
 class Job(ABC, Generic[R]):
     """A task that parties run together."""
 
     # Whether the session continues over a new link when one breaks.
     rejoins = True
+    # How long a side that has finished waits for the peer's confirmation.
+    farewell_seconds = 10.0
     # Whether a signed agreement, where this side's file names one, has to hold already.
     needs_signatures = True
 
@@ -113,7 +186,7 @@ class Job(ABC, Generic[R]):
         """What both parties state when they connect (``party.link``)."""
 
     @abstractmethod
-    def prepare(self, config: PartyConfig) -> Side[Any, R]:
+    def prepare(self, config: PartyConfig) -> PreparedSide[R]:
         """Read this side's files; raises before anybody is contacted."""
 
 
@@ -144,46 +217,7 @@ def run_party(
             PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
         raise
     with opened() as connection:
-        return _run_session(job, side, config, callbacks, connection)
-
-
-def _run_session(
-    job: Job[R],
-    side: Side[T, R],
-    config: PartyConfig,
-    callbacks: Callbacks,
-    connection: Endpoints,
-) -> R:
-    start, consent = time.monotonic(), side.consent
-    session = PeerSession(config, connection, callbacks)
-    with (
-        side.at_work(config, session.log),
-        session.meet(job.purpose, rejoins=job.rejoins) as meeting,
-    ):
-
-        def observe(event: Event) -> None:
-            # First: what is due may leave with the program's next step.
-            if consent is not None and isinstance(event, consent.due):
-                consent.charge(event)
-            side.observe(event)
-            callbacks.observe(event)
-            callbacks.publish(meeting.traffic.seen())
-
-        meeting.connect()
-        outcome = meeting.run(side.program(KeyedEntropy.from_system()), observe=observe)
-        side.deliver(outcome)
-        confirmed, traffic = meeting.finish(FAREWELL_SECONDS), meeting.traffic
-        now = time.monotonic()
-    facts = SessionFacts(
-        role=config.role,
-        peer=config.peer,
-        traffic=traffic,
-        confirmed=confirmed,
-        seconds=now - start,
-        connected_seconds=now - (traffic.since or now),
-        log=session.log,
-    )
-    return side.conclude(outcome, facts)
+        return side.run(RunContext(job, config, callbacks, connection))
 
 
 @dataclass(frozen=True, slots=True)

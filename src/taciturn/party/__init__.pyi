@@ -6,7 +6,6 @@ from taciturn.party.agreement_file import Signature as Signature
 from taciturn.party.aligned import AlignedRows as AlignedRows
 from taciturn.party.aligned import require_kind as require_kind
 from taciturn.party.aligned import require_room as require_room
-from taciturn.party.assess import Ended as Ended
 from taciturn.party.bulletin import Bulletin as Bulletin
 from taciturn.party.config import ACCEPTED_EXPOSURE as ACCEPTED_EXPOSURE
 from taciturn.party.config import ACCEPTED_LEAK as ACCEPTED_LEAK
@@ -68,16 +67,11 @@ from taciturn.party.signing import require_in_time as require_in_time
 from taciturn.party.signing import signed as signed
 from taciturn.party.signing import statement as statement
 from taciturn.party.signing import verified as verified
-from taciturn.party.study import StudyParty as StudyParty
-from taciturn.party.study_use import studied_model as studied_model
-from taciturn.party.study_use import use_model as use_model
 from taciturn.party.tables import PartyTables as PartyTables
 from taciturn.party.tables import load_tables as load_tables
 from taciturn.party.templates import Trial as Trial
 from taciturn.party.templates import template as template
 from taciturn.party.templates import write_templates as write_templates
-from taciturn.party.train import Party as Party
-from taciturn.party.train import Trainer as Trainer
 from taciturn.party.used_model import UsedModel as UsedModel
 from taciturn.party.vault import KEY_BYTES as KEY_BYTES
 from taciturn.party.vault import MAGIC as MAGIC

@@ -13,7 +13,7 @@ from taciturn.model.history import set_aside
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.log import Log
-from taciturn.party.side import Side
+from taciturn.party.side import TrainingInputs
 from taciturn.party.tables import PartyTables
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.party import PartyResult
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def model_share(
-    side: Side,
+    side: TrainingInputs,
     bob: BobSide | None,
     result: PartyResult,
     session: str,

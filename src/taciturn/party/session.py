@@ -256,6 +256,8 @@ def tellable(problem: object) -> tuple[int, str]:
     >>> tellable(OutputError("no room", where="a secret place"))
     (74, 'it had an error of its own (OutputError)')
     """
+    if isinstance(problem, TaciturnError) and problem.for_peer is not None:
+        problem = problem.for_peer
     if isinstance(problem, AgreementError | RemoteProtocolError):
         return problem.exit_code, problem.message
     if isinstance(problem, StateError):

@@ -1,7 +1,8 @@
-"""``Side``: one side's part in a training, before it meets anybody: its rows, terms and program."""
+"""``TrainingInputs``: what one side brings to a training: its rows and terms, and its program."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from taciturn.errors import AgreementError, shown_by
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     from taciturn.party.bob import BobSide
 
 
-class Side:
-    """One side of one training."""
+@dataclass(frozen=True, slots=True)
+class TrainingInputs:
+    """What one side brings to one training."""
 
-    def __init__(self, config: PartyConfig, tables: PartyTables, terms: Terms) -> None:
-        self.config, self.tables, self.terms = config, tables, terms
+    config: PartyConfig
+    tables: PartyTables
+    terms: Terms
 
     def feature_parties(self, widths: tuple[int, ...]) -> tuple[FeatureParty, ...] | None:
         """Several Alices, with their columns; None with one."""

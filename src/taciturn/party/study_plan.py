@@ -30,7 +30,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
 from taciturn.party.side import (
-    Side,
+    TrainingInputs,
     require_agreed_columns,
     require_agreed_rows,
     terms_for,
@@ -103,12 +103,13 @@ class StudyPlan:
 
     def side(
         self, model: StudyModel, engine: Engine | None = None, scratch: Scratch = MEMORY
-    ) -> Side:
+    ) -> TrainingInputs:
         """This side of one training; many rows of a fold lie in ``scratch``."""
         terms = model.terms
         if engine is not None:
             terms = replace(terms, scheme=on_engine(terms.scheme, engine))
-        return Side(self.config.at(model.point), self._tables_of(model.fold, scratch), terms)
+        tables = self._tables_of(model.fold, scratch)
+        return TrainingInputs(self.config.at(model.point), tables, terms)
 
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""

@@ -45,13 +45,9 @@ from taciturn.results.outlook import LedgerSum as LedgerSum
 from taciturn.results.outlook import Outlook as Outlook
 from taciturn.results.outlook import Refusal as Refusal
 from taciturn.results.parties import CurvePoint as CurvePoint
-from taciturn.results.parties import DryRun as DryRun
 from taciturn.results.parties import Identity as Identity
 from taciturn.results.parties import PartyFigures as PartyFigures
-from taciturn.results.parties import PartyMetrics as PartyMetrics
-from taciturn.results.parties import PartyRun as PartyRun
 from taciturn.results.parties import ScoredRow as ScoredRow
-from taciturn.results.parties import Sizes as Sizes
 from taciturn.results.run_list import RunList as RunList
 from taciturn.results.runs import Runs as Runs
 from taciturn.results.saved import json_schema as json_schema

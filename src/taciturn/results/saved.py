@@ -20,7 +20,6 @@ from taciturn.results.export import ExportResult
 from taciturn.results.ledger import ExposureResult, LedgerResult
 from taciturn.results.model import ModelCard, ModelList, UsedModel
 from taciturn.results.model_report import ModelReport
-from taciturn.results.parties import DryRun, PartyRun
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result, refusal
@@ -40,10 +39,8 @@ _OURS: tuple[type[Result], ...] = (
     CheckResult,
     LedgerResult,
     ExposureResult,
-    DryRun,
     SimulatedStudy,
     StudyRun,
-    PartyRun,
     Estimate,
     RunList,
     ExportResult,

@@ -38,7 +38,6 @@ from taciturn.party import (
     AlignedRows,
     Link,
     Meta,
-    Party,
     PartyConfig,
     Past,
     Trial,
@@ -61,7 +60,7 @@ from taciturn.protocol import (
 from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
 from tests.modules import module_of
-from tests.party.sides import Ends, run_both, run_jobs, write_config
+from tests.party.sides import Ends, Party, alone, run_both, run_jobs, write_config
 from tests.party.wires import Wire
 from tests.test_two_machines import free_port
 
@@ -125,12 +124,7 @@ def test_spellings_that_normalise_alike_train_together(tmp_path):
     assert his.own == his.common
     for role in ROLES:
         write_config(tmp_path, role, data={"aligned": f"{role}.aligned.csv"})
-    sides = [
-        Party(
-            PartyConfig.read(tmp_path / f"{role}.toml"), Wire().endpoint(serves=True), Callbacks()
-        )
-        for role in ROLES
-    ]
+    sides = [alone(tmp_path, role).prepared() for role in ROLES]
     assert sides[0].tables.train.ids.digest() == sides[1].tables.train.ids.digest()
 
 

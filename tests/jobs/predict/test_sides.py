@@ -37,7 +37,6 @@ from taciturn.party import (
     PREDICTION,
     AlignedRows,
     Meeting,
-    Party,
     PartyConfig,
 )
 from taciturn.party import read_new_rows as new_rows
@@ -52,6 +51,7 @@ from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     Ends,
+    Party,
     run_both,
     run_jobs,
     write_config,

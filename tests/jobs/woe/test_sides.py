@@ -33,10 +33,10 @@ from taciturn.jobs.woe import (
     information_value,
     weights_of_evidence,
 )
-from taciturn.party import Party, PartyConfig, load_tables
+from taciturn.party import PartyConfig, load_tables
 from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
-from tests.party.sides import Ends, run_both, run_jobs, write_config, write_tables
+from tests.party.sides import Ends, Party, run_both, run_jobs, write_config, write_tables
 from tests.party.test_loads import COMMAND, NEVER, PAYING, within
 from tests.tampering import furnish, name_agreement
 from tests.test_two_machines import free_port

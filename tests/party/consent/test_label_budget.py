@@ -14,13 +14,13 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded, FileError
-from taciturn.party import Party, PartyConfig, load_tables, terms_of
+from taciturn.party import PartyConfig, load_tables, terms_of
 from taciturn.party import training_outlook as outlook
 from taciturn.party.consent import Charge, ConsentStore, LabelBudget, LabelCharge, Release
 from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
 from taciturn.results import LedgerSum
 from tests.expected import refused
-from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.party.sides import MECHANISMS, NEWTON, Party, run_both, write_config, write_tables
 
 NOISE: Release = (AdditiveNoise(2.0), "")
 ROWS = RowIds.of([f"person {number}" for number in range(6)])

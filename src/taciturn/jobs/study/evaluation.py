@@ -1,7 +1,7 @@
 """What Bob makes of a study that has ended: how good each model is, and which is best.
 
 All of it depends on labels. So it is computed when the last word has been said and the way to the
-peer is closed, as after a single training (``taciturn.party.assess``).
+peer is closed, as after a single training (``taciturn.jobs.train.evaluation``).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.engine.study import StudyModel
 from taciturn.errors import FileError
+from taciturn.jobs.study.ending import StudyEnded
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import added_auc, evaluate
 from taciturn.party.model_file import keep_scores
-from taciturn.party.study_ended import StudyEnded
 from taciturn.results.serialise import record_of
 from taciturn.results.study import (
     FoldFigures,
@@ -33,19 +33,19 @@ from taciturn.results.study import (
 from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:
-    from taciturn.party.study import StudyParty
+    from taciturn.jobs.study.job import StudySide
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
     """What Bob makes of the models once the way to Alice is closed."""
 
-    party: StudyParty
+    side: StudySide
     ended: StudyEnded
 
     def run(self) -> StudyRun:
         """The result with all figures, which go into the models' files too."""
-        study = self.party.study
+        study = self.side.study
         settings = [self._setting(one) for one in self.ended.run.study.settings]
         rated = ranked(settings, study.rank_by)
         best = best_of(rated, study.rank_by)
@@ -56,12 +56,12 @@ class Assessment:
         return run if best is None else self._beside(run, best)
 
     def _setting(self, one: StudiedSetting) -> StudiedSetting:
-        party = self.party
-        models = [model for model in party.plan.models if model.point.number == one.number]
+        side = self.side
+        models = [model for model in side.plan.models if model.point.number == one.number]
         folds = tuple(self._fold(model) for model in models if model.fold is not None)
         whole = models[-1]
         trained = next(entry for entry in self.ended.trained if entry.number == whole.number)
-        held_out, labels = party.scores_of(whole), party.plan.labels_of(whole)
+        held_out, labels = side.scores_of(whole), side.plan.labels_of(whole)
         metrics = None
         if held_out is not None and labels is not None:
             shift = whole.terms.log_odds_shift
@@ -82,7 +82,7 @@ class Assessment:
         return rated
 
     def _fold(self, model: StudyModel) -> FoldFigures:
-        scores, labels = self.party.scores_of(model), self.party.plan.labels_of(model)
+        scores, labels = self.side.scores_of(model), self.side.plan.labels_of(model)
         if scores is None or labels is None:
             return FoldFigures(model.scored, math.nan, math.nan, math.nan)
         shift = model.terms.log_odds_shift
@@ -95,29 +95,29 @@ class Assessment:
         held_out: FloatArray | None,
         diverged: bool | None,
     ) -> None:
-        threshold = self.party.threshold_of(self.party.plan.labels_of(model), held_out, model.terms)
+        threshold = self.side.threshold_of(self.side.plan.labels_of(model), held_out, model.terms)
         metrics: dict[str, Any] = {"threshold": record_of(threshold)}
         if rated.held_out is not None:
             metrics["held_out"] = record_of(rated.held_out)
         metrics |= {"converged": rated.converged, "diverged": diverged}
-        path = self.party.model_path(model)
+        path = self.side.model_path(model)
         # A file that was moved meanwhile is not touched.
         with suppress(FileError):
             share = ModelShare.load(path)
             replace(share, metrics=share.metrics | metrics).save(path)
-            tables = self.party.tables
-            keep_scores(path, share.session, tables, None, held_out, self.party.log)
+            tables = self.side.tables
+            keep_scores(path, share.session, tables, None, held_out, self.side.log)
 
     def _beside(self, run: StudyRun, best: StudiedSetting) -> StudyRun:
         """What Bob's columns alone would have given, and what the partner adds."""
         # Bob alone has labels, and only he loads his programs.
         from taciturn.protocol.bob.alone import AloneModel
 
-        party = self.party
+        side = self.side
         model = next(
-            one for one in party.plan.models if one.point.number == best.number and one.fold is None
+            one for one in side.plan.models if one.point.number == best.number and one.fold is None
         )
-        tables, scores = party.tables, party.scores_of(model)
+        tables, scores = side.tables, side.scores_of(model)
         labels, truth = tables.labels, tables.held_out_labels
         if tables.held_out is None or labels is None or truth is None or scores is None:
             return run

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.jobs.train.result import PartyRun
 from taciturn.memmap import MEMORY, Scratch, forget
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
@@ -24,13 +25,12 @@ from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import IN_TEXT, Load, Shelf, bits_of, integers_of
 from taciturn.protocol.terms import Terms
-from taciturn.results.parties import PartyRun
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import Entropy
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class FinishedTraining:
     """A training after its last message, for the journal.
 
     A stop must not lose what is to be assessed. Scores are there where Bob has yet to assess them;
@@ -46,7 +46,7 @@ class Ended:
     opened: OpenedPasses | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, run: PartyRun, result: PartyResult, session: str) -> Ended:
+    def of(cls, run: PartyRun, result: PartyResult, session: str) -> FinishedTraining:
         """The end of a program; at Alice there is nothing to assess."""
         bobs = run.identity.role == "bob"
         trained = result.trained
@@ -67,7 +67,9 @@ class Ended:
         return json.dumps(record).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT, scratch: Scratch = MEMORY) -> Ended:
+    def of_bytes(
+        cls, data: bytes, shelf: Shelf = IN_TEXT, scratch: Scratch = MEMORY
+    ) -> FinishedTraining:
         """Reads the record back; ``scratch`` holds the arrays of all passes."""
         values = json.loads(data)
         train, held_out = (
@@ -108,14 +110,16 @@ def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
     return values
 
 
-def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> PartyRun:
+def assess(
+    finished: FinishedTraining, tables: PartyTables, terms: Terms, coins: Entropy
+) -> PartyRun:
     """Bob's complete result."""
     # Bob alone has labels, and only he loads his programs.
     from taciturn.protocol.bob.alone import AloneModel
 
-    labels, run = tables.labels, ended.run
-    if ended.opened is not None:
-        run = replace(run, symmetry=ended.opened.symmetry())
+    labels, run = tables.labels, finished.run
+    if finished.opened is not None:
+        run = replace(run, symmetry=finished.opened.symmetry())
     if labels is None:
         return run
     shift = terms.log_odds_shift
@@ -123,13 +127,13 @@ def assess(ended: Ended, tables: PartyTables, terms: Terms, coins: Entropy) -> P
     arrived = arrival(losses)
     run = replace(
         run,
-        metrics=replace(run.metrics, train=_figures(ended.train_scores, labels.values, shift)),
+        metrics=replace(run.metrics, train=_figures(finished.train_scores, labels.values, shift)),
         converged=arrived.converged,
         converged_reason=arrived.reason,
         diverged=arrived.diverged,
         last_change=arrived.last_change,
     )
-    held_out, truth, scores = tables.held_out, tables.held_out_labels, ended.held_out_scores
+    held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     if held_out is None or truth is None or scores is None:
         return run
     alone = AloneModel.fit(tables.train, labels, terms, coins).scores(held_out)

@@ -1,0 +1,308 @@
+"""``ResumableSide``: a side that keeps a journal, so that running the job again resumes it.
+
+The state folder is locked for the whole run. The journal says whether a session begins, resumes or
+has ended; after its end a run only confirms to a peer that may have missed the last message.
+
+**Guarantee.** Consent comes before the first message: what this side's own file does not accept,
+and what its budget does not allow, is refused before a session with the peer begins. The budget is
+charged before the first message that the charge is for. A frame is in the journal before it is sent
+(``party.link``), and the outcome before the last message is confirmed. What depends on labels is
+computed after the connection is closed, from what the journal holds.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from taciturn.errors import (
+    AgreementError,
+    PeerStopped,
+    RemoteProtocolError,
+    StateError,
+    TaciturnError,
+)
+from taciturn.faces import Hint
+from taciturn.jobs.base import PreparedSide, RunContext
+from taciturn.parallel import one_thread
+from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.bulletin import Bulletin
+from taciturn.party.config import PartyConfig
+from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
+from taciturn.party.keep import Kept, locked_state_folder, state_folder
+from taciturn.party.log import Figures, Log
+from taciturn.party.playback import LinkTap, Rhythm, unheard, unnoted
+from taciturn.party.session import Meeting, PeerSession
+from taciturn.protocol.events import Boundary, Event
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program
+from taciturn.results.live import Setup
+from taciturn.results.parties import PartyFigures
+from taciturn.rng import KeyedEntropy, SystemEntropy
+
+T = TypeVar("T")
+R = TypeVar("R")
+# Exit codes of a side that finds another one set up otherwise, or not keeping to the protocol.
+_MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetCheck:
+    """This side's budget over all sessions.
+
+    ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing;
+    ``charge`` counts the session, once.
+    """
+
+    require: Callable[[], None]
+    charge: Callable[[], None]
+
+
+class SessionOutcome(Protocol):
+    """What a session ends with, for its journal."""
+
+    @property
+    def run(self) -> Any:  # noqa: ANN401 - the result of one training, or of several
+        """The result, as far as it is known."""
+
+    @property
+    def session(self) -> str:
+        """The session's name in the model file."""
+
+    @property
+    def assessed(self) -> bool:
+        """Whether nothing is left to compute."""
+
+
+O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
+
+
+@dataclass(slots=True)
+class JournaledSession:
+    """A session with a journal, in which a side runs its program from the last checkpoint.
+
+    ``begun`` becomes true once the sides have found that they fit.
+    """
+
+    meeting: Meeting
+    kept: Kept
+    bulletin: Bulletin
+    budget: BudgetCheck
+    rhythm: Rhythm
+    begun: bool = False
+
+    @property
+    def entropy(self) -> KeyedEntropy:
+        """This side's randomness, the same after every stop."""
+        return KeyedEntropy(self.meeting.past.meta.coins)
+
+    @property
+    def checkpoint(self) -> dict[str, Any] | None:
+        """What ``freeze`` returned at the last checkpoint; None at the beginning."""
+        body = self.meeting.past.checkpoint.body
+        return json.loads(body) if body else None
+
+    def figures(self, figures: Figures) -> PartyFigures:
+        """The figures so far, with the traffic of all links."""
+        return figures.so_far(self.meeting.traffic)
+
+    def follow(self, figures: Figures) -> None:
+        """Publish these figures from now on."""
+        self.bulletin.follow(partial(self.figures, figures))
+
+    def execute(
+        self,
+        program: Program[T],
+        observe: Callable[[Event], None],
+        freeze: Callable[[TrainingState], dict[str, Any]],
+        tap: LinkTap = unheard,
+        note: Callable[[bytes], None] = unnoted,
+    ) -> T:
+        """Run the program to its end; ``freeze`` is called for the content of a checkpoint."""
+        resumed = bool(self.meeting.past.checkpoint.body)
+        if resumed:
+            # Into a store that was not there when the session began.
+            self.budget.charge()
+
+        def observed(event: Event) -> None:
+            if isinstance(event, Boundary) and not self.begun:
+                self.begun = True
+                if not resumed:
+                    # Before the first score or release leaves; a session is charged once.
+                    self.budget.charge()
+            self.bulletin.require_written()
+            observe(event)
+
+        def frozen(at: TrainingState) -> bytes:
+            # The checkpoint before this one is on the disk: what it does not name is of no use.
+            self.kept.shelf.sweep()
+            values = freeze(at)
+            self.bulletin.checkpointed()
+            return json.dumps(values).encode()
+
+        # A diverging training overflows, and the programs refuse the result.
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            return self.meeting.run(
+                program, observe=observed, freeze=frozen, rhythm=self.rhythm, tap=tap, note=note
+            )
+
+
+class ResumableSide(PreparedSide[R], Generic[O, R]):
+    """One party's part in a job with a journal; O is what the session ends with.
+
+    ``fresh`` discards an unfinished session.
+    """
+
+    fresh = False
+
+    @property
+    @abstractmethod
+    def setup(self) -> Setup:
+        """What is published before the peer is contacted."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What must not change while a session is unfinished."""
+
+    @abstractmethod
+    def require_accepted(self) -> None:
+        """Raise where this side's own file does not accept what the session discloses."""
+
+    @abstractmethod
+    def budget(self, session: str) -> BudgetCheck:
+        """The budget that the session is charged to, under its name."""
+
+    @abstractmethod
+    def execute(self, session: JournaledSession) -> O:
+        """Run the program and write its results; what depends on labels is left for ``assess``."""
+
+    @abstractmethod
+    def to_record(self, outcome: O, kept: Kept) -> bytes:
+        """The outcome for the journal."""
+
+    @abstractmethod
+    def from_record(self, record: bytes, kept: Kept) -> O:
+        """The outcome from the journal."""
+
+    @abstractmethod
+    def assess(self, outcome: O, entropy: KeyedEntropy) -> O:
+        """The outcome with what depends on labels; the connection is closed."""
+
+    @abstractmethod
+    def conclude(self, outcome: O, *, confirmed: bool) -> R:
+        """The result; ``confirmed`` says whether the peer has confirmed the last message."""
+
+    def run(self, context: RunContext) -> R:
+        """Begin or resume the session, and run it to its recorded end."""
+        self.begin(Log.of(context.config, context.callbacks.announce), context.callbacks)
+        # Before anything is written: the files of a session that runs are not this start's.
+        with locked_state_folder(context.config):
+            bulletin = Bulletin.of(context.config, context.callbacks.publish)
+            bulletin.begin(self.setup)
+            with bulletin.running():
+                return self._run_locked(context, bulletin)
+
+    def _run_locked(self, context: RunContext, bulletin: Bulletin) -> R:
+        job, config = context.job, context.config
+        session = context.session(bulletin.hear)
+        log = session.log
+        with _telling(session, job.purpose):
+            self.require_accepted()
+        with state_folder(config) as kept:
+            for warning in kept.warnings:
+                log("warning", about=warning)
+            past = self._past(config, kept, log)
+            budget = self.budget(past.meta.charge_name)
+            if past.done is None:
+                with _telling(session, job.purpose):
+                    budget.require()
+            with (
+                self.at_work(config, log) if past.done is None else nullcontext(),
+                session.meet(job.purpose, past, kept.journal) as meeting,
+            ):
+                if past.done is None:
+                    rhythm = Rhythm(config.state.every_iterations, config.state.every_seconds)
+                    journaled = JournaledSession(meeting, kept, bulletin, budget, rhythm)
+                    with _discarding_misfits(journaled, log):
+                        outcome = self.execute(journaled)
+                    # Before the farewell: a stop during it must not run the program again.
+                    kept.journal.done(self.to_record(outcome, kept))
+                else:
+                    outcome = self.from_record(past.done, kept)
+                    log("this side has already finished; confirming to the peer")
+                # The farewell is no part of the figures.
+                bulletin.follow(partial(_figures_of, outcome))
+                confirmed = meeting.finish(job.farewell_seconds)
+            if not outcome.assessed:
+                # From here on what is done, and how long it takes, may depend on labels.
+                session.close()
+                outcome = self.assess(outcome, KeyedEntropy(past.meta.coins))
+                kept.journal.done(self.to_record(outcome, kept))
+            kept.clear()
+            if not confirmed:
+                log("the peer has not confirmed the last message; run again if it lacks it")
+            return self.conclude(outcome, confirmed=confirmed)
+
+    def _past(self, config: PartyConfig, kept: Kept, log: Log) -> Past:
+        """The session so far, from the journal, or a new one."""
+        facts = self.facts()
+        past = None if self.fresh else kept.journal.resume()
+        changed = [] if past is None else changed_facts(past.meta, facts)
+        if changed:
+            raise StateError(
+                "these have changed since the session started: " + ", ".join(changed),
+                where=str(config.path(config.state.folder)),
+                hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
+            )
+        if past is None or past.met_nobody:
+            # A session that began in time may end later.
+            require_begun_in_time(config)
+            kept.clear()
+            log("session started")
+            # Randomness of a journal that has met nobody may have been used since, if the journal
+            # is a copy that was put back. Its name stays: a peer may have noted it already.
+            nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
+            return kept.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
+        sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
+        log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
+        return past
+
+
+def _figures_of(outcome: SessionOutcome) -> PartyFigures:
+    figures: PartyFigures = outcome.run.run
+    return figures
+
+
+@contextmanager
+def _telling(session: PeerSession, purpose: int) -> Iterator[None]:
+    """Tell the peer why this side does not begin."""
+    try:
+        yield
+    except TaciturnError as problem:
+        # A connection that fails now must not hide the problem itself.
+        with suppress(TaciturnError):
+            session.refuse(purpose, problem)
+        raise
+
+
+@contextmanager
+def _discarding_misfits(session: JournaledSession, log: Log) -> Iterator[None]:
+    """Discard a session whose sides do not fit: nothing was released, and nobody can resume it.
+
+    Otherwise the next run would play back the greeting that did not fit.
+    """
+    try:
+        yield
+    except (RemoteProtocolError, PeerStopped) as problem:
+        code = problem.code if isinstance(problem, PeerStopped) else problem.exit_code
+        if code in _MISFITS and not session.begun:
+            session.kept.journal.discard()
+            log("the sides do not fit; the next run starts a new session")
+        raise

@@ -1,0 +1,14 @@
+from taciturn.jobs.train.command import leave_model_page as leave_model_page
+from taciturn.jobs.train.evaluation import FinishedTraining as FinishedTraining
+from taciturn.jobs.train.job import LINGER_SECONDS as LINGER_SECONDS
+from taciturn.jobs.train.job import DryRunJob as DryRunJob
+from taciturn.jobs.train.job import TrainJob as TrainJob
+from taciturn.jobs.train.job import TrainSide as TrainSide
+from taciturn.jobs.train.job import require_mechanism as require_mechanism
+from taciturn.jobs.train.job import training_job as training_job
+from taciturn.jobs.train.report import party_blocks as party_blocks
+from taciturn.jobs.train.result import DryRun as DryRun
+from taciturn.jobs.train.result import PartyMetrics as PartyMetrics
+from taciturn.jobs.train.result import PartyRun as PartyRun
+from taciturn.jobs.train.result import Sizes as Sizes
+from taciturn.jobs.train.side import TrainingSide as TrainingSide

@@ -1,0 +1,164 @@
+"""The command that trains one side of a model, or of all models of a study."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taciturn.cli.console import Json, console
+from taciturn.cli.out import Out, finish, moment, of_party, planned
+from taciturn.cli.party import shown, stoppable
+from taciturn.cli.watching import Watch, WatchPort, watched_side
+from taciturn.errors import ConfigError, PeerStopped, shown_by
+from taciturn.files import require_writable
+
+if TYPE_CHECKING:
+    from taciturn.jobs.base import Job
+    from taciturn.jobs.train.result import DryRun, PartyRun
+    from taciturn.party.config import PartyConfig
+    from taciturn.results.study import StudyRun
+
+
+def party(
+    config: Annotated[
+        Path, typer.Argument(help="This side's TOML file; taciturn init writes one.")
+    ],
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Meet the peer, compare certificates, versions, settings and rows, and stop.",
+        ),
+    ] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
+    ] = False,
+    record: Annotated[
+        Path | None, typer.Option(help="Write the transcript of this side to this file.")
+    ] = None,
+    out: Out = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Of a study: write its table as one HTML file.")
+    ] = None,
+    watch: Watch = False,
+    watch_port: WatchPort = None,
+    json: Json = False,
+) -> None:
+    """Run one side of a training between two machines; run it again to resume.
+
+    With a [study] in both sides' files all its models are trained in one session.
+
+    [bold]Examples[/bold]
+
+    taciturn party bob.toml --dry-run
+
+    taciturn party bob.toml
+
+    taciturn party bob.toml --watch
+    """
+    # Imported here: the transport takes a second to load, and no other command needs it.
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.train.job import DryRunJob, training_job
+    from taciturn.party.agreed import peer_keys
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.way import way_to_peer
+
+    plan = planned(out)
+    settings = PartyConfig.read(config)
+    output = settings.output
+    with shown_by(settings.face):
+        keys = peer_keys(settings)
+    require_writable(*map(settings.path, output.files), record, html)
+    if html is not None and (settings.study is None or dry_run):
+        raise ConfigError(
+            "there is a page of a study alone",
+            where="--html",
+            hint="leave it out; or write a [study] in both sides' files",
+        )
+    with (
+        shown_by(settings.face),
+        stoppable(),
+        _going_on(dry_run),
+        shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
+        # A port that is in use, or a bad certificate, is reported before a large table is read.
+        way_to_peer(settings, callbacks.announce, keys) as endpoint,
+    ):
+        job: Job[Any] = (
+            DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
+        )
+        result = run_party(job, settings, callbacks, endpoint)
+    finish(plan, result, json, lambda: of_party(settings))
+    if html is not None:
+        _write_study(result, html)
+    if settings.role == "bob" and settings.output.report != "" and not dry_run:
+        leave_model_page(settings, config)
+
+
+def leave_model_page(settings: PartyConfig, config: Path) -> None:
+    """Write Bob's page of the model, where he has scores; a failure is only a note.
+
+    A process of its own makes it, once everything else is done: this one loads a party's side of a
+    training, and nothing that draws.
+    """
+    import subprocess
+
+    from taciturn.extras import EXTRAS, install_hint, is_installed
+    from taciturn.model.scores_file import scores_path
+
+    if settings.study is not None:
+        # One of its models is taken into use first.
+        return
+    page = settings.path(settings.output.report_file)
+    problem = ""
+    if not scores_path(settings.path(settings.output.model)).exists():
+        problem = "without held-out rows Bob has no scores of this model"
+    elif not all(map(is_installed, EXTRAS["audit"])):
+        problem = f"packages for reports are not installed; {install_hint('audit')}"
+    else:
+        # Not from the folder that it is run in, which may hold anything.
+        command = [sys.executable, "-P", "-m", "taciturn", "model", "report", str(config)]
+        ended = subprocess.run(  # noqa: S603 - this program, and paths that are its own
+            [*command, "--out", str(page), "--json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        if ended.returncode:
+            problem = ended.stderr.partition("\n")[0].removeprefix("error: ")
+    said = f"the model's page was not made: {problem}" if problem else f"the model's page: {page}"
+    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
+
+
+def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
+    """Loaded only where a page is asked for."""
+    from taciturn.cli.out import write_page
+    from taciturn.extras import explained
+
+    with explained():
+        page = result.page(moment())
+    if page is not None:
+        write_page(page, html, None)
+
+
+@contextmanager
+def _going_on(dry_run: bool) -> Iterator[None]:
+    """Says after a stop what comes next."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not dry_run:
+            print("stopped; run the same command again on both sides to resume", file=sys.stderr)
+        raise
+    except PeerStopped as problem:
+        raise PeerStopped(
+            problem.message,
+            where=problem.where,
+            hint="fix what it reports, then run both sides again: the training resumes where it "
+            "stopped",
+        ) from None

@@ -1,0 +1,258 @@
+"""``TrainJob``: one side of a training; ``DryRunJob`` compares the sides and stops before it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.engine.callbacks import Callbacks
+from taciturn.errors import AgreementError, ConfigError, ExtensionError, FileError, shown_by
+from taciturn.faces import Hint
+from taciturn.files import write_private
+from taciturn.jobs.base import Job, SessionFacts, Side
+from taciturn.jobs.resumable import JournaledSession
+from taciturn.jobs.train.evaluation import FinishedTraining, assess
+from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
+from taciturn.jobs.train.side import TrainingSide
+from taciturn.jobs.train.task import Training
+from taciturn.model.share import ModelShare
+from taciturn.numerics.logistic import sigmoid
+from taciturn.parallel import one_thread
+from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.config import PartyConfig
+from taciturn.party.identity import identity_of
+from taciturn.party.keep import Kept
+from taciturn.party.link import DRY_RUN, TRAINING
+from taciturn.party.log import Log
+from taciturn.party.model_file import keep_scores
+from taciturn.party.session import OPENING_SECONDS
+from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.party import dry_run
+from taciturn.protocol.steps import Program
+from taciturn.results.live import Setup
+from taciturn.results.serialise import record_of
+from taciturn.rng import Entropy, KeyedEntropy
+
+LINGER_SECONDS = 60.0
+# What a model's file says beside the figures themselves.
+_VERDICT = (
+    *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
+    *("told_quality", "symmetry"),
+)
+
+
+def training_job(
+    config: PartyConfig, *, record: Path | None = None, fresh: bool = False
+) -> Job[Any]:
+    """The job of a party's file: one training, or a study of several."""
+    if config.study is None:
+        return TrainJob(record, fresh)
+    if record is not None:
+        raise ConfigError(
+            "a transcript holds one training, and a study has many",
+            setting="record",
+            hint=Hint("leave {record} out; train the chosen model alone to record it"),
+        )
+    # Loaded here: most sessions train one model.
+    from taciturn.jobs.study import StudyJob
+
+    return StudyJob(fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainJob(Job[PartyRun]):
+    """Train one model, or resume.
+
+    ``record`` is the file of this side's transcript; ``fresh`` discards an unfinished session.
+    """
+
+    record: Path | None = None
+    fresh: bool = False
+    purpose = TRAINING
+    farewell_seconds = LINGER_SECONDS
+
+    def prepare(self, config: PartyConfig) -> TrainSide:
+        """Read this side's table."""
+        require_mechanism(config)
+        return TrainSide(config, record=self.record, fresh=self.fresh)
+
+
+class TrainSide(TrainingSide[FinishedTraining, PartyRun]):
+    """One side of one training."""
+
+    def __init__(
+        self, config: PartyConfig, *, record: Path | None = None, fresh: bool = False
+    ) -> None:
+        super().__init__(config, fresh=fresh)
+        self._record = record
+
+    def execute(self, session: JournaledSession) -> FinishedTraining:
+        """Train, and write the model."""
+        observe = self.callbacks.observe
+        return Training.resume(self.inputs, session, self.log, observe, self._record).run()
+
+    def to_record(self, outcome: FinishedTraining, kept: Kept) -> bytes:
+        """The outcome for the journal."""
+        return outcome.to_bytes(kept.shelf)
+
+    def from_record(self, record: bytes, kept: Kept) -> FinishedTraining:
+        """The outcome from the journal."""
+        return FinishedTraining.of_bytes(record, kept.shelf, kept.scratch)
+
+    def assess(self, outcome: FinishedTraining, entropy: KeyedEntropy) -> FinishedTraining:
+        """Bob's figures, which go into his model's file too."""
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            run = assess(outcome, self.tables, self.terms, entropy)
+            labels = self.tables.held_out_labels
+            threshold = self.threshold_of(labels, outcome.held_out_scores, self.terms)
+        run = replace(run, metrics=replace(run.metrics, threshold=threshold))
+        self._write_held_out(outcome.held_out_scores)
+        record = record_of(run)
+        verdict = {name: record[name] for name in _VERDICT if name in record}
+        # A file that was moved meanwhile, or is another session's, is not touched.
+        with suppress(FileError):
+            share = ModelShare.load(Path(run.model))
+            if share.session == outcome.session:
+                replace(share, metrics=record["metrics"] | verdict).save(Path(run.model))
+                scores = (outcome.train_scores, outcome.held_out_scores)
+                keep_scores(Path(run.model), outcome.session, self.tables, *scores, self.log)
+        if run.diverged:
+            self.log("warning", about="the training diverged: the model is worthless")
+        if run.symmetry is not None and not run.symmetry.passed:
+            # On this side alone: Alice must not learn what became of an answer that she altered.
+            self.log("warning", about="the scores of the passes do not come from one table")
+        return FinishedTraining(run)
+
+    def conclude(self, outcome: FinishedTraining, *, confirmed: bool) -> PartyRun:
+        """The result, and whether the peer has confirmed the last message."""
+        self.clear_prepared()
+        return replace(outcome.run, peer_confirmed=confirmed)
+
+    def _write_held_out(self, scores: FloatArray | None) -> None:
+        """Bob's held-out rows with their scores, where he asks for them."""
+        tables, name = self.tables, self.config.output.held_out_scores
+        labels = tables.held_out_labels
+        if name is None or scores is None or labels is None:
+            return
+        columns = {
+            "id": tables.held_out_ids.series,
+            "score": scores,
+            "probability": sigmoid(scores - self.terms.log_odds_shift),
+            "label": labels.values,
+        }
+        write_private(self.config.path(name), pl.DataFrame(columns).write_csv())
+        self.log("held-out scores written", file=name, rows=len(scores))
+
+
+@dataclass(frozen=True, slots=True)
+class PeerShape:
+    """The peer's number of columns, or that of all Alices together and of each (``widths``)."""
+
+    columns: int
+    widths: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunJob(Job[DryRun]):
+    """Connect to the peer, compare everything, and stop before the training."""
+
+    purpose = DRY_RUN
+    farewell_seconds = OPENING_SECONDS
+
+    def prepare(self, config: PartyConfig) -> DryRunSide:
+        """Read this side's table, as a training does."""
+        require_mechanism(config)
+        if config.study is None:
+            training: TrainingSide[Any, Any] = TrainSide(config)
+        else:
+            # Loaded here: most sessions train one model.
+            from taciturn.jobs.study import StudySide
+
+            training = StudySide(config)
+        require_begun_in_time(config)
+        return DryRunSide(training)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunSide(Side[PeerShape, DryRun]):
+    """One side of a dry run."""
+
+    training: TrainingSide[Any, Any]
+
+    @property
+    def setup(self) -> Setup:
+        """Who would train, with which solver."""
+        return self.training.setup
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Log what the preparation found."""
+        self.training.begin(log, callbacks)
+
+    def at_work(self, config: PartyConfig, log: Log) -> AbstractContextManager[None]:
+        """With this side's engine: a cluster that cannot be used is reported now."""
+        return self.training.at_work(config, log)
+
+    def program(self, entropy: Entropy) -> Program[PeerShape]:
+        """The first messages of the training."""
+        yield from self.training.opening()
+        inputs = self.training.inputs
+        config, tables, terms = inputs.config, inputs.tables, inputs.terms
+        train, held_out, peer = tables.train, tables.held_out, inputs.peer_table
+        if terms.agreement.parties is None:
+            bits = inputs.magnitude_bits
+            hello = yield from dry_run(config.role, terms, train, held_out, bits, peer)
+            return PeerShape(hello.columns)
+        # Each side loads its own programs only.
+        if config.role == "bob":
+            from taciturn.protocol.bob.party import dry_run as bobs
+
+            names = tuple(terms.agreement.parties)
+            state = yield from bobs(terms, train, held_out, peer, names, entropy)
+            return PeerShape(state.columns, state.widths)
+        from taciturn.protocol.alice.inputs import AliceInputs
+        from taciturn.protocol.alice.party import dry_run as alices
+
+        identity = identity_of(config)
+        state = yield from alices(
+            AliceInputs(train, terms, entropy, held_out=held_out, identity=identity)
+        )
+        return PeerShape(state.columns, state.widths)
+
+    def conclude(self, outcome: PeerShape, session: SessionFacts) -> DryRun:
+        """What the training will cost, and disclose."""
+        training, tables = self.training, self.training.tables
+        session.log("dry run passed", seconds=round(session.seconds, 3))
+        alice_columns = sum(outcome.widths) or (
+            outcome.columns if session.role == "bob" else len(tables.train.columns)
+        )
+        return DryRun(
+            identity=training.inputs.identity(),
+            peer_columns=outcome.columns,
+            parties=training.inputs.feature_parties(outcome.widths),
+            agreement=Sizes(alice_columns, tables.train.rows),
+            outlook=training.outlook(),
+            estimate=training.estimate(outcome.columns, outcome.widths),
+            columns_exposed=training.exposure(),
+        )
+
+
+def require_mechanism(config: PartyConfig) -> None:
+    """Raise where this side lacks the agreed mechanism; the peer is told its name."""
+    name = config.agreed["mechanism"]
+    try:
+        with shown_by(config.face):
+            mechanism_class(name)
+    except ConfigError as problem:
+        raise problem.telling_peer(_lack(name, problem)) from None
+
+
+def _lack(name: str, problem: ConfigError) -> AgreementError:
+    if isinstance(problem, ExtensionError):
+        return AgreementError(f"its package of the mechanism {name} is broken")
+    return AgreementError(f"it does not have the mechanism {name}")

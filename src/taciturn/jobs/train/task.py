@@ -1,0 +1,183 @@
+"""``Training``: one training in a session, from its checkpoint to the model file."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taciturn.arrays import FloatArray
+from taciturn.engine.callbacks import Observer
+from taciturn.errors import StateError
+from taciturn.faces import Hint
+from taciturn.jobs.resumable import JournaledSession
+from taciturn.jobs.train.evaluation import FinishedTraining
+from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
+from taciturn.numerics.convergence import UNSEEN
+from taciturn.party.log import Figures, Log
+from taciturn.party.model_file import model_share, save_model, suspected_wraps
+from taciturn.party.playback import unheard, unnoted
+from taciturn.party.side import TrainingInputs
+from taciturn.protocol.events import Boundary, Event, Progress
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import TrainingState
+from taciturn.results.live import QUALITY_LEARNT
+from taciturn.results.serialise import record_of
+from taciturn.rng import KeyedEntropy
+from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.engine.transcript import TranscriptFile
+    from taciturn.party.bob import BobSide
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Training:
+    """One training, from its checkpoint to its model file; ``bob`` is None at Alice."""
+
+    inputs: TrainingInputs
+    session: JournaledSession
+    log: Log
+    observe: Observer
+    bob: BobSide | None
+    figures: Figures
+    recording: TranscriptFile | None
+
+    @classmethod
+    def resume(
+        cls,
+        inputs: TrainingInputs,
+        session: JournaledSession,
+        log: Log,
+        observe: Observer,
+        record: Path | None,
+    ) -> Training:
+        """As the checkpoint left it; ``record`` is the file of this side's transcript."""
+        body, entropy, tables, terms = (
+            session.checkpoint,
+            session.entropy,
+            inputs.tables,
+            inputs.terms,
+        )
+        per_epoch = terms.per_epoch(tables.train.rows)
+        figures = Figures(tables.labels, per_epoch, log, terms.agreement.class_weight)
+        if body is not None:
+            figures.restore(body["figures"])
+        session.follow(figures)
+        bob = inputs.bob_side(entropy, None if body is None else body["ledger"])
+        recording = None if record is None else _recording(inputs, record, body, entropy)
+        return cls(inputs, session, log, observe, bob, figures, recording)
+
+    def run(self) -> FinishedTraining:
+        """Train and write the model; what depends on labels is left for later."""
+        inputs, session, recording = self.inputs, self.session, self.recording
+        body, shelf = session.checkpoint, session.kept.shelf
+        state = None if body is None else TrainingState.of_bytes(body["state"].encode(), shelf)
+        program = inputs.program(session.entropy, self.bob, state, session.kept.scratch)
+        with recording or nullcontext():
+            result = session.execute(
+                program,
+                self._observe,
+                self._freeze,
+                tap=recording or unheard,
+                # What Alice saw is told without her key: it stays out of the file.
+                note=unnoted if recording is None or self.bob is None else recording.kept,
+            )
+            self.figures.finish(result.trained)
+            share = model_share(inputs, self.bob, result, session.meeting.name)
+            output = inputs.config.output.model
+            save_model(share, inputs.config.path(output), self.log)
+            if recording is not None:
+                recording.conclude({"session": share.session})
+        self.log("model written", file=output)
+        self._log_end(result)
+        return FinishedTraining.of(self._result(result), result, share.session)
+
+    def _log_end(self, result: PartyResult) -> None:
+        if result.quality is not None:
+            quality = record_of(result.quality)
+            figures = {name: value for name, value in quality.items() if value is not None}
+            self.log("quality told" if self.bob else QUALITY_LEARNT, **figures)
+        for note in () if self.bob is None else self.bob.ledger.notes():
+            self.log("note", about=note)
+
+    def _result(self, result: PartyResult) -> PartyRun:
+        config, terms = self.inputs.config, self.inputs.terms
+        trained, figures = result.trained, self.session.figures(self.figures)
+        return PartyRun(
+            identity=self.inputs.identity(),
+            model=str(config.path(config.output.model)),
+            parties=self.inputs.feature_parties(trained.company.widths),
+            stopped=None if trained.stopped is None else trained.stopped.value,
+            metrics=PartyMetrics(curve=figures.curve or None),
+            suspected_wraps=suspected_wraps(terms, trained),
+            converged_reason=UNSEEN if terms.mechanism.shares_scores else None,
+            told_quality=result.quality,
+            importance=self._importance(trained.weights),
+            ledger=None if self.bob is None else self.bob.ledger.statement(),
+            run=figures,
+        )
+
+    def _observe(self, event: Event) -> None:
+        self.figures.observe(event)
+        self.observe(event)
+        if isinstance(event, Boundary) and self.inputs.config.role == "alice":
+            # Her program says where she stands, and not out of how many.
+            self._observe(Progress(event.state.iteration, self.inputs.iterations))
+
+    def _freeze(self, at: TrainingState) -> dict[str, Any]:
+        """What a checkpoint holds; long arrays are on the disk before it is."""
+        return {
+            "state": at.to_bytes(self.session.kept.shelf).decode("ascii"),
+            "ledger": None if self.bob is None else self.bob.ledger.to_json(),
+            "recorded": None if self.recording is None else self.recording.position(),
+            "figures": self.figures.to_json(),
+        }
+
+    def _importance(self, weights: FloatArray) -> tuple[ColumnImportance, ...] | None:
+        """Alice's columns, the most important first; None where she has no weights of them.
+
+        Bob's weights depend on labels, and how long they take to sort too: his file has them.
+        """
+        if self.bob is not None or not len(weights):
+            return None
+        table = self.inputs.tables.train
+        sizes = (np.abs(weights) * table.deviations()).tolist()
+        named = zip(table.columns, weights.tolist(), sizes, strict=True)
+        columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
+        return tuple(sorted(columns, key=lambda column: -column.importance))
+
+
+def _recording(
+    inputs: TrainingInputs, record: Path, body: dict[str, Any] | None, entropy: KeyedEntropy
+) -> TranscriptFile:
+    """The transcript of this side, new or continued at the checkpoint."""
+    # Loaded here: few trainings are recorded.
+    from taciturn.engine.transcript import TranscriptFile
+
+    if body is not None and body["recorded"] is None:
+        raise StateError(
+            "the session started without a transcript, and a partial one is of little use",
+            setting="record",
+            hint=Hint("leave {record} out, or start over on both sides with {fresh}", fresh=True),
+        )
+    held_out = inputs.tables.held_out
+    header = {
+        "kind": "party",
+        "role": inputs.config.role,
+        "peer": inputs.config.peer,
+        "version": __version__,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "agreement": inputs.terms.agreement.model_dump(),
+        "coins": {inputs.config.role: entropy.key.hex()},
+        "features_digest": inputs.tables.train.digest(),
+        "held_out_digest": "" if held_out is None else held_out.digest(),
+    }
+    at = None if body is None else body["recorded"]
+    # Bob records what he says to each of several Alices.
+    links = len(inputs.config.peers)
+    return TranscriptFile(record, header, at=at, keep=True, links=links)
