@@ -117,10 +117,10 @@ def named(runs: Sequence[str], folder: Path) -> list[ResultFolder]:
 
 
 def _place(run: str, folder: Path) -> Path:
-    path = Path(run)
-    if path.is_dir():
+    path, inside = Path(run), folder / run
+    # A folder here that is no result must not hide the run of that name.
+    if (path / MANIFEST).exists() or (path.is_dir() and not inside.is_dir()):
         return path
-    inside = folder / run
     if inside.is_dir():
         return inside
     places = list(run_folders(folder))
