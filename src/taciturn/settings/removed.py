@@ -49,7 +49,7 @@ _ONE_FILE = (
     Hint(
         "leave it out, or name that file with {consent}; the counts of the former file are not "
         "carried over",
-        consent="bob.consent.sqlite",
+        consent="consent.sqlite",
     ),
 )
 # Elsewhere these are words of their own.
