@@ -13,12 +13,10 @@ from taciturn.__main__ import run
 from taciturn.data import FeatureTable
 from taciturn.engine import run_pair
 from taciturn.numerics import FixedPoint
-from taciturn.protocol import Scales, Terms
+from taciturn.protocol import Scales, Terms, WeightShare
 from taciturn.protocol import agree_terms as agree
-from taciturn.protocol.alice import predict_rows
-from taciturn.protocol.alice import predict_sealed_rows as alice_sealed
-from taciturn.protocol.bob import predict_rows as bob_predict_predict
-from taciturn.protocol.bob import predict_sealed_rows as bob_sealed
+from taciturn.protocol.alice import RevealedResponder, SealedResponder, answer_rows
+from taciturn.protocol.bob import RevealedRequester, ask_rows, score_requester
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
 from tests.protocol.parties import NOISE, NOISE_KEY
@@ -61,11 +59,11 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
     bob_weights = np.array([0.3, -0.2])
     numbers = []
     for alice_weights in weights:
-        _, scores = run_pair(
-            predict_rows(hers, alice_weights, NOISE_KEY, FixedPoint(bits=20)),
-            bob_predict_predict(his, bob_weights),
+        _, scored = run_pair(
+            answer_rows(RevealedResponder(alice_weights, NOISE_KEY, FixedPoint(bits=20)), hers),
+            ask_rows(RevealedRequester(bob_weights), his),
         )
-        numbers.append(scores - his.values @ bob_weights)
+        numbers.append(scored.scores - his.values @ bob_weights)
     # One model gives w_A x_A to its scale; as many as there are columns give x_A.
     assert np.allclose(numbers[0], hers.values @ weights[0], atol=NOISE + 2.0**-20)
     error = NOISE * np.abs(np.linalg.inv(weights)).sum(axis=1).max() + 1e-4
@@ -88,8 +86,13 @@ def sealed_scores(seed: int, entry: int | None = None) -> tuple[Any, Any]:
     if entry is not None:
         v = ring.centred(v + (np.arange(COLUMNS) == entry) * (1 << scales.weight_bits))
     _, scored = run_pair(
-        alice_sealed(hers, u, terms, scales, NOISE_KEY, entropy.fork("alice")),
-        bob_sealed(his, bob_weights, v, terms, scales, entropy.fork("bob")),
+        answer_rows(
+            SealedResponder(WeightShare(u, scales), NOISE_KEY, terms, entropy.fork("alice")), hers
+        ),
+        ask_rows(
+            score_requester(bob_weights, WeightShare(v, scales), None, terms, entropy.fork("bob")),
+            his,
+        ),
     )
     return scored.scores, hers.values @ scales.weights(u + v)
 

@@ -14,8 +14,8 @@ import pytest
 from taciturn.data import DatabaseQuery, Dialect, RowIds, TableSource
 from taciturn.errors import ColumnError, DataError, FileError, RowIdError
 from tests.expected import refused
+from tests.jobs.serve.postgres import postgres
 from tests.modules import module_of
-from tests.party.serving.postgres import postgres
 
 # As a CSV file and a database have them: a gap, a word for one, blanks, leading zeros.
 CSV = (

@@ -25,17 +25,15 @@ import pytest
 
 from taciturn.engine import Endpoints, silent
 from taciturn.errors import PeerAbsent
+from taciturn.jobs.serve import REASONS, FeatureSide, ScoreRequest, ServeSide, Verdict
 from taciturn.party import way_to_peer
-from taciturn.party.serving import Job, ScorePartner, StandingModel
-from taciturn.protocol import Verdict
-from taciturn.serve import REASONS
 from tests.jobs.predict.test_sides import trained
+from tests.jobs.serve.services import Running, furnish, started
+from tests.jobs.serve.sides import Stand, alice_side, runs, serve_settings
 from tests.modules import module_of
-from tests.party.serving.stands import Stand, partner, runs, serve_settings
 from tests.party.sides import NEWTON
 from tests.party.wires import HookedEndpoint, Hooks, MutatingPeer
 from tests.protocol.hostile import Mutator
-from tests.serve.services import Running, furnish, started
 from tests.waiting import HANG, wait_until
 
 pytestmark = pytest.mark.slow
@@ -169,7 +167,7 @@ def mutating(endpoint: Endpoints, seed: int) -> Peers:
 
 
 @contextmanager
-def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Peers]]]:
+def both(folder: Path) -> Iterator[tuple[Stand, FeatureSide, dict[str, Peers]]]:
     """Both sides over real links with certificates, either of which may send a mutated frame."""
     furnish(folder)
     configs = {role: serve_settings(folder, role) for role in ("alice", "bob")}
@@ -179,46 +177,46 @@ def both(folder: Path) -> Iterator[tuple[Stand, ScorePartner, dict[str, Peers]]]
     ):
         ends = {"bob": mutating(bobs, 1), "alice": mutating(alices, 2)}
         stand = Stand(configs["bob"], ends["bob"].endpoint)
-        alice = partner(configs["alice"], ends["alice"].endpoint)
-        with runs(alice):
-            stand.desk.start()
+        alice = alice_side(configs["alice"])
+        with runs(alice, ends["alice"].endpoint):
+            stand.start()
             try:
-                wait_until(lambda: stand.desk.seen.connected)
+                wait_until(lambda: stand.batcher.stats.connected)
                 yield stand, alice, ends
             finally:
-                stand.desk.close(HANG)
+                stand.close()
 
 
 def test_a_mutated_frame_is_taken_or_refused_and_the_service_goes_on(folder, monkeypatch):
     """After each of them an honest round has the right score, over the same link or another."""
-    monkeypatch.setattr(module_of(Job), "BEAT_SECONDS", 0.1)
+    monkeypatch.setattr(module_of(ScoreRequest), "BEAT_SECONDS", 0.1)
     # Who is refused again and again need not wait ever longer here.
-    monkeypatch.setattr(module_of(StandingModel), "LONGEST_PAUSE_SECONDS", 0.2)
-    monkeypatch.setattr(module_of(StandingModel), "SILENT_SECONDS", 3.0)
-    monkeypatch.setattr(module_of(StandingModel), "REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(ServeSide), "LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(module_of(ServeSide), "SILENT_SECONDS", 3.0)
+    monkeypatch.setattr(module_of(ServeSide), "REPEAT_SECONDS", 0.0)
     draw, counts = np.random.default_rng(33), Counter[str]()
     with both(folder) as (stand, alice, ends):
         wanted = stand.scores(ROWS)
         for trial in range(FRAMES):
             sender = ("alice", "bob")[trial % 2]
-            name, meetings = ROWS[trial % len(ROWS)], stand.desk.seen.meetings
+            name, meetings = ROWS[trial % len(ROWS)], stand.batcher.stats.meetings
             peer = ends[sender].inside if trial % 4 > 1 else ends[sender].whole
             peer.arm(int(draw.integers(4)))
             outcome = ended(stand, name, wanted if sender == "alice" else None)
             wait_until(lambda: peer.done)  # noqa: B023 - it is called at once
             honest = ended(stand, name, wanted)
-            while honest != "right" and stand.desk.failure is None:
+            while honest != "right" and stand.batcher.failure is None:
                 # The frame may have been mutated after the first round.
                 assert honest == "refused"
                 honest = ended(stand, name, wanted)
-            if stand.desk.failure is not None or outcome == "wrong":
+            if stand.batcher.failure is not None or outcome == "wrong":
                 counts["wrong"] += 1
-            elif outcome == "refused" or stand.desk.seen.meetings > meetings:
+            elif outcome == "refused" or stand.batcher.stats.meetings > meetings:
                 counts["refused"] += 1
             else:
                 counts["right"] += 1
         assert stand.scores(ROWS) == wanted
-        assert alice.served.rounds
+        assert alice.rounds
     reasons = Counter(reason for role in ("alice", "bob") for reason in noted(folder, role))
     shown("mutated frames", counts, reasons)
     assert not counts["wrong"]

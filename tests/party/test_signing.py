@@ -21,10 +21,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from taciturn.doctor import look_at_agreement
-from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs import run_party
 from taciturn.jobs.predict import PredictJob
+from taciturn.jobs.serve import ServeJob
 from taciturn.party import (
     AgreementFile,
     PartyConfig,
@@ -39,7 +39,6 @@ from taciturn.party import (
     verified,
 )
 from taciturn.results import Level
-from taciturn.serve import partner_of, service_of
 from tests import tampering
 from tests.certificates import issue_again, renew
 from tests.expected import refused
@@ -257,9 +256,8 @@ class Later:
 def test_no_prediction_and_no_service_begins_after_the_end(scene, role, monkeypatch):
     config = scene.config(scene.text, role)
     monkeypatch.setattr(module_of(require_signed), "datetime", Later)
-    serve = partner_of if role == "alice" else service_of
     with pytest.raises(SignatureError):
         run_party(PredictJob(Path("no model"), Path("no rows")), config)
     # There is no such model: its end is seen before that.
-    with pytest.raises(SignatureError), serve(config, Path("nowhere.json"), Callbacks()):
-        pass
+    with pytest.raises(SignatureError):
+        run_party(ServeJob(Path("nowhere.json")), config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taciturn.arrays import FloatArray
 from taciturn.data import FeatureTable
 from taciturn.engine import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
@@ -16,11 +17,13 @@ from taciturn.protocol import (
     Hello,
     Message,
     PartialScores,
+    Program,
+    Scored,
     decode,
     wire_form,
 )
-from taciturn.protocol.alice import ScoreNoise, predict_rows
-from taciturn.protocol.bob import predict_rows as bob_predict
+from taciturn.protocol.alice import RevealedResponder, ScoreNoise, answer_rows
+from taciturn.protocol.bob import RevealedRequester, ask_rows
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.parties import NOISE, NOISE_KEY, ByHand, Tables, agreement, alice_program
@@ -30,23 +33,27 @@ GRID = FixedPoint(bits=20)
 W_ALICE, W_BOB = np.array([0.5, -2.0, 1.0]), np.array([3.0, 0.25, -1.0])
 
 
+def alices(table: FeatureTable = TABLES.alice, weights: FloatArray = W_ALICE) -> Program[None]:
+    return answer_rows(RevealedResponder(weights, NOISE_KEY, GRID), table)
+
+
+def bobs(table: FeatureTable = TABLES.bob, weights: FloatArray = W_BOB) -> Program[Scored]:
+    return ask_rows(RevealedRequester(weights), table)
+
+
 def test_scores_are_the_product_of_all_columns_and_weights():
-    _, scores = run_pair(
-        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob_predict(TABLES.bob, W_BOB)
-    )
+    _, scored = run_pair(alices(), bobs())
     expected = TABLES.joined @ np.concatenate([W_ALICE, W_BOB])
-    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
+    np.testing.assert_allclose(scored.scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
 
 
 def test_a_bob_without_columns_gets_alices_scores():
     none = FeatureTable.of(np.empty((11, 0)))
-    _, scores = run_pair(
-        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID), bob_predict(none, np.empty(0))
-    )
+    _, scored = run_pair(alices(), bobs(none, np.empty(0)))
     exact = TABLES.alice.values @ W_ALICE
     noise = ScoreNoise(NOISE_KEY, W_ALICE).draw(TABLES.alice.ids, TABLES.alice.values, 2.0**-20)
     assert noise.any()
-    assert scores.tolist() == ((np.rint(exact * 2.0**20) + noise) * 2.0**-20).tolist()
+    assert scored.scores.tolist() == ((np.rint(exact * 2.0**20) + noise) * 2.0**-20).tolist()
 
 
 @pytest.mark.parametrize("rows", [CHUNK_ROWS, CHUNK_ROWS + 1])
@@ -62,9 +69,9 @@ def test_many_rows_go_in_chunks(rows):
             assert (sender, message.iteration) == ("alice", len(sizes))
             sizes.append(len(message.scores))
 
-    nothing, scores = run_pair(
-        predict_rows(hers, np.array([2.0]), NOISE_KEY, GRID),
-        bob_predict(his, np.array([-1.0, 0.5])),
+    nothing, scored = run_pair(
+        alices(hers, np.array([2.0])),
+        bobs(his, np.array([-1.0, 0.5])),
         tap=listen,
     )
     assert nothing is None
@@ -72,14 +79,14 @@ def test_many_rows_go_in_chunks(rows):
     assert sizes[:-1] == [CHUNK_ROWS] * (len(sizes) - 1)
     assert 0 < sizes[-1] <= CHUNK_ROWS
     expected = 2.0 * hers.values[:, 0] - his.values[:, 0] + 0.5 * his.values[:, 1]
-    np.testing.assert_allclose(scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
+    np.testing.assert_allclose(scored.scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
 
 
 def test_only_bob_learns_anything():
     heard: list[Message] = []
     nothing, _ = run_pair(
-        predict_rows(TABLES.alice, W_ALICE, NOISE_KEY, GRID),
-        bob_predict(TABLES.bob, W_BOB),
+        alices(),
+        bobs(),
         tap=lambda sender, frame: heard.append(decode(frame)) if sender == "bob" else None,
     )
     assert nothing is None
@@ -97,14 +104,14 @@ HELLO = wire_form(
 
 @pytest.mark.parametrize("rows", [0, 10, 12])
 def test_bob_refuses_another_number_of_scores(rows):
-    side = ByHand("bob", bob_predict(TABLES.bob, W_BOB))
+    side = ByHand("bob", bobs())
     side.feed(HELLO)
     with refused(RemoteProtocolError, names=(rows, 11)):
         side.feed(PartialScores(0, np.zeros(rows)))
 
 
 def test_bob_refuses_another_chunk():
-    side = ByHand("bob", bob_predict(TABLES.bob, W_BOB))
+    side = ByHand("bob", bobs())
     side.feed(HELLO)
     with refused(RemoteProtocolError, names="PartialScores"):
         side.feed(PartialScores(1, np.zeros(11)))
@@ -113,9 +120,9 @@ def test_bob_refuses_another_chunk():
 def test_other_rows_are_refused():
     other = TABLES.alice.take(np.arange(11)[::-1])
     with refused(AgreementError):
-        run_pair(predict_rows(other, W_ALICE, NOISE_KEY, GRID), bob_predict(TABLES.bob, W_BOB))
+        run_pair(alices(other), bobs())
 
 
 def test_a_training_alice_does_not_get_predictions_from_a_predicting_bob():
     with refused(AgreementError, names="purpose"):
-        run_pair(alice_program(TABLES, agreement()), bob_predict(TABLES.bob, W_BOB))
+        run_pair(alice_program(TABLES, agreement()), bobs())

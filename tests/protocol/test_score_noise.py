@@ -20,18 +20,22 @@ from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import HeldOut, PartyResult, Terms, whitened_rows
 from taciturn.protocol.alice import (
     AliceInputs,
-    RevealedAnswers,
+    MutualResponder,
+    RevealedResponder,
     ScoreNoise,
+    SealedResponder,
     alice_program,
+    answer_rows,
     noise_key,
-    predict_mutual_rows,
-    predict_rows,
-    predict_sealed_rows,
+    score_responder,
 )
-from taciturn.protocol.bob import BobInputs, bob_program
-from taciturn.protocol.bob import predict_mutual_rows as bob_mutual_predict
-from taciturn.protocol.bob import predict_rows as bob_clear_predict
-from taciturn.protocol.bob import predict_sealed_rows as bob_sealed_predict
+from taciturn.protocol.bob import (
+    BobInputs,
+    MutualRequester,
+    ask_rows,
+    bob_program,
+    score_requester,
+)
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
 from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement, talk
@@ -111,7 +115,7 @@ def test_a_coarser_grid_has_none():
 
 
 def test_neither_key_nor_noise_is_shown():
-    assert NOISE_KEY.hex() not in repr(RevealedAnswers(WEIGHTS, NOISE_KEY, FixedPoint(20)))
+    assert NOISE_KEY.hex() not in repr(RevealedResponder(WEIGHTS, NOISE_KEY, FixedPoint(20)))
     assert repr(ScoreNoise(NOISE_KEY)) == "ScoreNoise(<hidden>)"
 
 
@@ -148,10 +152,8 @@ def test_in_sealed_he_decrypts_the_score_plus_noise_and_nothing_else(name, decry
     rows = whitened_rows(tables.alice, share.whitening)
     decrypted.clear()
     run_pair(
-        predict_sealed_rows(
-            rows, hers, terms, scales, NOISE_KEY, ALICE, least_bits=share.magnitude_bits
-        ),
-        bob_sealed_predict(tables.bob, run.bob.weights, his, terms, scales, BOB),
+        answer_rows(SealedResponder(share, NOISE_KEY, terms, ALICE), tables.alice),
+        ask_rows(score_requester(run.bob.weights, shared(run.bob), None, terms, BOB), tables.bob),
     )
     whole = scales.feature_grid.rounded(rows.values)
     exact = scales.ring(4, 4).centred(whole @ (hers + his))
@@ -173,8 +175,8 @@ def test_in_mutual_he_decrypts_the_score_plus_noise_and_nothing_else(name, bob, 
     (own, bobs), his = pair(session.alice), pair(session.bob)
     decrypted.clear()
     _, scored = run_pair(
-        predict_mutual_rows(tables.alice, own, bobs, NOISE_KEY, terms, ALICE.fork("new")),
-        bob_mutual_predict(tables.bob, *his, terms, BOB.fork("new")),
+        answer_rows(MutualResponder(own, bobs, NOISE_KEY, terms, ALICE.fork("new")), tables.alice),
+        ask_rows(MutualRequester(*his, terms, BOB.fork("new")), tables.bob),
     )
     scales, unit = own.scales, own.scales.score_unit
     ring = scales.ring(4, 4)
@@ -233,21 +235,13 @@ def predicted(
     hers: PartyResult, his: PartyResult, terms: Terms, alice: FeatureTable, bob: FeatureTable
 ) -> FloatArray:
     key, coins = hers.noise_key, KeyedEntropy.from_seed(5)
-    share, bobs = hers.trained.share, hers.trained.bob_share
-    if share is None:
-        return run_pair(
-            predict_rows(alice, hers.trained.weights, key, terms.score_grid),
-            bob_clear_predict(bob, his.trained.weights),
-        )[1]
-    if bobs is not None:
-        return run_pair(
-            predict_mutual_rows(alice, share, bobs, key, terms, coins),
-            bob_mutual_predict(bob, *pair(his.trained), terms, coins.fork("bob")),
-        )[1].scores
-    rows, scales = whitened_rows(alice, share.whitening), share.scales
-    own = his.trained.share
-    assert own is not None
+    theirs, own = hers.trained, his.trained
     return run_pair(
-        predict_sealed_rows(rows, share.values, terms, scales, key, coins, share.magnitude_bits),
-        bob_sealed_predict(bob, his.trained.weights, own.values, terms, scales, coins.fork("bob")),
+        answer_rows(
+            score_responder(theirs.weights, theirs.share, theirs.bob_share, key, terms, coins),
+            alice,
+        ),
+        ask_rows(
+            score_requester(own.weights, own.share, own.bob_share, terms, coins.fork("bob")), bob
+        ),
     )[1].scores

@@ -54,10 +54,9 @@ from taciturn.protocol import (
     ShareRevealed,
     Terms,
     model_release_of,
-    whitened_rows,
 )
-from taciturn.protocol.alice import predict_sealed_rows
-from taciturn.protocol.bob import predict_sealed_rows as bob_predict_rows
+from taciturn.protocol.alice import SealedResponder, answer_rows
+from taciturn.protocol.bob import ask_rows, score_requester
 from taciturn.settings import Agreement
 from taciturn_audit.views import RecallScheme
 from tests.expected import refused
@@ -370,12 +369,9 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
     run, terms = session(agreed, scheme=scheme), Terms(agreed, scheme)
     hers, his = shared(run.alice), shared(run.bob)
     assert hers.whitening is not None
-    rows = whitened_rows(NEW.alice, hers.whitening)
     _, scored = run_pair(
-        predict_sealed_rows(
-            rows, hers.values, terms, hers.scales, NOISE_KEY, ALICE, hers.magnitude_bits
-        ),
-        bob_predict_rows(NEW.bob, run.bob.weights, his.values, terms, his.scales, BOB),
+        answer_rows(SealedResponder(hers, NOISE_KEY, terms, ALICE), NEW.alice),
+        ask_rows(score_requester(run.bob.weights, his, None, terms, BOB), NEW.bob),
     )
     assert np.abs(scored.scores - NEW.joined @ run.weights).max() < NOISE + 2.0**-9
 
@@ -383,11 +379,12 @@ def test_new_rows_are_scored_from_the_two_shares(scheme):
 def test_a_prediction_with_other_scales_is_refused():
     run, terms = session(newton(epochs=1)), Terms(newton(epochs=1), CLEAR)
     hers, his = shared(run.alice), shared(run.bob)
-    other = replace(his.scales, feature_bits=his.scales.feature_bits - 1)
+    scales = replace(his.scales, feature_bits=his.scales.feature_bits - 1)
+    other = replace(his, scales=scales)
     with refused(AgreementError, names="feature_bits"):
         run_pair(
-            predict_sealed_rows(USUAL.alice, hers.values, terms, hers.scales, NOISE_KEY, ALICE),
-            bob_predict_rows(USUAL.bob, run.bob.weights, his.values, terms, other, BOB),
+            answer_rows(SealedResponder(hers, NOISE_KEY, terms, ALICE), USUAL.alice),
+            ask_rows(score_requester(run.bob.weights, other, None, terms, BOB), USUAL.bob),
         )
 
 

@@ -34,8 +34,8 @@ from taciturn.protocol import (
     Trained,
     WeightShare,
 )
-from taciturn.protocol.alice import predict_mutual_rows
-from taciturn.protocol.bob import predict_mutual_rows as bob_predict_rows
+from taciturn.protocol.alice import MutualResponder, answer_rows
+from taciturn.protocol.bob import MutualRequester, ask_rows
 from taciturn.settings import Agreement
 from tests.expected import refused
 from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, Tables
@@ -120,8 +120,8 @@ def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, s
     session, used = talk(tables, terms, scheme), Terms(terms, scheme)
     hers, his = pair(session.alice), pair(session.bob)
     nothing, scored = run_pair(
-        predict_mutual_rows(tables.alice, *hers, NOISE_KEY, used, ALICE.fork("new")),
-        bob_predict_rows(tables.bob, *his, used, BOB.fork("new")),
+        answer_rows(MutualResponder(*hers, NOISE_KEY, used, ALICE.fork("new")), tables.alice),
+        ask_rows(MutualRequester(*his, used, BOB.fork("new")), tables.bob),
     )
     assert nothing is None
     assert scored.scores == pytest.approx(tables.joined @ session.weights, abs=NOISE + 1e-3)

@@ -4,8 +4,8 @@
 process. Both drive the same programs. A side that keeps a journal is a ``jobs.resumable.
 ResumableSide``.
 
-**Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know,
-and charges a budget before the message that the budget is for: the program emits ``Consent.due``,
+**Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know
+(except of a service, whose peer waits for it), and charges a budget before the message that the budget is for: the program emits ``Consent.due``,
 and its next message leaves only after ``Consent.charge`` has returned.
 """
 
@@ -179,6 +179,8 @@ class Job(ABC, Generic[R]):
     farewell_seconds = 10.0
     # Whether a signed agreement, where this side's file names one, has to hold already.
     needs_signatures = True
+    # Whether a side that cannot begin tells its peers; not where they wait for it anyway.
+    tells_refusal = True
 
     @property
     @abstractmethod
@@ -211,10 +213,11 @@ def run_party(
     try:
         side = job.prepare(config)
     except TaciturnError as problem:
-        # A connection that fails now must not hide the problem itself.
-        with suppress(TaciturnError), opened() as connection:
-            callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
-            PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
+        if job.tells_refusal:
+            # A connection that fails now must not hide the problem itself.
+            with suppress(TaciturnError), opened() as connection:
+                callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
+                PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
         raise
     with opened() as connection:
         return side.run(RunContext(job, config, callbacks, connection))

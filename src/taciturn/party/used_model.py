@@ -109,6 +109,13 @@ class UsedModel:
         return WeightShare(values, self.scales, self._whitening("bob"), bits)
 
     @property
+    def shares(self) -> tuple[WeightShare | None, WeightShare | None]:
+        """This side's shares of Alice's and of Bob's weights; None for those held in clear."""
+        if not self.model.sealed:
+            return None, None
+        return self.alice_share, self.bob_share if self.terms.mechanism.shares_scores else None
+
+    @property
     def scales(self) -> Scales:
         """Those of the shares."""
         return Scales.of_json(self.model.scales)

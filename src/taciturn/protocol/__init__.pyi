@@ -116,12 +116,6 @@ from taciturn.protocol.scales import SHARED_ROOM as SHARED_ROOM
 from taciturn.protocol.scales import Scales as Scales
 from taciturn.protocol.scores import at_scale as at_scale
 from taciturn.protocol.scores import receive_scores as receive_scores
-from taciturn.protocol.serving import MOST_ASKED as MOST_ASKED
-from taciturn.protocol.serving import Verdict as Verdict
-from taciturn.protocol.serving import block_of as block_of
-from taciturn.protocol.serving import list_name as list_name
-from taciturn.protocol.serving import read_ids as read_ids
-from taciturn.protocol.serving import write_ids as write_ids
 from taciturn.protocol.state import TrainingState as TrainingState
 from taciturn.protocol.steps import ONLY as ONLY
 from taciturn.protocol.steps import Emit as Emit

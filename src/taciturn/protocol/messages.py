@@ -504,7 +504,7 @@ class BinSums(Message):
 
 @dataclass(frozen=True, slots=True)
 class RowsAsked(Message):
-    """The ids of rows that are to be scored now, as ``protocol.serving`` writes them."""
+    """The ids of rows that are to be scored now, as ``jobs.serve.rounds`` writes them."""
 
     code = 42
     senders = ("bob",)
@@ -515,7 +515,7 @@ class RowsAsked(Message):
 
 @dataclass(frozen=True, slots=True)
 class RowsHeld(Message):
-    """What Alice says of each row that is asked for: a byte of ``protocol.serving.Verdict``."""
+    """What Alice says of each row that is asked for: a byte of ``jobs.serve.rounds.Verdict``."""
 
     code = 43
     senders = ("alice",)

@@ -9,11 +9,13 @@ from typing import Any
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.data.normalisation import Normalisation
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import AgreementError
+from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.files import canonical_json
+from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.handshake import compare, greeting, same_ids, wire_form
 from taciturn.protocol.messages import Hello, Role
+from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
@@ -106,11 +108,6 @@ def whitened_rows(features: FeatureTable, whitening: Whitening | None) -> Featur
     return replace(features, values=whitening.of_rows()(features.values))
 
 
-def sealed_terms(terms: Terms, scales: Scales) -> str:
-    """What both sides of a prediction from shares of Alice's weights must have alike."""
-    return shared_terms(terms, scales, "predict-sealed")
-
-
 def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
     """What both sides of a prediction from shared weights must have alike, in canonical form."""
     shared = {
@@ -123,6 +120,36 @@ def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
         "residue_bits": scales.residue_bits,
     }
     return canonical_json(shared)
+
+
+class ScoringSide:
+    """What a side of a scoring conversation has, whose kind of model is that of its class.
+
+    ``stated`` must be alike on both sides. ``own`` is this side's share of its own weights, in
+    whose coordinates its rows are; None where it has them in clear.
+    """
+
+    stated = PREDICTION_TERMS
+    chunk_rows = CHUNK_ROWS
+    own: WeightShare | None = None
+
+    def whitened(self, features: FeatureTable) -> FeatureTable:
+        """Rows in the coordinates of the weights."""
+        return whitened_rows(features, None if self.own is None else self.own.whitening)
+
+    def size_of(self, features: FeatureTable) -> int:
+        """The size to state, in bits: at least that of the training, for few or small rows too."""
+        if self.own is None:
+            return 0
+        return max(self.own.magnitude_bits, magnitude_bits(features.largest))
+
+
+def require_columns(hello: Hello, shared: int) -> None:
+    """Refuse a peer whose table does not have the columns whose weights are shared."""
+    if hello.columns != shared:
+        raise RemoteProtocolError(
+            f"the peer's table has {hello.columns} columns, and {shared} weights are shared"
+        )
 
 
 def chunks(rows: int, size: int = CHUNK_ROWS) -> Iterator[tuple[int, slice]]:

@@ -31,15 +31,15 @@ from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
-from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.alice.score_noise import noise_key
-from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
 from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained, Trained
@@ -325,10 +325,10 @@ def joint_scores(
     with np.errstate(over="ignore", invalid="ignore"):
         for place, key in noise_keys:
             hers = alice.select(alice.columns[place])
-            _, scores = run_pair(
-                alice_predict.predict(hers, alice_weights[place], key, grid),
-                bob_predict.predict(bob, bob_weights),
+            _, scored = run_pair(
+                answer_rows(RevealedResponder(alice_weights[place], key, grid), hers),
+                ask_rows(RevealedRequester(bob_weights), bob),
             )
-            total += scores
+            total += scored.scores
             bob, bob_weights = bob.select(()), np.empty(0)
     return total

@@ -1,8 +1,8 @@
 """Weights that stay shared: a simulation has all shares at hand, and puts them together.
 
 No party can. The weights that two shares make serve the comparison with centralised training
-and the metrics; the parties themselves predict from their shares (``predict_sealed``), with their
-features rounded.
+and the metrics; the parties themselves predict from their shares (``protocol.alice.scoring``), with
+their features rounded.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from taciturn.data.tables import FeatureTable
 from taciturn.party.used_model import UsedModel
-from taciturn.protocol.bob import predict, predict_mutual, predict_sealed
 from taciturn.protocol.bob.circle import gather_circle
-from taciturn.protocol.bob.partners import Partners
+from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.prediction import Scored, meet
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.together import together
@@ -15,24 +14,10 @@ from taciturn.rng import Entropy
 
 def ask(used: UsedModel, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
     """The scores of these rows, from all Alices."""
-    terms, weights, name = used.terms, used.model.weights, used.name
-    names = tuple(used.parties) or (ONLY,)
+    name, names = used.name, tuple(used.parties) or (ONLY,)
     hellos = yield from together({peer: meet("bob", name, table) for peer in names})
     if used.parties:
         yield from gather_circle(used.parties, name.canonical(), hellos, entropy)
-    if not used.model.sealed:
-        return Scored((yield from predict.predict(table, weights, names, terms.score_grid)))
-    share = used.alice_share
-    if terms.mechanism.shares_scores:
-        return (yield from predict_mutual.predict(table, share, used.bob_share, terms, entropy))
-    return (
-        yield from predict_sealed.predict(
-            table,
-            weights,
-            share.values,
-            terms,
-            share.scales,
-            entropy,
-            Partners.of(names, used.widths),
-        )
-    )
+    weights, widths = used.model.weights, used.widths
+    requester = score_requester(weights, *used.shares, used.terms, entropy, names, widths)
+    return (yield from ask_rows(requester, table))

@@ -88,7 +88,7 @@ def answer_table_scores(
     key = yield from keys.receive()
     table = prepared.under(key)
     own = own_scores(keys.ring, prepared.whole, share, masks, noise)
-    weights = yield from _weights(turn.number, len(share))
+    weights = yield from receive_weights(turn.number, len(share))
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
         answer = table.product(weights, own[part], coins, part)
@@ -97,7 +97,7 @@ def answer_table_scores(
         yield from turn.report(1, done, len(parts))
 
 
-def _weights(number: int, columns: int) -> Program[EncryptedVector]:
+def receive_weights(number: int, columns: int) -> Program[EncryptedVector]:
     """Bob's share of her weights, under his key."""
     sent = yield from receive(SealedWeights)
     require_turn("SealedWeights", sent.iteration, number)

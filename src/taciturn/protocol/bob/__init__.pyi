@@ -14,16 +14,15 @@ from taciturn.protocol.bob.partners import Partner as Partner
 from taciturn.protocol.bob.partners import Partners as Partners
 from taciturn.protocol.bob.party import bob_program as bob_program
 from taciturn.protocol.bob.party import dry_run as dry_run
-from taciturn.protocol.bob.predict import predict as predict_rows
-from taciturn.protocol.bob.predict_mutual import predict as predict_mutual_rows
-from taciturn.protocol.bob.predict_sealed import predict as predict_sealed_rows
 from taciturn.protocol.bob.registry import TRAININGS as TRAININGS
+from taciturn.protocol.bob.scoring import MutualRequester as MutualRequester
+from taciturn.protocol.bob.scoring import RevealedRequester as RevealedRequester
+from taciturn.protocol.bob.scoring import ScoreRequester as ScoreRequester
+from taciturn.protocol.bob.scoring import SealedRequester as SealedRequester
+from taciturn.protocol.bob.scoring import ask_rows as ask_rows
+from taciturn.protocol.bob.scoring import score_requester as score_requester
 from taciturn.protocol.bob.sealed import Keys as Keys
-from taciturn.protocol.bob.serve import Requester as Requester
-from taciturn.protocol.bob.serve import RevealedQuestions as RevealedQuestions
-from taciturn.protocol.bob.serve import Round as Round
-from taciturn.protocol.bob.serve import SealedQuestions as SealedQuestions
 from taciturn.protocol.bob.train_residues import train as train
 
-# Exported under another name than their module gives them.
-__all__ = ["forecast_ledger", "predict_mutual_rows", "predict_rows", "predict_sealed_rows"]
+# Exported under another name than its module gives it.
+__all__ = ["forecast_ledger"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, IntArray
-from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
+from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
@@ -56,6 +56,13 @@ def ask_table_scores(
     """
     key = yield from keys.offer(coins)
     yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, coins)))
+    return (yield from receive_table_scores(keys, key, size, turn))
+
+
+def receive_table_scores(
+    keys: Keys, key: SecretKey, size: TableSize, turn: Turn
+) -> Program[IntArray]:
+    """The scores that Alice sends part by part, decrypted with ``key``."""
     values: IntArray = np.empty(size.rows, dtype=np.int64)
     parts = keys.scheme.row_parts(size)
     for done, part in enumerate(parts, 1):

@@ -1,0 +1,219 @@
+"""Alice's side of scores on demand: she looks rows up, counts them, and gives scores to Bob.
+
+The chart of messages stands in ``jobs.serve.rounds``.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray
+from taciturn.engine.callbacks import Callbacks
+from taciturn.errors import BudgetExceeded, ConfigError, DataError, RemoteProtocolError
+from taciturn.jobs.base import RunContext
+from taciturn.jobs.serve.rounds import (
+    MOST_ASKED,
+    ROUNDS,
+    ROW_ANSWERS,
+    Verdict,
+    block_of,
+    list_name,
+    read_ids,
+)
+from taciturn.jobs.serve.side import ServeSide
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
+from taciturn.party.identity import identity_of
+from taciturn.party.log import Log
+from taciturn.party.session import Meeting
+from taciturn.party.used_model import UsedModel
+from taciturn.protocol.alice.circle import join_circle
+from taciturn.protocol.alice.scoring import ScoreResponder, score_responder
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
+from taciturn.protocol.handshake import shake_hands
+from taciturn.protocol.messages import PublicBytes, RowsAsked, RowsDue, RowsHeld
+from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.rng import Entropy, KeyedEntropy
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What Bob asks for in a round."""
+
+    number: int
+    ids: tuple[str, ...] = field(repr=False)
+
+
+@dataclass(slots=True)
+class RoundResponder:
+    """Alice's rounds in a meeting; ``masks`` are those of one of several Alices.
+
+    A round is three programs, so that rows are looked up and counted in between: ``asked`` gives
+    the ids, ``held`` says what she has, ``give`` sends the scores.
+    """
+
+    scores: ScoreResponder
+    masks: ZeroSum = NO_MASKS
+    rounds: int = 0
+
+    def asked(self) -> Program[Asked]:
+        """Wait for the next round."""
+        message = yield from receive(RowsAsked)
+        require_turn("RowsAsked", message.number, self.rounds)
+        self.rounds += 1
+        return Asked(message.number, read_ids(message.ids))
+
+    def held(self, asked: Asked, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
+        """Tell Bob which rows she has, and return the places of the rows that are due."""
+        yield from send(RowsHeld(asked.number, PublicBytes(bytes(verdicts))))
+        own = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
+        if not self.masks:
+            return own
+        message = yield from receive(RowsDue)
+        require_turn("RowsDue", message.number, asked.number)
+        if not np.isin(message.places, own).all():
+            raise RemoteProtocolError("the peer wants rows that this side does not have")
+        return message.places
+
+    def give(self, asked: Asked, due: IndexArray, values: FloatArray) -> Program[None]:
+        """Send the scores of the rows that are due, of which there is one at least."""
+        ids = [asked.ids[place] for place in due.tolist()]
+        masks = self.masks.fork(list_name(asked.number, ids)) if self.masks else NO_MASKS
+        block = block_of(len(asked.ids))
+        yield from self.scores.answer(asked.number, ids, values, masks, block)
+
+
+class FeatureSide(ServeSide[RoundResponder]):
+    """Alice, who answers Bob's rounds; ``served`` counts the scores that she gave."""
+
+    def __init__(self, config: PartyConfig, used: UsedModel, opened: ExitStack) -> None:
+        super().__init__(config, used, used.shares[0], opened)
+        scores = ScoreBudget.from_config(config)
+        if scores is None:
+            raise ConfigError("this is not Alice's file", where=config.where)
+        responder = self._responder(KeyedEntropy.from_system())
+        responder.require_hidden(self.rows.size, MOST_ASKED, ROW_ANSWERS)
+        store = opened.enter_context(closing(scores.store.open()))
+        answers = ROW_ANSWERS if responder.answers_add_up else None
+        self._budget = PartnerBudget(
+            ServiceBudget(store), scores, config.serve.rows_per_day, answers
+        )
+        self.rounds = self.served = 0
+        # While nothing is under way that a signal would cut short.
+        self._waiting = True
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Log that she waits."""
+        self.log("standing by")
+
+    def serve(self, context: RunContext) -> None:
+        """Answer until ``stop`` is set, or a signal comes."""
+        with _on_signals(self._interrupt):
+            try:
+                self.stay_connected()
+            except KeyboardInterrupt:
+                # Of ``_interrupt``: the peer has been told.
+                if not self.stop.is_set():
+                    raise
+        self.log("stopped", rows=self.served, rounds=self.rounds)
+
+    def _interrupt(self) -> None:
+        """End after the round under way, or at once where there is none."""
+        self.stop.set()
+        if self._waiting:
+            raise KeyboardInterrupt
+
+    def _responder(self, entropy: Entropy) -> ScoreResponder:
+        used = self.used
+        weights, key = used.model.weights, used.noise_key
+        return score_responder(weights, *used.shares, key, used.terms, entropy)
+
+    def open(self, entropy: Entropy) -> Program[RoundResponder]:
+        """Greet Bob, and the other Alices, and agree on keys."""
+        used, ours, masks = self.used, self.hello, NO_MASKS
+        hello = yield from shake_hands(ours)
+        if used.parties:
+            identity = identity_of(self.config)
+            circle = yield from join_circle(
+                used.parties, self.terms, identity, entropy, ours.columns, ours.magnitude_bits
+            )
+            masks = circle.masks.fork("serving")
+        scores = self._responder(entropy)
+        yield from scores.open(hello, self.rows.size)
+        return RoundResponder(scores, masks)
+
+    def stay(self, meeting: Meeting, conversation: RoundResponder) -> None:
+        """Answer round by round."""
+        while conversation.rounds < ROUNDS and not self.stop.is_set():
+            asked = meeting.run(conversation.asked())
+            self._waiting = False
+            try:
+                self._answer(meeting, conversation, asked)
+            finally:
+                self._waiting = True
+
+    def _answer(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
+        """One round; the scores are counted before they leave."""
+        self.require_in_time()
+        self.rounds += 1
+        if not asked.ids:
+            meeting.run(responder.held(asked, ()))
+            return
+        values, verdicts = self._looked_up(asked.ids)
+        several = bool(responder.masks)
+        held = [place for place, verdict in enumerate(verdicts) if verdict is Verdict.HELD]
+        # Of several Alices it is not known yet which rows are due: looked at now, counted then.
+        allowed = self._budget.spend([asked.ids[place] for place in held], write=not several)
+        for place, may in zip(held, allowed, strict=True):
+            if not may:
+                verdicts[place] = Verdict.ROW_SPENT
+        due = meeting.run(responder.held(asked, verdicts))
+        if several and not all(self._budget.spend([asked.ids[at] for at in due.tolist()])):
+            raise BudgetExceeded(
+                "another program has used up the scores of a row meanwhile",
+                setting="scores_per_row",
+                hint="nothing was sent; the next round says which rows are left",
+            )
+        if len(due):
+            meeting.run(responder.give(asked, due, values[due]))
+            self.served += len(due)
+
+    def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
+        """Her rows, as far as the day allows to look."""
+        admitted = self._budget.admit(len(ids))
+        try:
+            fetched = self.rows.checked(self.source.take(ids[:admitted]), ids[:admitted])
+        except DataError as problem:
+            self.log("rows cannot be read", reason=problem.message)
+            width = len(self.used.model.columns)
+            return np.zeros((len(ids), width)), [Verdict.SOURCE_AWAY] * len(ids)
+        verdicts = [Verdict.HELD] * admitted + [Verdict.DAY_SPENT] * (len(ids) - admitted)
+        for places, verdict in ((fetched.unfit, Verdict.UNFIT), (fetched.unknown, Verdict.UNKNOWN)):
+            for place in places:
+                verdicts[place] = verdict
+        return fetched.values, verdicts
+
+
+@contextmanager
+def _on_signals(act: Callable[[], None]) -> Iterator[None]:
+    """Call ``act`` where the process is told to end."""
+    if threading.current_thread() is not threading.main_thread():
+        # Signals are the main thread's.
+        yield
+        return
+    before = {
+        number: signal.signal(number, lambda number, frame: act())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,87 @@
+"""The command that keeps one side of a model ready to score rows on demand."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taciturn.cli.console import Json
+from taciturn.cli.party import shown
+from taciturn.errors import ConfigError, shown_by
+from taciturn.faces import Hint
+from taciturn.files import to_json
+
+if TYPE_CHECKING:
+    from taciturn.party.config import PartyConfig
+
+
+def serve(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(help="This side's model file (default: the one that the settings name)."),
+    ] = None,
+    new_token: Annotated[
+        str | None,
+        typer.Option(help="Bob: add a caller of this name, print its token, and stop."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Score rows on demand: HTTP and JSON at Bob, the standing partner at Alice.
+
+    Run it on both sides; either may be stopped and started again. Rows come from this side's table
+    or database ([serve] in its file), or at Bob with the request. Each score tells Bob one more
+    equation about a row of Alice's, and the caller a score: both sides have limits for it.
+
+    [bold]Examples[/bold]
+
+    taciturn serve bob.toml --new-token crm
+
+    taciturn serve bob.toml
+
+    taciturn serve alice.toml
+    """
+    # Imported here: the transport takes a second to load.
+    from taciturn.jobs.base import run_party
+    from taciturn.jobs.serve.job import ServeJob
+    from taciturn.party.config import PartyConfig
+
+    settings = PartyConfig.read(config)
+    with shown_by(settings.face):
+        if new_token is not None:
+            _add_caller(settings, new_token, json)
+            return
+        file = settings.path(settings.output.model) if model is None else model
+        with shown(settings) as callbacks:
+            run_party(ServeJob(file), settings, callbacks)
+
+
+def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:
+    from taciturn.jobs.serve.http.callers import new_token
+
+    if settings.role == "alice":
+        raise ConfigError(
+            "callers ask Bob: Alice's side answers him alone",
+            where="--new-token",
+            hint="leave it out here",
+        )
+    if settings.serve.tokens is None:
+        raise ConfigError(
+            "the file does not say where callers are listed",
+            setting="tokens",
+            hint=Hint("write {tokens}, say", tokens="bob.callers.toml"),
+        )
+    path = settings.path(settings.serve.tokens)
+    token = new_token(path, name)
+    if json:
+        typer.echo(to_json({"caller": name, "token": token, "callers": str(path)}))
+        return
+    typer.echo(token)
+    print(
+        f"the token of {name}: give it to the caller, and keep it nowhere; {path} has its hash. "
+        "A service that runs knows it when it is started again.",
+        file=sys.stderr,
+    )

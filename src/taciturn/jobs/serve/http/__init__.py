@@ -1,0 +1,1 @@
+"""Bob's HTTP service: the ASGI application, its callers, and its server."""

@@ -1,0 +1,142 @@
+"""``ServeSide``: one side of scores on demand.
+
+A side stays connected: it meets its peer again whenever the link is lost, either side is restarted
+or a round fails, until it is to stop. Entropy and keys are drawn anew at each meeting, and no state
+is kept except the budgets.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import abstractmethod
+from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from taciturn.errors import OutputError, PeerAbsent, TaciturnError
+from taciturn.jobs.base import PreparedSide, RunContext
+from taciturn.jobs.serve.rounds import serving_terms
+from taciturn.jobs.serve.sources import ServedRows, common_ids, source_of
+from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.config import PartyConfig
+from taciturn.party.link import SERVING
+from taciturn.party.session import Meeting, PeerSession
+from taciturn.party.used_model import UsedModel
+from taciturn.protocol.handshake import PROTOCOL_VERSION
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.steps import Program
+from taciturn.rng import Entropy, KeyedEntropy
+
+# How long a side looks for the other before it looks whether it is to stop.
+LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
+# How long a side that was refused waits before it tries again, and the longest it does.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
+# A side that hears nothing for so long takes the other to be gone; Bob asks more often than that.
+SILENT_SECONDS, OPENING_SECONDS = 30.0, 5.0
+# What the peer is told by a side that ends as it should.
+STOPPED = 0
+# After how long the same trouble is logged again.
+REPEAT_SECONDS = 60.0
+
+C = TypeVar("C")
+
+
+class ServeSide(PreparedSide[None], Generic[C]):
+    """A side that stays connected until ``stop`` is set; C is its conversation with the peer.
+
+    ``own`` is its share of its own weights; ``opened`` is what is to be closed at the end.
+    """
+
+    resources: ExitStack
+    session: PeerSession
+
+    def __init__(
+        self, config: PartyConfig, used: UsedModel, own: WeightShare | None, opened: ExitStack
+    ) -> None:
+        self.config, self.used, self.stop = config, used, threading.Event()
+        self.rows = ServedRows(own, common_ids(config))
+        scales = used.scales if used.model.sealed else None
+        self.terms = serving_terms(used.name, str(config.normalisation), used.terms, scales)
+        self.source = opened.enter_context(closing(source_of(config, used.model)))
+        self._pause, self._logged, self._quiet_until = FIRST_PAUSE_SECONDS, "", 0.0
+
+    @abstractmethod
+    def open(self, entropy: Entropy) -> Program[C]:
+        """The first messages of a meeting."""
+
+    @abstractmethod
+    def stay(self, meeting: Meeting, conversation: C) -> None:
+        """Run rounds with the peer; returns to meet it anew."""
+
+    @abstractmethod
+    def serve(self, context: RunContext) -> None:
+        """Serve until this side is to stop."""
+
+    def away(self, reason: str) -> None:
+        """Called with the reason when the peer is not there."""
+
+    def run(self, context: RunContext) -> None:
+        """Serve, and close what was opened."""
+        self.session = session = context.session()
+        session.notes_absence = False
+        look = LOOK_FOR_SEVERAL_SECONDS if len(self.config.peers) > 1 else LOOK_SECONDS
+        session.patience = replace(
+            session.patience, connect=look, answer=SILENT_SECONDS, opening=OPENING_SECONDS
+        )
+        with self.resources:
+            self.begin(session.log, context.callbacks)
+            self.serve(context)
+
+    @property
+    def hello(self) -> Hello:
+        """The greeting of a meeting: no rows are named yet."""
+        return Hello(
+            version=PROTOCOL_VERSION,
+            role=self.used.role,
+            terms=self.terms,
+            rows=0,
+            ids_digest="",
+            magnitude_bits=self.rows.size,
+            columns=len(self.used.model.columns),
+        )
+
+    def stay_connected(self) -> None:
+        """Meet the peer, stay with it, and meet it again when it was lost."""
+        while not self.stop.is_set():
+            try:
+                self.require_in_time()
+                with self.session.meet(SERVING) as meeting:
+                    meeting.connect()
+                    conversation = meeting.run(self.open(KeyedEntropy.from_system()))
+                    # The two have understood each other: what failed before is over.
+                    self._pause = FIRST_PAUSE_SECONDS
+                    self.log("serving")
+                    self.stay(meeting, conversation)
+                    if self.stop.is_set():
+                        for link in meeting.links.values():
+                            link.fail(STOPPED, "it is being stopped")
+            except PeerAbsent as problem:
+                self.away(problem.message)
+            except TaciturnError as problem:
+                self.away(problem.message)
+                self._log_end(problem.message)
+                self.stop.wait(self._pause)
+                self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
+
+    def require_in_time(self) -> None:
+        """Insist that the agreement has not ended; checked before each round of a long meeting."""
+        require_begun_in_time(self.config)
+
+    def log(self, event: str, **facts: object) -> None:
+        """Log an event; a log that cannot be written must not end the service."""
+        with suppress(OutputError):
+            self.session.log(event, **facts)
+
+    def _log_end(self, reason: str) -> None:
+        """Log why a meeting has ended; the same reason again after a while only."""
+        now = time.monotonic()
+        if reason != self._logged or now >= self._quiet_until:
+            self._logged, self._quiet_until = reason, now + REPEAT_SECONDS
+            self.log("the meeting has ended", reason=reason)

@@ -1,0 +1,250 @@
+"""Where the rows of a service come from: a table in memory, or a database that is asked.
+
+A source gives prepared rows by their ids. What it cannot give it names: an id that it does not
+have, or a row that the model's preparation does not take (``FetchedRows``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import polars as pl
+
+from taciturn.arrays import FloatArray
+from taciturn.data.csv_files import MISSING, Dialect
+from taciturn.data.database import Database, DatabaseQuery, as_text
+from taciturn.data.ids import RowIds
+from taciturn.data.normalisation import AS_THEY_ARE
+from taciturn.data.prepare import prepared_table
+from taciturn.data.source import TableSource
+from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
+from taciturn.faces import Hint
+from taciturn.jobs.serve.rounds import HEADROOM_BITS
+from taciturn.model.share import ModelShare
+from taciturn.party.aligned import AlignedRows
+from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import is_text, new_rows
+from taciturn.protocol.outcome import WeightShare
+
+ABSENT = "this side has none"
+# As a CSV file has numbers: no underscores, no digits of other scripts.
+_NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedRows:
+    """Rows that were asked for, prepared, a line for each; zeros where there is none.
+
+    ``unknown`` has the places of those that this side does not have, ``unfit`` of those that cannot
+    be scored, each with the reason.
+    """
+
+    values: FloatArray = field(repr=False)
+    unknown: Mapping[int, str] = field(default_factory=dict)
+    unfit: Mapping[int, str] = field(default_factory=dict)
+
+
+class RowSource(Protocol):
+    """Gives rows by id; ``at_once`` where nothing is waited for."""
+
+    at_once: bool
+
+    def take(self, ids: Sequence[str]) -> FetchedRows:
+        """Rows by the ids that both sides know; DataError where the source cannot be read now."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of it."""
+        ...
+
+
+class ServedRows:
+    """Prepared rows, made ready for the weights.
+
+    ``own`` is this side's share of its own weights, None where it has them in clear. ``common`` are
+    the rows that both sides have, None where any may be asked for. No value may exceed
+    ``2^size``; 0 where the size does not matter.
+    """
+
+    def __init__(self, own: WeightShare | None, common: frozenset[str] | None = None) -> None:
+        self._common, self.size = common, 0 if own is None else own.magnitude_bits + HEADROOM_BITS
+        whitening = None if own is None else own.whitening
+        self._transform = None if whitening is None else whitening.of_rows()
+
+    def checked(self, fetched: FetchedRows, ids: Sequence[str]) -> FetchedRows:
+        """Rows in the coordinates of the weights; those are named that must not be scored."""
+        values = fetched.values if self._transform is None else self._transform(fetched.values)
+        unknown, unfit = {**fetched.unknown}, {**fetched.unfit}
+        if self._common is not None:
+            for place, name in enumerate(ids):
+                if name not in self._common:
+                    unknown[place] = "not among the rows that both have"
+        if self.size and values.size:
+            over = ~(np.abs(values).max(axis=1) <= 2.0**self.size)
+            for place in np.flatnonzero(over).tolist():
+                unfit.setdefault(place, "a value is far beyond those of training")
+        return FetchedRows(values, unknown, unfit)
+
+
+class Preparer:
+    """Raw values, as a database or a request has them, to prepared rows."""
+
+    def __init__(self, model: ModelShare, null_words: Sequence[str] = MISSING) -> None:
+        self._model, self._null = model, frozenset(null_words)
+        rules = model.preparation.rules
+        texts = {rule.column for rule in rules if is_text(rule)}
+        # A date and its parts come from one column.
+        self.columns = tuple(dict.fromkeys(rule.column for rule in rules))
+        self._texts = {column: column in texts for column in self.columns}
+
+    def rows(self, ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> FetchedRows:
+        """Prepares rows; a column that is absent from a record is missing."""
+        values = np.zeros((len(ids), len(self._model.columns)))
+        try:
+            values[:] = self._prepared(ids, records)
+        except DataError:
+            # Which of them it is: one by one.
+            unfit = {}
+            for place, record in enumerate(records):
+                try:
+                    values[place] = self._prepared([ids[place]], [record])
+                except DataError as problem:
+                    unfit[place] = _reason(problem)
+            return FetchedRows(values, unfit=unfit)
+        return FetchedRows(values)
+
+    def _prepared(self, ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> FloatArray:
+        frame = pl.DataFrame(
+            {
+                column: pl.Series(
+                    column,
+                    [self._value(record.get(column), column) for record in records],
+                    pl.String if text else pl.Float64,
+                )
+                for column, text in self._texts.items()
+            }
+        )
+        table = prepared_table(
+            self._model.preparation, frame, RowIds.of([*ids]), intercept=self._model.intercept
+        )
+        return table.values
+
+    def _value(self, value: object, column: str) -> str | float | None:
+        if value is None or (isinstance(value, str) and value.strip() in self._null):
+            return None
+        if self._texts[column]:
+            return as_text(value, column)
+        if isinstance(value, str) and not _NUMBER.fullmatch(value):
+            raise _no_number(value, column)
+        try:
+            if isinstance(value, str | int | float | Decimal):
+                return float(value)
+        except OverflowError:
+            pass
+        raise _no_number(value, column)
+
+
+def _no_number(value: object, column: str) -> ColumnError:
+    return ColumnError(
+        f"column {column!r} holds {type(value).__name__}, not a number", where=column
+    )
+
+
+def _reason(problem: DataError) -> str:
+    """Why a row is not fit, without its values: the kind and the place."""
+    if isinstance(problem, MissingValueError):
+        return "a value is missing, and the model's preparation fills no gaps"
+    return f"a value is not what the model's preparation takes ({type(problem).__name__})"
+
+
+class TableRows:
+    """A table in memory, prepared once."""
+
+    at_once = True
+
+    def __init__(self, source: TableSource, config: PartyConfig, model: ModelShare) -> None:
+        rows = new_rows(source, config.data.id, model, normalisation=config.normalisation)
+        self._values = rows.table.values
+        self._places = {name: place for place, name in enumerate(rows.table.ids.series.to_list())}
+
+    def take(self, ids: Sequence[str]) -> FetchedRows:
+        """Rows by id."""
+        places = [self._places.get(name, -1) for name in ids]
+        # The last line stands in for a row that is not there, and is blanked.
+        values = self._values[places]
+        unknown = {place: ABSENT for place, row in enumerate(places) if row < 0}
+        values[[*unknown]] = 0.0
+        return FetchedRows(values, unknown)
+
+    def close(self) -> None:
+        """Nothing is to be let go of."""
+
+
+class DatabaseRows:
+    """Rows of a database, which is asked for those that are wanted."""
+
+    at_once = False
+
+    def __init__(self, database: Database, id_column: str, preparer: Preparer) -> None:
+        self._database, self._id, self._preparer = database, id_column, preparer
+        wanted = (id_column, *preparer.columns)
+        lacking = [name for name in wanted if name not in database.columns]
+        if lacking:
+            self.close()
+            raise ColumnError(
+                f"the table has no column {lacking[0]!r}"
+                + (f", and lacks {len(lacking) - 1} more" if lacking[1:] else ""),
+                where=database.where,
+                hint="the model was trained on these columns: add them, or name another table",
+            )
+
+    def take(self, ids: Sequence[str]) -> FetchedRows:
+        """Rows by id."""
+        records, repeated = self._database.lookup(ids, self._id, self._preparer.columns)
+        known = [place for place, name in enumerate(ids) if name in records]
+        names = [ids[place] for place in known]
+        taken = self._preparer.rows(names, [records[name] for name in names])
+        values = np.zeros((len(ids), taken.values.shape[1]))
+        values[known] = taken.values
+        unfit = {known[place]: reason for place, reason in taken.unfit.items()}
+        unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
+        absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
+        return FetchedRows(values, absent, unfit)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._database.close()
+
+
+def source_of(config: PartyConfig, model: ModelShare) -> RowSource:
+    """The source that a party's file names."""
+    serve, dialect = config.serve, Dialect.of(config.data)
+    source = (
+        config.table()
+        if serve.source is None
+        else TableSource.parse(serve.source, config.folder, dialect, table=serve.table)
+    )
+    if not isinstance(source.location, DatabaseQuery):
+        return TableRows(source, config, model)
+    if config.normalisation != AS_THEY_ARE:
+        raise ConfigError(
+            "a database is asked for ids as they stand: how they are spelled cannot be ignored",
+            setting="normalise",
+            hint=Hint("leave {normalise} out, and keep ids spelled alike in the database"),
+        )
+    preparer = Preparer(model, dialect.missing)
+    return DatabaseRows(source.location.open(), config.data.id, preparer)
+
+
+def common_ids(config: PartyConfig) -> frozenset[str] | None:
+    """The rows that both sides have, where a list says so; None where any may be asked for."""
+    if config.serve.common is None:
+        return None
+    path = config.path(config.serve.common)
+    listed = AlignedRows.read(path, config.data.id, f"{config.where}, [serve] common")
+    return frozenset(listed.common.series.to_list())

@@ -1,0 +1,282 @@
+"""Alice's part of joint scores: only Bob learns them.
+
+One conversation is behind held-out rows, ``taciturn predict`` and ``taciturn serve``: it is opened
+once, and answers for some rows at a time. What is said depends on who has the weights.
+
+Each side has its own in clear (``RevealedResponder``)::
+
+    Alice                                            Bob
+      PartialScores        X_A w_A + e          ->   (MaskedScores of several Alices)
+
+Alice's are shared (``SealedResponder``)::
+
+      the joint seed, of the key's uniform half
+                                                <-   KeyOffer
+                                                <-   SealedWeights       <v>
+      SealedScores         <X_A v + X_A u + e>  ->
+
+All are shared (``MutualResponder``)::
+
+      the joint seed, of the keys' uniform halves
+                                                <-   KeyOffer
+      KeyOffer                                  ->   (where he has columns)
+      SharedVector         <u_B>                ->   (where he has columns)
+                                                <-   SharedProduct       <X_B u_B + zeta>
+                                                <-   SharedVector        <v_A>
+      SharedProduct        <X_A (u_A + v_A)     ->   takes zeta off, and adds X_B v_B
+                            + X_B u_B + zeta + e>
+
+The noise e is that of ``score_noise``. Where all weights are shared, Bob ends with whole scores: he
+has neither her part of one nor his own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import EncryptedVector, PublicKey, TableSize, Wrapping
+from taciturn.data.tables import FeatureTable
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products
+from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.score_noise import ScoreNoise
+from taciturn.protocol.alice.sealed import Keys, own_scores, receive_weights
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.circle import NO_MASKS, ZeroSum
+from taciturn.protocol.events import RowsScored
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.messages import Hello, SealedScores
+from taciturn.protocol.mutual import Matrix, Question, exchange
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.prediction import (
+    SEALED_CHUNK_ROWS,
+    ScoringSide,
+    chunks,
+    require_columns,
+    shared_terms,
+)
+from taciturn.protocol.scores import scores_message
+from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+
+
+class ScoreResponder(ScoringSide, ABC):
+    """Alice's part of the scores of one model.
+
+    ``answers_add_up``: the answers that hold a row tell, together, more of it than its scores.
+    """
+
+    answers_add_up = False
+
+    def require_hidden(self, size: int, rows: int, answers: int) -> None:
+        """Refuse rows of which so many answers would tell more than their scores."""
+
+    def open(self, hello: Hello, size: int) -> Program[None]:
+        """Agree on keys, after the greetings; no value of hers exceeds ``2^size``."""
+        yield from ()
+
+    @abstractmethod
+    def answer(
+        self,
+        number: int,
+        ids: Sequence[str],
+        values: FloatArray,
+        masks: ZeroSum = NO_MASKS,
+        block: int | None = None,
+    ) -> Program[None]:
+        """Send the scores of these rows, which nobody has asked for under this number before.
+
+        ``values`` are in the coordinates of her weights. ``masks`` are those of one of several
+        Alices, for this answer alone. ``block`` is the number of rows to which an answer of some
+        rows is filled up, None for a table of which every row is scored once.
+        """
+
+
+class RevealedResponder(ScoreResponder):
+    """Scores from weights that Alice has in clear."""
+
+    def __init__(self, weights: FloatArray, noise_key: bytes, grid: FixedPoint) -> None:
+        self._weights, self._grid = weights, grid
+        self._noise = ScoreNoise(noise_key, weights)
+
+    def answer(
+        self,
+        number: int,
+        ids: Sequence[str],
+        values: FloatArray,
+        masks: ZeroSum = NO_MASKS,
+        block: int | None = None,
+    ) -> Program[None]:
+        """Send ``X_A w_A`` and noise, at their public scale."""
+        noise = self._noise.reals(ids, values, self._grid)
+        scores = row_products(values, self._weights) + noise
+        yield from send(scores_message(number, scores, self._grid, masks))
+
+
+class SealedResponder(ScoreResponder):
+    """Scores from Alice's share of her weights."""
+
+    answers_add_up = True
+    own: WeightShare
+
+    def __init__(
+        self, share: WeightShare, noise_key: bytes, terms: Terms, entropy: Entropy
+    ) -> None:
+        self.own, self._terms, self._entropy = share, terms, entropy
+        self.stated = shared_terms(terms, share.scales, "predict-sealed")
+        self._noise = ScoreNoise(noise_key, share.values)
+        self._keys: Keys
+        # Bob's vector, by the size of a block.
+        self._vectors: dict[int, tuple[PublicKey, EncryptedVector]] = {}
+
+    def require_hidden(self, size: int, rows: int, answers: int) -> None:
+        """Refuse rows of which so many answers would tell more than their scores."""
+        columns = len(self.own.values)
+        ring = self.own.scales.ring(size, columns)
+        self._terms.scheme.check_tables(ring, TableSize(rows, columns), answers)
+
+    def open(self, hello: Hello, size: int) -> Program[None]:
+        """Agree on the seed of Bob's keys."""
+        ring = self.own.scales.ring(size, len(self.own.values))
+        self._keys = Keys(self._terms, ring, (yield from agree_seed(self._entropy)))
+
+    def answer(
+        self,
+        number: int,
+        ids: Sequence[str],
+        values: FloatArray,
+        masks: ZeroSum = NO_MASKS,
+        block: int | None = None,
+    ) -> Program[None]:
+        """Send ``<X_A v + X_A u + e>``, filled up with random entries to the size of the block."""
+        scales, ring, rows = self.own.scales, self._keys.ring, len(values)
+        key, vector = yield from self._vector(block, number)
+        coins = self._entropy.fork(f"scores {number}")
+        whole = scales.feature_grid.rounded(values)
+        noise = self._noise.draw(ids, whole, scales.score_unit)
+        if block is not None:
+            whole = np.pad(whole, ((0, block - rows), (0, 0)))
+            noise = np.pad(noise, (0, block - rows))
+        own = own_scores(ring, whole, self.own.values, masks, noise)
+        # A vector of Bob's choice brings the rows into the entries of others, also of those that
+        # only fill up: these say nothing.
+        own[rows:] = ring.draw(len(own) - rows, coins.fork("padding"))
+        table = key.table(whole, 0)
+        try:
+            for part in self._terms.scheme.row_parts(table.size):
+                product = table.product(vector, own[part], coins, part)
+                # Each as soon as it is there: Bob is at work on it while she is at the next.
+                yield from send(SealedScores(number, product))
+        finally:
+            table.close()
+
+    def _vector(self, block: int | None, number: int) -> Program[tuple[PublicKey, EncryptedVector]]:
+        if block in self._vectors:
+            return self._vectors[block]
+        key = yield from self._keys.receive()
+        vector = yield from receive_weights(number, len(self.own.values))
+        if block is not None:
+            self._vectors[block] = key, vector
+        return key, vector
+
+
+class MutualResponder(ScoreResponder):
+    """Scores from Alice's shares: ``share`` of her own weights, ``bobs`` of Bob's."""
+
+    chunk_rows = SEALED_CHUNK_ROWS
+    own: WeightShare
+
+    def __init__(
+        self,
+        share: WeightShare,
+        bobs: WeightShare,
+        noise_key: bytes,
+        terms: Terms,
+        entropy: Entropy,
+    ) -> None:
+        self.own, self._bobs, self._terms, self._entropy = share, bobs, terms, entropy
+        self.stated = shared_terms(terms, share.scales, "predict-mutual")
+        self._noise = ScoreNoise(noise_key, share.values, bobs.values)
+        # The ring of products with her columns; his keys, and hers where he has columns.
+        self._ring: Wrapping
+        self._theirs: PeerKeys
+        self._hers: OwnKeys | None = None
+
+    def open(self, hello: Hello, size: int) -> Program[None]:
+        """Agree on the seed of the keys."""
+        require_columns(hello, len(self._bobs.values))
+        scales = self.own.scales
+        self._ring = scales.ring(size, len(self.own.values))
+        seed = yield from agree_seed(self._entropy)
+        self._theirs = peer_keys(self._terms, self._ring, key_seed(seed, "bob"))
+        if hello.columns:
+            other = scales.ring(hello.magnitude_bits, hello.columns)
+            self._hers = own_keys(self._terms, other, key_seed(seed, "alice"))
+
+    def answer(
+        self,
+        number: int,
+        ids: Sequence[str],
+        values: FloatArray,
+        masks: ZeroSum = NO_MASKS,
+        block: int | None = None,
+    ) -> Program[None]:
+        """Send her part of the scores, her share of his weights and noise, under his mask."""
+        scales = self.own.scales
+        whole = scales.feature_grid.nearest(values)
+        noise = self._noise.draw(ids, whole.astype(np.int64), scales.score_unit)
+        coins = self._entropy.fork(f"scores {number}")
+        masked = yield from self._ask_masked(len(whole), number, coins)
+        # Within the mask: no plaintext that Bob decrypts is without it.
+        mask = self._ring.centred(self._ring.product(whole, self.own.values) + masked + noise)
+        matrix = Matrix((yield from self._theirs.receive()), whole, mask)
+        yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
+
+    def _ask_masked(self, rows: int, number: int, coins: Entropy) -> Program[IntArray | int]:
+        """What her share of Bob's weights adds to the scores, under a mask of his."""
+        if self._hers is None:
+            return 0
+        question = Question((yield from self._hers.offer(coins)), self._bobs.values, rows)
+        return (yield from exchange(2 * number, question, None, coins.fork("his")))
+
+
+def score_responder(
+    weights: FloatArray,
+    share: WeightShare | None,
+    bobs: WeightShare | None,
+    noise_key: bytes,
+    terms: Terms,
+    entropy: Entropy,
+) -> ScoreResponder:
+    """Alice's part of the scores of a model: weights in clear, or shares of hers, or of all."""
+    if share is None:
+        return RevealedResponder(weights, noise_key, terms.score_grid)
+    if bobs is None:
+        return SealedResponder(share, noise_key, terms, entropy)
+    return MutualResponder(share, bobs, noise_key, terms, entropy)
+
+
+def answer_rows(
+    responder: ScoreResponder, features: FeatureTable, masks: ZeroSum = NO_MASKS
+) -> Program[None]:
+    """Give Bob the scores of every row of a table, some at a time.
+
+    Bob hears the size of the largest value: at least that of the training, which he knows and which
+    tells him nothing of a few rows. ``masks`` are for this table alone.
+    """
+    table = responder.whitened(features)
+    size, rows = responder.size_of(table), min(responder.chunk_rows, table.rows)
+    hello = yield from shake_hands(greeting("alice", responder.stated, table, size))
+    yield from responder.open(hello, size)
+    pieces = [*chunks(table.rows, responder.chunk_rows)]
+    responder.require_hidden(size, rows, len(pieces))
+    for number, piece in pieces:
+        ids = table.ids.series[piece].to_list()
+        yield from responder.answer(number, ids, table.values[piece], masks.fork(str(number)))
+        yield from emit(RowsScored(piece.stop, table.rows))

@@ -1,0 +1,230 @@
+"""Bob's part of joint scores: only he learns them.
+
+The charts of messages stand in Alice's file.
+"""
+
+from __future__ import annotations
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import SecretKey, TableSize, Wrapping
+from taciturn.data.tables import FeatureTable
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.row_products import row_products
+from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores
+from taciturn.protocol.bob.sealed import Keys, receive_table_scores
+from taciturn.protocol.events import RowsScored
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.messages import Hello, SealedWeights
+from taciturn.protocol.mutual import Matrix, Question, exchange
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.prediction import (
+    SEALED_CHUNK_ROWS,
+    Scored,
+    ScoringSide,
+    chunks,
+    require_columns,
+    shared_terms,
+)
+from taciturn.protocol.steps import ONLY, Program, emit, send
+from taciturn.protocol.terms import Terms
+from taciturn.protocol.together import together
+from taciturn.protocol.turn import Turn
+from taciturn.rng import Entropy
+
+# Of one Alice's scores, which travel as they are.
+_UNMASKED = FixedPoint(0)
+
+
+class ScoreRequester(ScoringSide, ABC):
+    """Bob's part of the scores of one model; ``names`` are the Alices'."""
+
+    names: Sequence[str] = (ONLY,)
+
+    def open(self, hellos: Mapping[str, Hello], size: int) -> Program[None]:
+        """Agree on keys, after the greetings; no value of his exceeds ``2^size``."""
+        yield from ()
+
+    @abstractmethod
+    def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
+        """The log-odds of these rows, which were not asked for under this number before.
+
+        ``values`` are in the coordinates of his weights. ``block`` is the number of rows to which
+        an answer of some rows is filled up, None for a table of which every row is scored once.
+        """
+
+
+class RevealedRequester(ScoreRequester):
+    """Scores from weights that each side has in clear.
+
+    ``grid`` is the scale of several Alices' scores, which come under masks.
+    """
+
+    def __init__(
+        self, weights: FloatArray, names: Sequence[str] = (ONLY,), grid: FixedPoint = _UNMASKED
+    ) -> None:
+        self._weights, self.names, self._grid = weights, names, grid
+
+    def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
+        """Add the Alices' partial scores to his."""
+        own = row_products(values, self._weights)
+        theirs = yield from receive_all_scores(self.names, number, len(own), self._grid)
+        return Scored(theirs + own)
+
+
+class SealedRequester(ScoreRequester):
+    """Scores from shares of the Alices' weights; ``share`` has theirs one after the other."""
+
+    def __init__(
+        self,
+        weights: FloatArray,
+        share: WeightShare,
+        terms: Terms,
+        entropy: Entropy,
+        partners: Partners,
+    ) -> None:
+        self._weights, self._share, self._terms = weights, share, terms
+        self._partners, self.names = partners, partners.names
+        self._coins = {partner.name: partner.coins(entropy) for partner in partners.all}
+        self.stated = shared_terms(terms, share.scales, "predict-sealed")
+        self._keys: dict[str, Keys] = {}
+        # The key of each vector that is with an Alice, by her name and the size of a block.
+        self._sent: dict[tuple[str, int | None], SecretKey] = {}
+
+    def open(self, hellos: Mapping[str, Hello], size: int) -> Program[None]:
+        """Agree on the seeds of his keys."""
+        yield from self._partners.ask(lambda partner: self._open(partner, hellos[partner.name]))
+
+    def _open(self, partner: Partner, hello: Hello) -> Program[None]:
+        require_columns(hello, partner.columns)
+        ring = self._share.scales.ring(hello.magnitude_bits, partner.columns)
+        seed = yield from agree_seed(self._coins[partner.name])
+        self._keys[partner.name] = Keys(self._terms, ring, seed)
+
+    def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
+        """Decrypt the Alices' part of the scores, and add his."""
+        answers = yield from self._partners.ask(
+            lambda partner: self._ask(partner, number, len(values), block)
+        )
+        scales = self._share.scales
+        # Modulo t, where the masks of several Alices cancel.
+        theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
+        scores = row_products(values, self._weights) + scales.scores(theirs)
+        # Whatever the numbers are, he continues: an end here would tell that they are none.
+        return Scored(np.nan_to_num(scores), scales.suspected(theirs), scales.doubtful(theirs))
+
+    def _ask(
+        self, partner: Partner, number: int, rows: int, block: int | None
+    ) -> Program[IntArray]:
+        size = TableSize(rows if block is None else block, partner.columns)
+        key = yield from self._key(partner, size, number, block)
+        keys = self._keys[partner.name]
+        return (yield from receive_table_scores(keys, key, size, Turn(number)))[:rows]
+
+    def _key(
+        self, partner: Partner, size: TableSize, number: int, block: int | None
+    ) -> Program[SecretKey]:
+        if (partner.name, block) in self._sent:
+            return self._sent[partner.name, block]
+        use = f"scores {number}" if block is None else f"vector {block}"
+        coins = self._coins[partner.name].fork(use)
+        key = yield from self._keys[partner.name].offer(coins)
+        vector = key.encrypt_columns(self._share.values[partner.place], size, coins)
+        yield from send(SealedWeights(number, vector))
+        if block is not None:
+            self._sent[partner.name, block] = key
+        return key
+
+
+class MutualRequester(ScoreRequester):
+    """Scores from Bob's shares: ``alices`` of Alice's weights, ``own`` of his."""
+
+    chunk_rows = SEALED_CHUNK_ROWS
+    own: WeightShare
+
+    def __init__(
+        self, alices: WeightShare, own: WeightShare, terms: Terms, entropy: Entropy
+    ) -> None:
+        self._alices, self.own, self._terms, self._entropy = alices, own, terms, entropy
+        self.stated = shared_terms(terms, alices.scales, "predict-mutual")
+        # The ring of products with her columns; his keys, and hers where he has columns.
+        self._ring: Wrapping
+        self._his: OwnKeys
+        self._hers: PeerKeys | None = None
+
+    def open(self, hellos: Mapping[str, Hello], size: int) -> Program[None]:
+        """Agree on the seed of the keys."""
+        hello, scales, own = hellos[ONLY], self._alices.scales, len(self.own.values)
+        require_columns(hello, len(self._alices.values))
+        self._ring = scales.ring(hello.magnitude_bits, len(self._alices.values))
+        seed = yield from agree_seed(self._entropy)
+        self._his = own_keys(self._terms, self._ring, key_seed(seed, "bob"))
+        if own:
+            other = scales.ring(size, own)
+            self._hers = peer_keys(self._terms, other, key_seed(seed, "alice"))
+
+    def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
+        """Decrypt whole scores under his mask, and take it off."""
+        scales, ring = self._alices.scales, self._ring
+        whole = scales.feature_grid.nearest(values)
+        coins = self._entropy.fork(f"scores {number}")
+        masks = yield from self._answer_masked(whole, number, coins)
+        question = Question((yield from self._his.offer(coins)), self._alices.values, len(whole))
+        theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
+        total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
+        return Scored(scales.scores(total), scales.suspected(total), scales.doubtful(total))
+
+    def _answer_masked(self, whole: FloatArray, number: int, coins: Entropy) -> Program[IntArray]:
+        """Answer for Alice's share of his weights, under his masks; returns the masks."""
+        if self._hers is None:
+            return np.zeros(len(whole), dtype=np.int64)
+        masks = self._ring.draw(len(whole), coins.fork("masks"))
+        matrix = Matrix((yield from self._hers.receive()), whole, masks)
+        yield from exchange(2 * number, None, matrix, coins.fork("own"))
+        return masks
+
+
+def score_requester(
+    weights: FloatArray,
+    share: WeightShare | None,
+    own: WeightShare | None,
+    terms: Terms,
+    entropy: Entropy,
+    names: Sequence[str] = (ONLY,),
+    widths: Sequence[int] = (),
+) -> ScoreRequester:
+    """Bob's part of the scores of a model: weights in clear, or shares of Alice's, or of all.
+
+    ``widths`` are the columns of each of several Alices.
+    """
+    if share is None:
+        return RevealedRequester(weights, names, terms.score_grid)
+    if own is None:
+        partners = Partners.of(names, widths or (len(share.values),))
+        return SealedRequester(weights, share, terms, entropy, partners)
+    return MutualRequester(share, own, terms, entropy)
+
+
+def ask_rows(requester: ScoreRequester, features: FeatureTable) -> Program[Scored]:
+    """The log-odds of every row of a table, and how many may have wrapped."""
+    table = requester.whitened(features)
+    size = requester.size_of(table)
+    ours = greeting("bob", requester.stated, table, size)
+    hellos = yield from together({name: shake_hands(ours) for name in requester.names})
+    yield from requester.open(hellos, size)
+    scores, suspected_wraps = np.empty(table.rows), 0
+    for number, rows in chunks(table.rows, requester.chunk_rows):
+        part = yield from requester.ask(number, table.values[rows])
+        scores[rows] = part.scores
+        suspected_wraps += part.suspected_wraps
+        yield from emit(RowsScored(rows.stop, table.rows))
+    return Scored(scores, suspected_wraps)
