@@ -5,8 +5,9 @@ process. Both drive the same programs. A side that keeps a journal is a ``jobs.r
 ResumableSide``.
 
 **Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know
-(except of a service, whose peer waits for it), and charges a budget before the message that the budget is for: the program emits ``Consent.due``,
-and its next message leaves only after ``Consent.charge`` has returned.
+(unless the job's peer waits for it anyway), and charges a budget before the message that the budget
+is for: the program emits ``Consent.due``, and its next message leaves only after ``Consent.charge``
+has returned.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from taciturn.protocol import (
     ZeroSum,
     decode,
 )
-from taciturn.protocol.alice import RevealedResponder, ScoreNoise, SealedResponder
+from taciturn.protocol.alice import DueRows, RevealedResponder, ScoreNoise, SealedResponder
 from taciturn.protocol.bob import RevealedRequester, score_requester
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
@@ -180,7 +180,7 @@ def sealed_round(
     def alice() -> Program[None]:
         answers = SealedResponder(hers, NOISE_KEY, terms, entropy[0])
         yield from answers.open(hello, hers.magnitude_bits)
-        yield from answers.answer(0, ["a", "b", "c"], values, block=32)
+        yield from answers.answer(DueRows(0, ["a", "b", "c"], values, block=32))
 
     def bob() -> Program[Any]:
         asking = score_requester(talk.bob.weights, shared(talk.bob), None, terms, entropy[1])

@@ -1,10 +1,15 @@
-"""Alice's side of a prediction, once the rows are found."""
+"""Alice's side of a prediction: she gives scores, and learns none."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
-from taciturn.party.used_model import UsedModel
+from taciturn.jobs.base import Consent, SessionFacts
+from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.circle import NO_MASKS
@@ -13,20 +18,42 @@ from taciturn.protocol.prediction import meet
 from taciturn.protocol.steps import Program, emit
 from taciturn.rng import Entropy
 
+LEARNT = (
+    "no score, no label and nothing of the peer's columns; only which of these rows it asked for, "
+    "how many it has in all, and when"
+)
 
-def answer(
-    used: UsedModel, table: FeatureTable, entropy: Entropy, identity: Identity | None
-) -> Program[None]:
-    """Give Bob the scores of these rows; ``identity`` is what one of several Alices signs with."""
-    name, masks = used.name, NO_MASKS
-    yield from meet("alice", name, table)
-    if used.parties:
-        columns = len(table.columns)
-        circle = yield from join_circle(
-            used.parties, name.canonical(), identity, entropy, columns, 0
-        )
-        masks = circle.masks.fork("prediction")
-    yield from emit(ScoresDue(table.ids))
-    weights, key = used.model.weights, used.noise_key
-    responder = score_responder(weights, *used.shares, key, used.terms, entropy)
-    yield from answer_rows(responder, table, masks)
+
+@dataclass(slots=True)
+class FeatureSide(PredictionSide):
+    """Alice's side; ``identity`` is what one of several Alices signs with."""
+
+    identity: Identity | None = None
+    budget: ScoreBudget | None = None
+
+    @property
+    def consent(self) -> Consent[ScoresDue]:
+        """The scored rows, before her scores leave."""
+        return Consent(ScoresDue, self._charge)
+
+    def _charge(self, event: ScoresDue) -> None:
+        if self.budget is not None:
+            # Those alone that are scored: of the others the peer learns no number.
+            self.budget.charge(Charge(((event.ids, 1),)))
+
+    def score(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
+        """Give Bob the scores of these rows."""
+        used, masks = self.used, NO_MASKS
+        yield from meet("alice", used.name, table)
+        if used.parties:
+            name, columns = used.name.canonical(), len(table.columns)
+            circle = yield from join_circle(used.parties, name, self.identity, entropy, columns, 0)
+            masks = circle.masks.fork("prediction")
+        yield from emit(ScoresDue(table.ids))
+        weights, key = used.model.weights, used.noise_key
+        responder = score_responder(weights, *used.shares, key, used.terms, entropy)
+        yield from answer_rows(responder, table, masks)
+
+    def conclude(self, outcome: Predicted, session: SessionFacts) -> Answer:
+        """The result, without scores."""
+        return Answer(replace(self.result(outcome, session), learnt=LEARNT))

@@ -1,9 +1,15 @@
-"""Bob's side of a prediction, once the rows are found."""
+"""Bob's side of a prediction: he learns the scores."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
 from taciturn.data.tables import FeatureTable
-from taciturn.party.used_model import UsedModel
+from taciturn.jobs.base import SessionFacts
+from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
+from taciturn.numerics.threshold import Threshold, one_half
 from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.prediction import Scored, meet
@@ -12,12 +18,33 @@ from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 
-def ask(used: UsedModel, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
-    """The scores of these rows, from all Alices."""
-    name, names = used.name, tuple(used.parties) or (ONLY,)
-    hellos = yield from together({peer: meet("bob", name, table) for peer in names})
-    if used.parties:
-        yield from gather_circle(used.parties, name.canonical(), hellos, entropy)
-    weights, widths = used.model.weights, used.widths
-    requester = score_requester(weights, *used.shares, used.terms, entropy, names, widths)
-    return (yield from ask_rows(requester, table))
+@dataclass(slots=True)
+class LabelSide(PredictionSide):
+    """Bob's side; above ``threshold`` the class is 1."""
+
+    threshold: Threshold = field(default_factory=one_half)
+
+    def score(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
+        """The scores of these rows, from all Alices."""
+        used, names = self.used, tuple(self.used.parties) or (ONLY,)
+        hellos = yield from together({peer: meet("bob", used.name, table) for peer in names})
+        if used.parties:
+            yield from gather_circle(used.parties, used.name.canonical(), hellos, entropy)
+        weights, widths = used.model.weights, used.widths
+        requester = score_requester(weights, *used.shares, used.terms, entropy, names, widths)
+        return (yield from ask_rows(requester, table))
+
+    def conclude(self, outcome: Predicted, session: SessionFacts) -> Answer:
+        """The result, and the scores in the order of his file."""
+        result, scored = self.result(outcome, session), outcome.scored
+        if scored is None:
+            return Answer(result)
+        result = replace(
+            result,
+            suspected_wraps=scored.suspected_wraps,
+            meaning=self.used.meaning,
+            threshold=self.threshold,
+        )
+        order = np.argsort(outcome.rows)
+        ids = tuple(self.rows.own.take(outcome.rows[order]).series.to_list())
+        return Answer(result, ids, scored.scores[order], self.used.shift)

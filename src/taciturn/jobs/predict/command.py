@@ -113,7 +113,7 @@ def predict(
     if out is not None:
         write_private(out, _csv(scored))
     result = replace(answer.result, model=str(file), out=None if out is None else str(out))
-    if settings.role == "bob" and (out is None or not json):
+    if answer.scores is not None and (out is None or not json):
         result = replace(result, scores=scored)
     show(result, json)
 

@@ -35,7 +35,7 @@ from taciturn.party.log import Log
 from taciturn.party.session import Meeting
 from taciturn.party.used_model import UsedModel
 from taciturn.protocol.alice.circle import join_circle
-from taciturn.protocol.alice.scoring import ScoreResponder, score_responder
+from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import PublicBytes, RowsAsked, RowsDue, RowsHeld
@@ -87,7 +87,7 @@ class RoundResponder:
         ids = [asked.ids[place] for place in due.tolist()]
         masks = self.masks.fork(list_name(asked.number, ids)) if self.masks else NO_MASKS
         block = block_of(len(asked.ids))
-        yield from self.scores.answer(asked.number, ids, values, masks, block)
+        yield from self.scores.answer(DueRows(asked.number, ids, values, masks, block))
 
 
 class FeatureSide(ServeSide[RoundResponder]):
@@ -105,6 +105,7 @@ class FeatureSide(ServeSide[RoundResponder]):
         self._budget = PartnerBudget(
             ServiceBudget(store), scores, config.serve.rows_per_day, answers
         )
+        self._identity = identity_of(config)
         self.rounds = self.served = 0
         # While nothing is under way that a signal would cut short.
         self._waiting = True
@@ -140,9 +141,9 @@ class FeatureSide(ServeSide[RoundResponder]):
         used, ours, masks = self.used, self.hello, NO_MASKS
         hello = yield from shake_hands(ours)
         if used.parties:
-            identity = identity_of(self.config)
+            size = ours.columns, ours.magnitude_bits
             circle = yield from join_circle(
-                used.parties, self.terms, identity, entropy, ours.columns, ours.magnitude_bits
+                used.parties, self.terms, self._identity, entropy, *size
             )
             masks = circle.masks.fork("serving")
         scores = self._responder(entropy)

@@ -48,6 +48,20 @@ class FetchedRows:
     unknown: Mapping[int, str] = field(default_factory=dict)
     unfit: Mapping[int, str] = field(default_factory=dict)
 
+    @classmethod
+    def merged(cls, parts: Sequence[tuple[Sequence[int], FetchedRows]]) -> FetchedRows:
+        """Rows from several places, each part with the places of its own."""
+        if len(parts) == 1:
+            return parts[0][1]
+        rows = sum(len(places) for places, _ in parts)
+        values = np.zeros((rows, parts[0][1].values.shape[1]))
+        unknown, unfit = dict[int, str](), dict[int, str]()
+        for places, part in parts:
+            values[[*places]] = part.values
+            unknown |= {places[at]: reason for at, reason in part.unknown.items()}
+            unfit |= {places[at]: reason for at, reason in part.unfit.items()}
+        return cls(values, unknown, unfit)
+
 
 class RowSource(Protocol):
     """Gives rows by id; ``at_once`` where nothing is waited for."""
@@ -86,7 +100,7 @@ class ServedRows:
                     unknown[place] = "not among the rows that both have"
         if self.size and values.size:
             over = ~(np.abs(values).max(axis=1) <= 2.0**self.size)
-            for place in np.flatnonzero(over).tolist():
+            for place in {*np.flatnonzero(over).tolist()} - unknown.keys():
                 unfit.setdefault(place, "a value is far beyond those of training")
         return FetchedRows(values, unknown, unfit)
 
@@ -208,10 +222,10 @@ class DatabaseRows:
         records, repeated = self._database.lookup(ids, self._id, self._preparer.columns)
         known = [place for place, name in enumerate(ids) if name in records]
         names = [ids[place] for place in known]
-        taken = self._preparer.rows(names, [records[name] for name in names])
-        values = np.zeros((len(ids), taken.values.shape[1]))
-        values[known] = taken.values
-        unfit = {known[place]: reason for place, reason in taken.unfit.items()}
+        found = self._preparer.rows(names, [records[name] for name in names])
+        values = np.zeros((len(ids), found.values.shape[1]))
+        values[known] = found.values
+        unfit = {known[place]: reason for place, reason in found.unfit.items()}
         unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
         absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
         return FetchedRows(values, absent, unfit)

@@ -12,6 +12,7 @@ from taciturn.protocol.alice.quality import hear as hear
 from taciturn.protocol.alice.registry import TRAININGS as TRAININGS
 from taciturn.protocol.alice.score_noise import ScoreNoise as ScoreNoise
 from taciturn.protocol.alice.score_noise import noise_key as noise_key
+from taciturn.protocol.alice.scoring import DueRows as DueRows
 from taciturn.protocol.alice.scoring import MutualResponder as MutualResponder
 from taciturn.protocol.alice.scoring import RevealedResponder as RevealedResponder
 from taciturn.protocol.alice.scoring import ScoreResponder as ScoreResponder

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -66,6 +67,22 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 
+@dataclass(frozen=True, slots=True)
+class DueRows:
+    """Rows whose scores are due, under a number that no others had.
+
+    ``values`` are in the coordinates of her weights. ``masks`` are those of one of several Alices,
+    for this answer alone. ``block`` is the number of rows to which an answer of some rows is filled
+    up, None for a table of which every row is scored once.
+    """
+
+    number: int
+    ids: Sequence[str] = field(repr=False)
+    values: FloatArray = field(repr=False)
+    masks: ZeroSum = NO_MASKS
+    block: int | None = None
+
+
 class ScoreResponder(ScoringSide, ABC):
     """Alice's part of the scores of one model.
 
@@ -82,20 +99,8 @@ class ScoreResponder(ScoringSide, ABC):
         yield from ()
 
     @abstractmethod
-    def answer(
-        self,
-        number: int,
-        ids: Sequence[str],
-        values: FloatArray,
-        masks: ZeroSum = NO_MASKS,
-        block: int | None = None,
-    ) -> Program[None]:
-        """Send the scores of these rows, which nobody has asked for under this number before.
-
-        ``values`` are in the coordinates of her weights. ``masks`` are those of one of several
-        Alices, for this answer alone. ``block`` is the number of rows to which an answer of some
-        rows is filled up, None for a table of which every row is scored once.
-        """
+    def answer(self, due: DueRows) -> Program[None]:
+        """Send the scores of these rows."""
 
 
 class RevealedResponder(ScoreResponder):
@@ -105,18 +110,11 @@ class RevealedResponder(ScoreResponder):
         self._weights, self._grid = weights, grid
         self._noise = ScoreNoise(noise_key, weights)
 
-    def answer(
-        self,
-        number: int,
-        ids: Sequence[str],
-        values: FloatArray,
-        masks: ZeroSum = NO_MASKS,
-        block: int | None = None,
-    ) -> Program[None]:
+    def answer(self, due: DueRows) -> Program[None]:
         """Send ``X_A w_A`` and noise, at their public scale."""
-        noise = self._noise.reals(ids, values, self._grid)
-        scores = row_products(values, self._weights) + noise
-        yield from send(scores_message(number, scores, self._grid, masks))
+        noise = self._noise.reals(due.ids, due.values, self._grid)
+        scores = row_products(due.values, self._weights) + noise
+        yield from send(scores_message(due.number, scores, self._grid, due.masks))
 
 
 class SealedResponder(ScoreResponder):
@@ -146,24 +144,17 @@ class SealedResponder(ScoreResponder):
         ring = self.own.scales.ring(size, len(self.own.values))
         self._keys = Keys(self._terms, ring, (yield from agree_seed(self._entropy)))
 
-    def answer(
-        self,
-        number: int,
-        ids: Sequence[str],
-        values: FloatArray,
-        masks: ZeroSum = NO_MASKS,
-        block: int | None = None,
-    ) -> Program[None]:
+    def answer(self, due: DueRows) -> Program[None]:
         """Send ``<X_A v + X_A u + e>``, filled up with random entries to the size of the block."""
-        scales, ring, rows = self.own.scales, self._keys.ring, len(values)
-        key, vector = yield from self._vector(block, number)
-        coins = self._entropy.fork(f"scores {number}")
-        whole = scales.feature_grid.rounded(values)
-        noise = self._noise.draw(ids, whole, scales.score_unit)
-        if block is not None:
-            whole = np.pad(whole, ((0, block - rows), (0, 0)))
-            noise = np.pad(noise, (0, block - rows))
-        own = own_scores(ring, whole, self.own.values, masks, noise)
+        scales, ring, rows = self.own.scales, self._keys.ring, len(due.values)
+        key, vector = yield from self._vector(due)
+        coins = self._entropy.fork(f"scores {due.number}")
+        whole = scales.feature_grid.rounded(due.values)
+        noise = self._noise.draw(due.ids, whole, scales.score_unit)
+        if due.block is not None:
+            whole = np.pad(whole, ((0, due.block - rows), (0, 0)))
+            noise = np.pad(noise, (0, due.block - rows))
+        own = own_scores(ring, whole, self.own.values, due.masks, noise)
         # A vector of Bob's choice brings the rows into the entries of others, also of those that
         # only fill up: these say nothing.
         own[rows:] = ring.draw(len(own) - rows, coins.fork("padding"))
@@ -172,17 +163,17 @@ class SealedResponder(ScoreResponder):
             for part in self._terms.scheme.row_parts(table.size):
                 product = table.product(vector, own[part], coins, part)
                 # Each as soon as it is there: Bob is at work on it while she is at the next.
-                yield from send(SealedScores(number, product))
+                yield from send(SealedScores(due.number, product))
         finally:
             table.close()
 
-    def _vector(self, block: int | None, number: int) -> Program[tuple[PublicKey, EncryptedVector]]:
-        if block in self._vectors:
-            return self._vectors[block]
+    def _vector(self, due: DueRows) -> Program[tuple[PublicKey, EncryptedVector]]:
+        if due.block in self._vectors:
+            return self._vectors[due.block]
         key = yield from self._keys.receive()
-        vector = yield from receive_weights(number, len(self.own.values))
-        if block is not None:
-            self._vectors[block] = key, vector
+        vector = yield from receive_weights(due.number, len(self.own.values))
+        if due.block is not None:
+            self._vectors[due.block] = key, vector
         return key, vector
 
 
@@ -219,18 +210,11 @@ class MutualResponder(ScoreResponder):
             other = scales.ring(hello.magnitude_bits, hello.columns)
             self._hers = own_keys(self._terms, other, key_seed(seed, "alice"))
 
-    def answer(
-        self,
-        number: int,
-        ids: Sequence[str],
-        values: FloatArray,
-        masks: ZeroSum = NO_MASKS,
-        block: int | None = None,
-    ) -> Program[None]:
+    def answer(self, due: DueRows) -> Program[None]:
         """Send her part of the scores, her share of his weights and noise, under his mask."""
-        scales = self.own.scales
-        whole = scales.feature_grid.nearest(values)
-        noise = self._noise.draw(ids, whole.astype(np.int64), scales.score_unit)
+        scales, number = self.own.scales, due.number
+        whole = scales.feature_grid.nearest(due.values)
+        noise = self._noise.draw(due.ids, whole.astype(np.int64), scales.score_unit)
         coins = self._entropy.fork(f"scores {number}")
         masked = yield from self._ask_masked(len(whole), number, coins)
         # Within the mask: no plaintext that Bob decrypts is without it.
@@ -278,5 +262,6 @@ def answer_rows(
     responder.require_hidden(size, rows, len(pieces))
     for number, piece in pieces:
         ids = table.ids.series[piece].to_list()
-        yield from responder.answer(number, ids, table.values[piece], masks.fork(str(number)))
+        due = DueRows(number, ids, table.values[piece], masks.fork(str(number)))
+        yield from responder.answer(due)
         yield from emit(RowsScored(piece.stop, table.rows))

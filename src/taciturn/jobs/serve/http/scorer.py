@@ -136,21 +136,20 @@ class Scorer:
             raise Refusal("caller-limit", f"{limit} rows a day")
 
     async def _fetched(self, wanted: Wanted, ids: Sequence[str]) -> FetchedRows:
-        given = [place for place, columns in enumerate(wanted.columns) if columns is not None]
+        """The rows that the request brings columns for, and the others from the source."""
+        sent = {at: columns for at, columns in enumerate(wanted.columns) if columns is not None}
+        rest = [place for place in range(len(ids)) if place not in sent]
+        parts = list[tuple[Sequence[int], FetchedRows]]()
         try:
-            if not given:
-                return await self._looked_up(ids)
-            sent = [columns for columns in wanted.columns if columns is not None]
-            prepared = await asyncio.to_thread(
-                self._preparer.rows, [ids[place] for place in given], sent
-            )
-            if len(given) == len(ids):
-                return prepared
-            rest = [place for place in range(len(ids)) if wanted.columns[place] is None]
-            looked_up = await self._looked_up([ids[at] for at in rest])
+            if sent:
+                names = [ids[place] for place in sent]
+                prepare, columns = self._preparer.rows, [*sent.values()]
+                parts.append(([*sent], await asyncio.to_thread(prepare, names, columns)))
+            if rest:
+                parts.append((rest, await self._looked_up([ids[place] for place in rest])))
         except DataError as problem:
             raise Refusal("source-away", type(problem).__name__) from None
-        return _merged(len(ids), (given, prepared), (rest, looked_up))
+        return FetchedRows.merged(parts)
 
     async def _within_day(
         self, asked: list[int], ids: Sequence[str], refused: dict[int, dict[str, Any]]
@@ -201,15 +200,3 @@ class Scorer:
             }
             for place, row in enumerate(rows)
         ]
-
-
-def _merged(rows: int, *parts: tuple[Sequence[int], FetchedRows]) -> FetchedRows:
-    width = parts[0][1].values.shape[1]
-    values = np.zeros((rows, width))
-    unknown: dict[int, str] = {}
-    unfit: dict[int, str] = {}
-    for places, fetched in parts:
-        values[[*places]] = fetched.values
-        unknown |= {places[at]: reason for at, reason in fetched.unknown.items()}
-        unfit |= {places[at]: reason for at, reason in fetched.unfit.items()}
-    return FetchedRows(values, unknown, unfit)
