@@ -30,6 +30,7 @@ from taciturn_audit import (
     detectable,
     distinguish,
     needed,
+    outcome_view,
     repeated_blocks,
     ridge,
 )
@@ -58,8 +59,7 @@ def view(mechanism: str = "sealed") -> AliceView:
         }
     ).resolved()
     outcome = simulate(chosen, load_raw(chosen), keep=True)
-    assert outcome.transcript is not None
-    seen = AliceView.of(outcome.transcript, outcome.data.alice_train)
+    seen = outcome_view(outcome)
     # What was recorded in clear is no part of what the encryption is asked about.
     return replace(seen, conversation=replace(seen.conversation, records=_opening(seen)))
 

@@ -46,13 +46,17 @@ def alice_view(
     transcript: Transcript, data: VerticalData, names: Sequence[str] | None = None
 ) -> AliceView:
     """The view of the named Alices together, or of all, of a recorded simulation."""
-    parts = data.alice_train_parts
-    if not parts:
-        return AliceView.of(transcript, data.alice_train)
+    train, test = data.alice_train_parts, data.alice_test_parts
+    if not train:
+        return AliceView.of(
+            transcript, data.alice_train, data.alice_test if data.held_out else None
+        )
     return pooled(
         [
-            AliceView.of(transcript.link(number), table, name=name)
-            for number, (name, table) in enumerate(parts.items())
+            AliceView.of(
+                transcript.link(number), table, test[name] if data.held_out else None, name
+            )
+            for number, (name, table) in enumerate(train.items())
             if names is None or name in names
         ]
     )

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -43,6 +43,7 @@ from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.prices import price
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
+from taciturn.protocol.outcome import BobTrained
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import programs
@@ -377,8 +378,9 @@ def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
     data = arrange(settings, raw, coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     ledger = Ledger(data.labels_train.rows, "")
-    alices, bob = run_star(*programs(data, terms, coins, terms.mechanism, ledger))
-    shared = Shared.of(alices.values(), bob)
+    alices, bob = run_star(*programs(data, terms, coins, ledger))
+    trained = [alice.trained for alice in alices.values()]
+    shared = Shared.of(trained, cast(BobTrained, bob.trained))
     if shared is None:
         raise LocalProtocolError("the training left no shares")
     return shared

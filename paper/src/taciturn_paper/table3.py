@@ -26,7 +26,6 @@ from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms
@@ -173,10 +172,9 @@ class _Bench:
         )
 
     def _drive(self, terms: Terms, watch: _Watch) -> None:
-        method = mechanism(terms.agreement)
         ledger = Ledger(self._data.labels_train.rows, "")
         try:
-            run_star(*programs(self._data, terms, self._coins, method, ledger), observe=watch)
+            run_star(*programs(self._data, terms, self._coins, ledger), observe=watch)
         except _Enough:
             pass
 

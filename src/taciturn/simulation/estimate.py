@@ -20,6 +20,7 @@ def estimate(settings: Settings, raw: RawData) -> Estimate:
         data.labels_train.rows,
         [*data.alice_train_parts.values()] or [data.alice_train],
         data.bob_train,
+        held_out=data.labels_test.rows if data.held_out else 0,
         table_memory=settings.table_memory << 20,
         cores=settings.cores,
     )

@@ -30,6 +30,7 @@ from taciturn.simulation.reference import Comparison
 class Outcome:
     """One run: its result, both tables, both parties' weights, and what was said.
 
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
     ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
     """
 
@@ -38,6 +39,7 @@ class Outcome:
     data: VerticalData = field(repr=False)
     alice_weights: FloatArray = field(repr=False)
     bob_weights: FloatArray = field(repr=False)
+    train_scores: FloatArray = field(repr=False)
     noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
     batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)

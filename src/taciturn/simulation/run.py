@@ -1,4 +1,10 @@
-"""Trains once, all parties in one process. Frames cross the codec as they would on a wire."""
+"""Train once, all parties in one process, by the programs that parties run between machines.
+
+Messages, bytes and transcripts are those of a session: the handshake, the training, and the scores
+of rows at its end. Only what no party could compute is computed in the clear, after the last
+message: the weights where they stay shared, with them the scores of the training rows, which such a
+session does not open, and the comparison with centralised training.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
@@ -33,16 +39,17 @@ from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.alice.score_noise import noise_key
+from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob import predict as bob_predict
 from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
-from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
+from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
-from taciturn.protocol.outcome import BobTrained, Trained
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.party import PartyResult
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import HiddenBatches
@@ -127,20 +134,21 @@ class _Run:
         weights = terms.agreement.class_weight
         per_epoch = terms.per_epoch(data.labels_train.rows)
         batches = _Batches(observe, data.labels_train.values, weights, per_epoch)
-        (alices, bob), ledger, meter = self._converse(taps, batches)
+        (alices, bobs), ledger, meter = self._converse(taps, batches)
         seconds = time.perf_counter() - start
-        shared = Shared.of(alices.values(), bob)
-        own = np.concatenate([alice.weights for alice in alices.values()])
+        bob = cast(BobTrained, bobs.trained)
+        shared = Shared.of([alice.trained for alice in alices.values()], bob)
+        own = np.concatenate([alice.trained.weights for alice in alices.values()])
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
-        noise = self._noise_keys()
-        train, test = (
-            joint_scores(alice_rows, bob_rows, hers, his, terms.score_grid, noise)
-            for alice_rows, bob_rows in (
-                (data.alice_train, data.bob_train),
-                (data.alice_test, data.bob_test),
-            )
-        )
+        places = [place for _, place in data.alices] or [slice(0, len(hers))]
+        keys = (alice.noise_key for alice in alices.values())
+        noise = tuple(zip(places, keys, strict=True))
+        train = bobs.train_scores
+        if train is None:
+            grid = terms.score_grid
+            train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
+        test = train if bobs.held_out_scores is None else bobs.held_out_scores
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
         alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
         held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
@@ -166,20 +174,16 @@ class _Run:
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
         )
         result = training_run(self.settings, terms, data, measured)
-        return Outcome(result, terms, data, hers, his, noise, tuple(batches.rows))
-
-    def _noise_keys(self) -> tuple[tuple[slice, bytes], ...]:
-        alices = self.data.alices or ((ONLY, slice(0, len(self.data.alice_train.columns))),)
-        return tuple((place, noise_key(self.coins.of_alice(name))) for name, place in alices)
+        return Outcome(result, terms, data, hers, his, train, noise, tuple(batches.rows))
 
     def _converse(
         self, taps: list[LinkTap], observe: _Batches
-    ) -> tuple[tuple[dict[str, Trained], BobTrained], Ledger, _Meter]:
+    ) -> tuple[tuple[dict[str, PartyResult], PartyResult], Ledger, _Meter]:
         method = mechanism(self.terms.agreement)
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
         memory = settings.table_memory << 20
-        alices, bob = programs(self.data, self.terms, self.coins, method, ledger, memory)
+        alices, bob = programs(self.data, self.terms, self.coins, ledger, memory)
         meter = observe.meter = _Meter([*alices], taps)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -209,35 +213,47 @@ def programs(
     data: VerticalData,
     terms: Terms,
     coins: Coins,
-    method: Mechanism,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
-) -> tuple[dict[str, Program[Trained]], Program[BobTrained]]:
-    """Each Alice's training by her name, and Bob's, ready to be driven."""
+) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
+    """Each Alice's session by her name, and Bob's, from the first message to the last."""
+    alices, bob = inputs_of(data, terms, coins, ledger, table_memory)
+    return {name: alice_program(inputs) for name, inputs in alices.items()}, bob_program(bob)
+
+
+def inputs_of(
+    data: VerticalData,
+    terms: Terms,
+    coins: Coins,
+    ledger: Ledger,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
+) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
+    """What each Alice trains with, by her name, and what Bob does."""
+    train = data.alice_train_parts or {ONLY: data.alice_train}
+    test = data.alice_test_parts or {ONLY: data.alice_test}
     alices = {
         name: AliceInputs(
             table,
             terms,
             coins.of_alice(name),
+            held_out=test[name] if data.held_out else None,
             table_memory=table_memory,
             identity=coins.identity_of(name),
         )
-        for name, table in (data.alice_train_parts or {ONLY: data.alice_train}).items()
+        for name, table in train.items()
     }
-    labels = released_labels(data.labels_train, method, ledger, coins.bob)
-    bob = BobInputs(
+    method = terms.mechanism
+    return alices, BobInputs(
         data.bob_train,
-        labels,
+        released_labels(data.labels_train, method, ledger, coins.bob),
         terms,
         method,
         ledger,
         coins.bob,
+        held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
         table_memory=table_memory,
         partners=tuple(alices),
     )
-    train = ALICE[terms.conversation]
-    hers = {name: train(inputs) for name, inputs in alices.items()}
-    return hers, BOB[terms.conversation](bob)
 
 
 class _Batches:
