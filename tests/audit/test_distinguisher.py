@@ -15,11 +15,12 @@ import taciturn
 from taciturn.arrays import IntArray
 from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
+from taciturn.jobs.train import simulate
 from taciturn.report import render_html, render_markdown
 from taciturn.results import Look, of_record
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
+from taciturn.simulation import load_raw
 from taciturn_audit import (
     FALSE_ALARM,
     LEAST_ENTROPY,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from taciturn.data.split import VerticalData
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError, nearest
-from taciturn.simulation.outcome import Outcome
+from taciturn.jobs.train.simulation import Outcome
 from taciturn_audit.results.audit import SEATS
 from taciturn_audit.views.alice_view import AliceView
 from taciturn_audit.views.coalition import pooled

@@ -26,6 +26,7 @@ from taciturn.data.raw import RawData
 from taciturn.data.split import whole_vertical
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
+from taciturn.jobs.train.simulation import inputs_of, terms_of
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob.registry import TRAININGS as BOB
@@ -34,7 +35,6 @@ from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import inputs_of, terms_of
 from taciturn_paper.throughput import synthetic
 
 ALICES = (1, 2, 4, 8)

@@ -30,6 +30,8 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
+from taciturn.jobs.train.shared import Shared
+from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.batches import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
 from taciturn.privacy.additive import Additive
@@ -46,8 +48,6 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.outcome import BobTrained
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs
-from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from taciturn.data.raw import RawData
+from taciturn.jobs.train.simulation import simulate
 from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.attacks.base import LabelAttack
 from taciturn_audit.attacks.exact_solve import ExactSolveAttack

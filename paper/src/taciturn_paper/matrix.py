@@ -16,11 +16,11 @@ from statistics import fmean
 
 from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
+from taciturn.jobs.train.simulation import simulate
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.bob_seat import BobAudit
 from taciturn_audit.results.audit import Findings

@@ -13,8 +13,8 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
+from taciturn.jobs.train.simulation import simulate
 from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.attacks.known_scores import KnownScoresAttack

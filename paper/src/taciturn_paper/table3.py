@@ -23,6 +23,7 @@ import numpy as np
 from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_star
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
@@ -32,7 +33,6 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.pieces import Progress as Report

@@ -7,9 +7,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from taciturn.arrays import IndexArray
+from taciturn.jobs.train import simulate
 from taciturn.protocol import Event, Progress
 from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
+from taciturn.simulation import load_raw
 from taciturn_audit import judge_membership, outcome_view
 from taciturn_audit.attacks import guess_membership
 from taciturn_audit.views import AliceView

@@ -8,8 +8,8 @@ import pytest
 
 from taciturn.data import load
 from taciturn.engine import Transcript
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.settings import Settings
-from taciturn.simulation import Outcome, simulate
 from taciturn_audit import outcome_view
 from taciturn_audit.views import AliceView
 

@@ -13,11 +13,12 @@ from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Recorder, Transcript, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
+from taciturn.jobs.train import programs
 from taciturn.numerics import Whitening
 from taciturn.privacy import Ledger, mechanism
 from taciturn.protocol import ONLY, Keep, PartyResult, Program, Terms
 from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
-from taciturn.simulation import Coins, programs
+from taciturn.simulation import Coins
 from tests.audit.column_attacks.runs import newton, run, sgd
 from tests.expected import refused
 from tests.protocol.parties import same

@@ -9,6 +9,7 @@ import pytest
 from taciturn.crypto import scheme
 from taciturn.data import load
 from taciturn.engine import replay_program as replay
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.privacy import mechanism
 from taciturn.protocol import (
     Event,
@@ -21,7 +22,6 @@ from taciturn.protocol import (
 )
 from taciturn.protocol.alice import AliceInputs, alice_program
 from taciturn.settings import Settings
-from taciturn.simulation import Outcome, simulate
 from taciturn_audit import outcome_view
 from taciturn_audit.views import AliceView
 from tests.protocol.parties import same

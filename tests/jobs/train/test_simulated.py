@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from taciturn.engine import replay_program as replay
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.numerics import evaluate
 from taciturn.protocol import HeldOut, Hello, PartyResult, kind_of
 from taciturn.protocol.bob import BobInputs, bob_program
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, Outcome, load_raw, simulate
+from taciturn.simulation import Coins, load_raw
 
 RUNS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none", "epochs": 1},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias, cast
@@ -23,20 +23,30 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.bfv.crew import LocalEngine
 from taciturn.crypto.engines import cluster_on_this_machine, on_engine
 from taciturn.crypto.registry import scheme
+from taciturn.data.raw import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.estimate import estimate_cost
+from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_pair, run_star
-from taciturn.engine.transcript import Recorder, TranscriptFile
+from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
+from taciturn.errors import DivergenceError
+from taciturn.faces import Hint
+from taciturn.jobs.train.record import footer_of, header_of
+from taciturn.jobs.train.reference import Comparison, compare
+from taciturn.jobs.train.shared import Shared
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
+from taciturn.privacy.batch_response import acceptance, conditioning
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism, mechanism_class
-from taciturn.protocol.agree import agree
+from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.statement import ExposedColumns
+from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
@@ -52,17 +62,33 @@ from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.training import HiddenBatches
+from taciturn.results.estimate import Estimate
+from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Measured, Outcome, hidden_batches, training_run
-from taciturn.simulation.record import footer_of, header_of
-from taciturn.simulation.reference import Comparison, compare
-from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import Source, arrange
 
 LinkTap: TypeAlias = Recorder | TranscriptFile
 """What keeps the frames of every link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run: its result, both tables, both parties' weights, and what was said.
+
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
+    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
+    """
+
+    result: TrainingRun
+    terms: Terms
+    data: VerticalData = field(repr=False)
+    alice_weights: FloatArray = field(repr=False)
+    bob_weights: FloatArray = field(repr=False)
+    train_scores: FloatArray = field(repr=False)
+    noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
+    batches: tuple[IndexArray, ...] = field(default=(), repr=False)
+    transcript: Transcript | None = field(default=None, repr=False)
 
 
 def simulate(
@@ -74,7 +100,7 @@ def simulate(
     observe: Observer = ignore,
     coins: Coins | None = None,
 ) -> Outcome:
-    """Trains once.
+    """Train once.
 
     ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``coins``
     takes the seed's, or the operating system's.
@@ -96,7 +122,7 @@ def simulate(
             outcome = _Run(settings, terms_at_work, data, coins).outcome(taps, observe)
         if file is not None:
             file.conclude(footer_of(outcome.result, data.labels_train))
-    return outcome.with_transcript(recorder.finish(header)) if keep else outcome
+    return replace(outcome, transcript=recorder.finish(header)) if keep else outcome
 
 
 def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
@@ -104,6 +130,21 @@ def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
     pins = coins.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
     return agree(settings, columns, rows, parties=pins)
+
+
+def estimate(settings: Settings, raw: RawData) -> Estimate:
+    """Duration and traffic, measured on a sample of the rows or in the first iterations."""
+    coins = Coins.for_seed(settings.seed)
+    data = arrange(settings, raw, coins.data)
+    return estimate_cost(
+        terms_of(settings, data, coins),
+        data.labels_train.rows,
+        [*data.alice_train_parts.values()] or [data.alice_train],
+        data.bob_train,
+        held_out=data.labels_test.rows if data.held_out else 0,
+        table_memory=settings.table_memory << 20,
+        cores=settings.cores,
+    )
 
 
 @contextmanager
@@ -150,38 +191,82 @@ class _Run:
             train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
-        alone = AloneModel.fit(data.bob_train, data.labels_train, terms, self.coins.bob)
-        held_out, alone_scores = data.labels_test.values, alone.scores(data.bob_test)
-        losses = batches.losses()
+        labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
+        alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
         # Where nobody sees a score on the way, a simulation still knows the end.
-        end = training_loss(train, data.labels_train.values, weights)
-        measured = Measured(
-            train=evaluate(train, data.labels_train.values, terms.log_odds_shift),
-            test=evaluate(test, held_out, terms.log_odds_shift),
-            comparison=comparison,
-            bob_alone=evaluate(alone_scores, held_out, terms.log_odds_shift),
-            partner_adds=added_auc(test, alone_scores, held_out),
-            arrival=arrival(losses, self._gap(comparison), end),
+        end = training_loss(train, labels.values, weights)
+        arrived = arrival(batches.losses(), self._gap(comparison), end)
+        settings, agreed = self.settings, terms.agreement
+        sgd = None if terms.whole_table else agreed
+        result = TrainingRun(
+            dataset=settings.source,
+            mechanism=agreed.mechanism,
+            epsilon=agreed.epsilon,
+            noise=agreed.noise,
+            variant=agreed.variant,
+            b1=agreed.b1,
+            b2=agreed.b2,
+            bob_update=agreed.bob_update,
+            over=agreed.over,
+            budget=settings.budget,
+            scheme=agreed.scheme,
+            key_bits=agreed.key_bits,
+            encrypted=terms.scheme.protects,
+            seed=settings.seed,
+            permute_labels=settings.permute_labels,
+            permute_rows=settings.permute_rows,
+            solver=agreed.solver,
+            passes=agreed.epochs if sgd is None else None,
+            epochs=None if sgd is None else sgd.epochs,
+            batch_size=None if sgd is None else sgd.batch_size,
+            learning_rate=None if sgd is None else sgd.learning_rate,
+            l2=agreed.l2,
+            class_weight=weights,
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
             sealed=None if shared is None else shared.describe(terms, data.bob_train),
+            alice_columns=len(data.alice_train.columns),
+            parties=feature_parties(data),
+            bob_columns=len(data.bob_train.columns) - int(data.intercept),
+            intercept=data.intercept,
+            rows_train=labels.rows,
+            rows_test=held_out.rows if data.held_out else 0,
+            train=evaluate(train, labels.values, shift),
+            test=evaluate(test, held_out.values, shift),
+            centralised=comparison.centralised,
+            bob_alone=evaluate(alone, held_out.values, shift),
+            partner_adds=added_auc(test, alone, held_out.values),
+            converged=arrived.converged,
+            converged_reason=arrived.reason,
+            diverged=bool(arrived.diverged),
+            last_change=arrived.last_change,
+            symmetry=None if bob.opened is None else bob.opened.symmetry(),
+            optimum=comparison.optimum,
+            max_weight_difference=comparison.max_weight_difference,
+            weight_bound=comparison.weight_bound,
             seconds=seconds,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
-            ledger=ledger.statement(),
-            ledger_notes=ledger.notes(),
-            symmetry=None if bob.opened is None else bob.opened.symmetry(),
+            ledger=replace(ledger.statement(), columns=_exposed(terms, data)),
+            preparation=tuple(data.preparation.describe()),
+            notes=(
+                *data.notes,
+                *unused(settings),
+                *_weighing(weights),
+                *terms.mechanism.notes(),
+                *sums_alone(terms),
+                *_unhidden(terms, shared),
+                *ledger.notes(),
+            ),
         )
-        result = training_run(self.settings, terms, data, measured)
         return Outcome(result, terms, data, hers, his, train, noise, tuple(batches.rows))
 
     def _converse(
         self, taps: list[LinkTap], observe: _Batches
     ) -> tuple[tuple[dict[str, PartyResult], PartyResult], Ledger, _Meter]:
-        method = mechanism(self.terms.agreement)
         rows, settings = self.data.labels_train.rows, self.settings
-        ledger = Ledger(rows, self._assumption(method), settings.budget, settings.delta)
+        ledger = Ledger(rows, self._assumption, settings.budget, settings.delta)
         memory = settings.table_memory << 20
         alices, bob = programs(self.data, self.terms, self.coins, ledger, memory)
         meter = observe.meter = _Meter([*alices], taps)
@@ -189,24 +274,87 @@ class _Run:
         with np.errstate(over="ignore", invalid="ignore"):
             return run_star(alices, bob, tap=meter, observe=observe), ledger, meter
 
-    def _assumption(self, method: Mechanism) -> str:
+    @property
+    def _assumption(self) -> str:
+        assumption = self.terms.mechanism.assumption
         if self.terms.agreement.noise == "continuous":
-            return f"noise without rounding, which this is not; {method.assumption}"
-        return method.assumption
+            return f"noise without rounding, which this is not; {assumption}"
+        return assumption
 
     def _gap(self, comparison: Comparison) -> tuple[float, float] | None:
         """The distance to the optimum, where noise does not keep the training from it."""
         best = comparison.optimum
-        if best is None or not mechanism(self.terms.agreement).lossless:
+        if best is None or not self.terms.mechanism.lossless:
             return None
         return best.gap, best.loss
 
     def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
-        design = mechanism(self.terms.agreement).hidden_batch
+        design = self.terms.mechanism.hidden_batch
         if design is None:
             return None
         fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        return hidden_batches(design, fewest, batches, redraws)
+        sizes = [len(rows) for rows in batches]
+        return HiddenBatches(
+            epsilon=design.epsilon,
+            subset_size=design.subset,
+            marked=design.marked,
+            l_rr=design.asked_rows,
+            expected_batch=design.true_rows,
+            mean_batch=fmean(sizes),
+            empty_batches=sizes.count(0),
+            rejected=1.0 - acceptance(design, fewest),
+            redraws=redraws,
+            conditioning=conditioning(design, fewest),
+        )
+
+
+def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
+    held_out = data.labels_test.rows if data.held_out else 0
+    opened = OpenedScores.of(terms, data.labels_train.rows, held_out)
+    return ExposedColumns(opened.per_row, opened.in_all)
+
+
+def _unhidden(terms: Terms, shared: Shared | None) -> tuple[str, ...]:
+    """Said where the ledger rests on an encryption that this run did not have."""
+    if shared is None or terms.scheme.protects:
+        return ()
+    return (f"the ledger is that of a scheme that encrypts: {terms.scheme.name} hides nothing",)
+
+
+def _weighing(class_weight: tuple[float, float] | None) -> list[str]:
+    if class_weight is None:
+        return []
+    zero, one = class_weight
+    known = f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"
+    if not (zero and one):
+        return [known, "probabilities are none: the model has learnt from one class only"]
+    edge = zero / (zero + one)
+    return [
+        known,
+        "probabilities are corrected for the class weights, which put the edge between the classes "
+        f"at a probability of {edge:.4g}",
+    ]
+
+
+def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
+    """Several Alices with their columns, for a result; None where there is one."""
+    pairs = ((name, place.stop - place.start) for name, place in data.alices)
+    return tuple(FeatureParty(*pair) for pair in pairs) or None
+
+
+def require_arrived(run: TrainingRun) -> None:
+    """Refuses a model that is worse than none, unless noise has made it so."""
+    if not run.diverged or not mechanism_class(run.mechanism).lossless:
+        return
+    out = "standardise or clip the columns"
+    if run.solver == "sgd":
+        out += ", lower {learning_rate}, or use {solver}"
+    raise DivergenceError(
+        f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
+        "0.6931 is that of saying one half of every row",
+        where="the training rows",
+        hint=Hint(out, solver="newton"),
+    )
 
 
 def programs(
