@@ -33,9 +33,9 @@ import taciturn
 from taciturn.__main__ import run
 from taciturn.errors import ColumnError, ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
+from taciturn.jobs.train import simulate
 from taciturn.numerics import LearningRate, Penalty, train_centralised
 from taciturn.protocol import Progress
-from taciturn.simulation import simulate
 from tests.expected import refused
 
 QUICK = VerticalLogisticRegression(scheme="clear")

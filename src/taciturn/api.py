@@ -24,6 +24,8 @@ from taciturn.engine.callbacks import (
 )
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
+from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
+from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.model_report import ModelReport
@@ -33,10 +35,7 @@ from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
-from taciturn.simulation.estimate import estimate as calibrate
-from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.progress import in_cell
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 
 if TYPE_CHECKING:

@@ -38,15 +38,14 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
+from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_weighable
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.progress import in_cell
-from taciturn.simulation.run import simulate
 from taciturn.version import __version__
 
 # What scikit-learn calls otherwise than the commands do.

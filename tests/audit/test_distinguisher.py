@@ -15,11 +15,12 @@ import taciturn
 from taciturn.arrays import IntArray
 from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
+from taciturn.jobs.train import simulate
 from taciturn.report import render_html, render_markdown
 from taciturn.results import Look, of_record
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
+from taciturn.simulation import load_raw
 from taciturn_audit import (
     FALSE_ALARM,
     LEAST_ENTROPY,
@@ -30,6 +31,7 @@ from taciturn_audit import (
     detectable,
     distinguish,
     needed,
+    outcome_view,
     repeated_blocks,
     ridge,
 )
@@ -58,8 +60,7 @@ def view(mechanism: str = "sealed") -> AliceView:
         }
     ).resolved()
     outcome = simulate(chosen, load_raw(chosen), keep=True)
-    assert outcome.transcript is not None
-    seen = AliceView.of(outcome.transcript, outcome.data.alice_train)
+    seen = outcome_view(outcome)
     # What was recorded in clear is no part of what the encryption is asked about.
     return replace(seen, conversation=replace(seen.conversation, records=_opening(seen)))
 

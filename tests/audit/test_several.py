@@ -277,7 +277,7 @@ def test_equal_sums_are_equal_rows_of_all_alices(options, least, alices):
     labels = LabelTable.of((levels * 7 % 12 + levels % 5 > 7).astype(np.int8))
     tables = Tables(hers, FeatureTable.of(np.empty((400, 0))), labels)
     star = Star.of(tables, agreement(**options), alices)
-    view = Several(star, converse(star)).bob
+    view = Several(star, converse(star, whole=True)).bob
     estimate = DiscreteAttack().estimate(view, KnownRows.none(view.columns))
     score = judge_columns("discrete", estimate, Truth.of(hers), KnownRows.none(5))
     assert score.recovered > least

@@ -70,7 +70,8 @@ def test_a_simulated_training_is_served_where_it_was_served_before(tmp_path, mon
     assert shown["crossed"]["bytes_sent"] > 1000
     assert len(shown["curve"]) == 30
     assert shown["curve"][-1]["train_loss"] < shown["curve"][0]["train_loss"]
-    assert shown["work"]["bars"][-1]["name"] == "iteration"
+    # The session ends with the scores of held-out rows.
+    assert shown["work"]["bars"][-1]["name"] == "row"
     assert dict(shown["account"]["entries"])["label epsilon"] == "infinite"
     # Standard error is no terminal here: it says where the address is, and not the address.
     said = capsys.readouterr().err

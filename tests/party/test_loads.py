@@ -36,6 +36,7 @@ NEVER = (
     "taciturn_paper",
     "taciturn.estimator",
     "taciturn.simulation",
+    "taciturn.jobs.train.simulation",
     # Without --watch.
     "taciturn.dashboard",
     # Where the engine is local.

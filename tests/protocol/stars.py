@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -232,6 +232,7 @@ def converse(
     held_out: Tables | None = None,
     states: States | None = None,
     tap: StarTap = unheard,
+    whole: bool = False,
     **changes: Any,
 ) -> StarTalk:
     """Runs all programs against each other, from a boundary where there is one; keeps everything.
@@ -241,6 +242,7 @@ def converse(
         held_out: Rows that Bob looks at on the way.
         states: Where all sides resume.
         tap: Called with each frame.
+        whole: Not the training alone, but the session from its first message to its last.
         changes: Of Bob's inputs.
     """
     frames: list[tuple[str, Role, bytes]] = []
@@ -267,21 +269,32 @@ def converse(
     ours = None if held_out is None else HeldOut(held_out.bob, held_out.labels)
     inputs = star.bob_inputs(resume=at.get("bob"), held_out=ours, **changes)
     alices = {
-        name: star.alice_program(
+        name: star.alice_inputs(
             name, resume=at.get(name), held_out=None if theirs is None else theirs[name]
         )
         for name in star.parties
     }
-    trained, bob = run_star(
-        {name: noting(name, program) for name, program in alices.items()},
-        noting("bob", BOBS[star.terms.conversation](inputs)),
+    alice, bob = ALICES[star.terms.conversation], BOBS[star.terms.conversation]
+    if whole:
+        alice, bob = _trained(alice_program), _trained(bob_program)
+    trained, bob_trained = run_star(
+        {name: noting(name, alice(one)) for name, one in alices.items()},
+        noting("bob", bob(inputs)),
         tap=listen,
         observe=events.append,
     )
     rounds = [
         dict(zip(boundaries, at, strict=True)) for at in zip(*boundaries.values(), strict=True)
     ]
-    return StarTalk(trained, bob, tuple(frames), tuple(events), tuple(kept), tuple(rounds), inputs)
+    said = tuple(frames), tuple(events), tuple(kept), tuple(rounds)
+    return StarTalk(trained, bob_trained, *said, inputs)
+
+
+def _trained(program: Callable[[Any], Program[PartyResult]]) -> Callable[[Any], Program[Any]]:
+    def train(inputs: Any) -> Program[Any]:
+        return (yield from program(inputs)).trained
+
+    return train
 
 
 def whole_session(

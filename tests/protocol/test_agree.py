@@ -9,6 +9,7 @@ import pytest
 import taciturn
 from taciturn.crypto import PaillierScheme
 from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.jobs.train import simulate
 from taciturn.privacy import MECHANISMS, design
 from taciturn.protocol import AGREED, unused
 from taciturn.protocol import agree_terms as agree
@@ -19,7 +20,7 @@ from taciturn.settings import (
     Agreement,
     Settings,
 )
-from taciturn.simulation import load_raw, simulate
+from taciturn.simulation import load_raw
 from tests.expected import refused
 
 COLUMNS, ROWS = 30, 455

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taciturn.engine import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.simulation import RecordedRun
+from taciturn.jobs.train import RecordedRun
 from tests.expected import refused
 
 

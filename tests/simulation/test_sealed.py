@@ -103,7 +103,8 @@ def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
     assert again["attacks"] == []
     loaded = Transcript.load(file)
     outcome = train(dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1)
-    view = AliceView.of(loaded, outcome.outcomes[0].data.alice_train)
+    data = outcome.outcomes[0].data
+    view = AliceView.of(loaded, data.alice_train, data.alice_test)
     assert view.signals == {Signal.FEATURES}
     assert len(view.observations.weights) == 0
 

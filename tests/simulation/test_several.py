@@ -15,11 +15,12 @@ from taciturn.api import TrainResult
 from taciturn.engine import Transcript, column_exposure
 from taciturn.engine import disclosure_of as disclosure
 from taciturn.errors import ConfigError
+from taciturn.jobs.train import simulate
 from taciturn.privacy import MECHANISMS
 from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.results import FeatureParty, TrainingRun, read
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, load_raw, simulate
+from taciturn.simulation import Coins, load_raw
 from taciturn_audit import outcome_view
 from tests.expected import refused
 

@@ -20,6 +20,7 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
+from taciturn.jobs.train.record import RecordedRun
 from taciturn.jobs.woe.job import WoeOptions
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.check import CheckResult
@@ -27,7 +28,6 @@ from taciturn.settings.arguments import given_options, per_seed, record_target, 
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
 from taciturn.simulation.progress import in_cell
-from taciturn.simulation.record import RecordedRun
 from taciturn.simulation.source import arrange, load_features, load_raw
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.compare import Comparison

@@ -16,17 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
 from taciturn.errors import TranscriptError, counted
+from taciturn.jobs.train.simulation import Outcome, simulate
+from taciturn.protocol.held_out import HeldOut
 from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
 from taciturn.results.looks import Separation
 from taciturn.results.skipped import Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import joint_scores, simulate
 from taciturn.simulation.source import Source
 from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
@@ -94,45 +93,32 @@ class BobAudit:
 
 
 def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobView:
-    """Bob's view of a simulated training, and of one joint prediction of its rows.
+    """Bob's view of a simulated training, and of one joint prediction of its training rows.
 
-    A prediction opens whole scores to him, of which he takes his own part off: all but ``mutual``
-    let him know his weights, and that too where Alice reveals her share of them. ``predict`` adds a
-    prediction where the training opened no score, which no session does.
+    Sessions whose weights stay shared open no such prediction, and a later one may: it is added
+    where the training opened scores, or where ``predict`` asks for it. A prediction opens whole
+    scores to him, of which he takes his own part off: all but ``mutual`` let him know his weights,
+    and that too where Alice reveals her share of them.
     """
     if outcome.transcript is None:
         raise TranscriptError("the run kept no transcript")
+    data, agreed = outcome.data, outcome.terms.agreement
     view = BobView(
-        agreement=outcome.terms.agreement,
-        features=outcome.data.bob_train,
-        labels=outcome.data.labels_train,
+        agreement=agreed,
+        features=data.bob_train,
+        labels=data.labels_train,
         coins=coins.bob,
         conversation=replace(outcome.transcript, header={}, footer={}),
         budget=outcome.result.budget,
-    )
-    if not view.signals and not predict:
+        held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
+    ).with_scores()
+    if view.predictions is not None or not (view.signals or predict):
         return view
-    whole, his = _predicted(outcome)
-    agreed = outcome.terms.agreement
     if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
-        return view.predicting(whole, whole=True)
-    return view.predicting(whole - his)
-
-
-def _predicted(outcome: Outcome) -> tuple[FloatArray, FloatArray]:
-    """The scores of all training rows in a joint prediction, and Bob's part of them."""
-    data, weights = outcome.data, outcome.bob_weights
-    scores = joint_scores(
-        data.alice_train,
-        data.bob_train,
-        outcome.alice_weights,
-        weights,
-        outcome.terms.score_grid,
-        outcome.noise_keys,
-    )
+        return view.predicting(outcome.train_scores, whole=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        his: FloatArray = data.bob_train.values @ weights
-    return scores, his
+        own = data.bob_train.values @ outcome.bob_weights
+    return view.predicting(outcome.train_scores - own)
 
 
 def examine_columns(

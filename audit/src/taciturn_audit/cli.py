@@ -282,7 +282,7 @@ def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str,
     if transcript is None:
         return simulated(settings, **asked)
     from taciturn.engine.transcript import Transcript
-    from taciturn.simulation.record import RecordedRun
+    from taciturn.jobs.train.record import RecordedRun
 
     recorded = RecordedRun.of(Transcript.load(transcript)).settings
     return simulated({**recorded.model_dump(exclude_none=True), **settings}, **asked)

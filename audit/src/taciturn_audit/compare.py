@@ -18,14 +18,12 @@ from dataclasses import dataclass, field
 from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.simulation import estimate, require_arrived, simulate
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
-from taciturn.simulation.estimate import estimate
-from taciturn.simulation.outcome import require_arrived
-from taciturn.simulation.run import simulate
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.compare import (
     BestAttack,

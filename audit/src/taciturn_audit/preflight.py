@@ -24,6 +24,7 @@ from taciturn.data.raw import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
+from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
@@ -31,7 +32,6 @@ from taciturn.protocol.bob.forecast import forecast
 from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.outcome import feature_parties
 from taciturn_audit import advice
 from taciturn_audit.attacks.base import LabelAttack
 from taciturn_audit.attacks.controls import ModelOnlyControl

@@ -63,7 +63,7 @@ class RecordedSession:
             peer_columns = view.columns
         _require_same(header, view.agreement, config, tables)
         if isinstance(view, BobView):
-            view = view.whole_session()
+            view = view.with_scores()
         recording = Recording(
             session=str(transcript.footer.get("session", "")),
             recorder=config.role,

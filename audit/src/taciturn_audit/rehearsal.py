@@ -24,6 +24,7 @@ from taciturn.data.raw import RawData
 from taciturn.data.split import training_rows
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
+from taciturn.jobs.train.simulation import Outcome, simulate
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
@@ -31,8 +32,6 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import simulate
 from taciturn_audit.seats import outcome_view
 from taciturn_audit.views.alice_view import AliceView
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from taciturn.data.split import VerticalData
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, TranscriptError, nearest
-from taciturn.simulation.outcome import Outcome
+from taciturn.jobs.train.simulation import Outcome
 from taciturn_audit.results.audit import SEATS
 from taciturn_audit.views.alice_view import AliceView
 from taciturn_audit.views.coalition import pooled
@@ -46,13 +46,17 @@ def alice_view(
     transcript: Transcript, data: VerticalData, names: Sequence[str] | None = None
 ) -> AliceView:
     """The view of the named Alices together, or of all, of a recorded simulation."""
-    parts = data.alice_train_parts
-    if not parts:
-        return AliceView.of(transcript, data.alice_train)
+    train, test = data.alice_train_parts, data.alice_test_parts
+    if not train:
+        return AliceView.of(
+            transcript, data.alice_train, data.alice_test if data.held_out else None
+        )
     return pooled(
         [
-            AliceView.of(transcript.link(number), table, name=name)
-            for number, (name, table) in enumerate(parts.items())
+            AliceView.of(
+                transcript.link(number), table, test[name] if data.held_out else None, name
+            )
+            for number, (name, table) in enumerate(train.items())
             if names is None or name in names
         ]
     )

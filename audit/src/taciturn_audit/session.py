@@ -20,13 +20,12 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import counted
+from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.protocol.observations import Signal
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.outcome import Outcome, require_arrived
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import Source, with_coin_labels
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.attacks.base import LabelAttack

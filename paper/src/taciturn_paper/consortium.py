@@ -26,14 +26,15 @@ from taciturn.data.raw import RawData
 from taciturn.data.split import whole_vertical
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
+from taciturn.jobs.train.simulation import inputs_of, terms_of
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs, terms_of
 from taciturn_paper.throughput import synthetic
 
 ALICES = (1, 2, 4, 8)
@@ -99,8 +100,10 @@ def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any
     ).resolved()
     data = whole_vertical(raw, "all", intercept=True, parties=alices)
     terms = terms_of(settings, data, coins)
-    method = mechanism_of(terms.agreement)
-    return programs(data, terms, coins, method, Ledger(rows, method.assumption))
+    hers, his = inputs_of(data, terms, coins, Ledger(rows, terms.mechanism.assumption))
+    # The training alone: its cost is told by iteration or pass.
+    train = ALICE[terms.conversation]
+    return {name: train(one) for name, one in hers.items()}, BOB[terms.conversation](his)
 
 
 def cost(alices: int, rows: int, options: dict[str, Any], units: int) -> Cost:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -30,6 +30,8 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
+from taciturn.jobs.train.shared import Shared
+from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.batches import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
 from taciturn.privacy.additive import Additive
@@ -43,10 +45,9 @@ from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.prices import price
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
+from taciturn.protocol.outcome import BobTrained
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs
-from taciturn.simulation.shared import Shared
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED
 
@@ -377,8 +378,9 @@ def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
     data = arrange(settings, raw, coins.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     ledger = Ledger(data.labels_train.rows, "")
-    alices, bob = run_star(*programs(data, terms, coins, terms.mechanism, ledger))
-    shared = Shared.of(alices.values(), bob)
+    alices, bob = run_star(*programs(data, terms, coins, ledger))
+    trained = [alice.trained for alice in alices.values()]
+    shared = Shared.of(trained, cast(BobTrained, bob.trained))
     if shared is None:
         raise LocalProtocolError("the training left no shares")
     return shared

@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
+from taciturn.jobs.train.simulation import simulate
 from taciturn.numerics.logistic import sigmoid
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.bob_seat import bob_view
 from taciturn_audit.column_attacks.base import KnownRows

@@ -14,11 +14,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from taciturn.data.raw import RawData
-from taciturn.errors import TranscriptError
+from taciturn.jobs.train.simulation import simulate
 from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.attacks.base import LabelAttack
 from taciturn_audit.attacks.exact_solve import ExactSolveAttack
@@ -26,7 +25,7 @@ from taciturn_audit.attacks.known_scores import KnownScoresAttack
 from taciturn_audit.attacks.likelihood import LikelihoodAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.runner import examine
-from taciturn_audit.views.alice_view import AliceView
+from taciturn_audit.seats import outcome_view
 from taciturn_paper import paper
 from taciturn_paper.pieces import SMALL, Piece, Progress, available, results
 from taciturn_paper.record import Record
@@ -90,10 +89,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
 def _attacked(options: Record, raw: RawData, attacks: tuple[LabelAttack, ...]) -> Record:
     settings = Settings.of({**options, "permute_labels": True}).resolved()
     outcome = simulate(settings, raw, keep=True)
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    findings = examine(view, outcome.data.labels_train, attacks=attacks).findings
+    findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
     run = outcome.result
     return {
         "epsilon": run.epsilon,

@@ -15,18 +15,18 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from taciturn.data.raw import RawData
-from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
+from taciturn.errors import ConfigError, DatasetUnavailable, nearest
+from taciturn.jobs.train.simulation import simulate
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.bob_seat import BobAudit
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine
-from taciturn_audit.views.alice_view import AliceView
+from taciturn_audit.seats import outcome_view
 from taciturn_paper.record import Record
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
@@ -161,10 +161,7 @@ def _columns_told(findings: ColumnFindings) -> Record:
 
 def _attacked(settings: Settings, raw: RawData) -> Findings:
     outcome = simulate(settings, raw, keep=True)
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    return examine(view, outcome.data.labels_train).findings
+    return examine(outcome_view(outcome), outcome.data.labels_train).findings
 
 
 def _mean_by_name(runs: list[Findings]) -> list[Record]:

@@ -13,15 +13,15 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
+from taciturn.jobs.train.simulation import simulate
 from taciturn.settings.schema import Settings
-from taciturn.simulation.run import simulate
 from taciturn.simulation.source import load_raw
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.preflight import preflight
+from taciturn_audit.seats import outcome_view
 from taciturn_audit.transition import first_hidden, recoverable
-from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper.record import Record
 
 LENGTHS = (70, 80, 90, 100, 120, 150, 200, 300)
@@ -54,7 +54,7 @@ def run(
         batches = outcome.result.hidden_batches
         if outcome.transcript is None or batches is None:
             raise TranscriptError("the run kept no transcript")
-        view = AliceView.of(outcome.transcript, outcome.data.alice_train)
+        view = outcome_view(outcome)
         columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train
         verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}

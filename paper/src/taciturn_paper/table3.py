@@ -23,17 +23,16 @@ import numpy as np
 from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_star
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.run import programs
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.pieces import Progress as Report
@@ -173,10 +172,9 @@ class _Bench:
         )
 
     def _drive(self, terms: Terms, watch: _Watch) -> None:
-        method = mechanism(terms.agreement)
         ledger = Ledger(self._data.labels_train.rows, "")
         try:
-            run_star(*programs(self._data, terms, self._coins, method, ledger), observe=watch)
+            run_star(*programs(self._data, terms, self._coins, ledger), observe=watch)
         except _Enough:
             pass
 

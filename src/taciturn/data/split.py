@@ -238,7 +238,14 @@ class VerticalData:
     @property
     def alice_train_parts(self) -> dict[str, FeatureTable]:
         """Each of several Alices' columns of the training rows, by her name."""
-        hers = self.alice_train
+        return self._dealt(self.alice_train)
+
+    @property
+    def alice_test_parts(self) -> dict[str, FeatureTable]:
+        """The same of the test rows."""
+        return self._dealt(self.alice_test)
+
+    def _dealt(self, hers: FeatureTable) -> dict[str, FeatureTable]:
         return {name: hers.select(hers.columns[place]) for name, place in self.alices}
 
 

@@ -1,11 +1,12 @@
 """Duration and traffic of a training, measured on a sample of its rows.
 
-Both programs of the training run against each other in this process, for a short while:
+The programs of both sides run against each other in this process, for a short while:
 
-- Mini-batches: the first iterations. Each further iteration costs what those did on average.
-- Whole tables: a few passes, over all rows of a small table. Of a large one two samples are
-  measured and extrapolated: seconds by rows, and bytes by ciphertexts, whose number grows more
-  slowly than the rows while tiles become narrower (``crypto.bfv.tiles``).
+- Mini-batches: the first iterations, each further one costs what those did on average; and the
+  scores of all rows at the end.
+- Whole tables: a session of a few passes, over all rows of a small table. Of a large one two
+  samples are measured and extrapolated: seconds by rows, and bytes by ciphertexts, whose number
+  grows more slowly than the rows while tiles become narrower (``crypto.bfv.tiles``).
 
 A side that has only its own table passes the number of the other side's columns, and uniform
 numbers replace them: no cost depends on values.
@@ -14,10 +15,10 @@ numbers replace them: no cost depends on values.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -32,13 +33,19 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.parallel import one_thread
+from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob import predict as bob_predict
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
-from taciturn.protocol.steps import ONLY
+from taciturn.protocol.party import compare_held_out
+from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
 from taciturn.rng import KeyedEntropy
@@ -64,17 +71,18 @@ def estimate_cost(
     alices: Sequence[Columns],
     bob: Columns,
     *,
+    held_out: int = 0,
     table_memory: int = DEFAULT_TABLE_MEMORY,
     cores: int | None = None,
     most_values: int = MOST_VALUES,
 ) -> Estimate:
     """Duration and traffic of a training, all parties in one process.
 
-    A whole table of more than ``most_values`` values is sampled. ``table_memory`` is in bytes, and
-    None for ``cores`` uses all.
+    ``held_out`` is the number of held-out rows. A whole table of more than ``most_values`` values
+    is sampled. ``table_memory`` is in bytes, and None for ``cores`` uses all.
     """
     terms = replace(terms, scheme=on_engine(terms.scheme, LocalEngine(cores)))
-    sampler = _Sampler(terms, rows, alices, bob, table_memory, most_values)
+    sampler = _Sampler(terms, rows, alices, bob, held_out, table_memory, most_values)
     with one_thread():
         cost = sampler.whole_tables() if terms.whole_table else sampler.batches()
     seconds, to_alice, to_bob = cost.tolist()
@@ -87,14 +95,35 @@ class _Sampler:
     rows: int
     alices: Sequence[Columns]
     bob: Columns
+    held_out: int
     table_memory: int
     most_values: int
     entropy: KeyedEntropy = field(default_factory=KeyedEntropy.from_system)
 
     def batches(self) -> FloatArray:
         enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
-        watch = self._run(self.terms, min(self.rows, enough), BATCH_SECONDS)
-        return watch.extended(self.iterations)
+        hers, his = self._inputs(self.terms, min(self.rows, enough))
+        train = ALICE[self.terms.conversation]
+        alices = {name: train(inputs) for name, inputs in hers.items()}
+        watch = _Watch(BATCH_SECONDS)
+        watch.run(alices, BOB[self.terms.conversation](his))
+        return watch.extended(self.iterations) + self._scoring()
+
+    def _scoring(self) -> FloatArray:
+        """The scores of all rows, which travel in clear: those of one Alice after another's."""
+        watch, key, grid = _Watch(np.inf), bytes(32), self.terms.score_grid
+        for columns in self.alices:
+            for rows in filter(None, (self.rows, self.held_out)):
+                hers, his = self._table(columns, rows), self._table(self.bob, rows)
+                none, nothing = (np.zeros(len(table.columns)) for table in (hers, his))
+                watch.run(
+                    {ONLY: alice_predict.predict(hers, none, key, grid)},
+                    bob_predict.predict(his, nothing),
+                )
+            if self.held_out:
+                # Before the training the sides compare which rows are held out.
+                watch.run({ONLY: compare_held_out("alice", hers)}, compare_held_out("bob", his))
+        return watch.last
 
     def whole_tables(self) -> FloatArray:
         most = self.most_values // max(1, sum(map(_width, self.alices)))
@@ -118,7 +147,10 @@ class _Sampler:
     def _passes(self, rows: int) -> FloatArray:
         agreed = self.terms.agreement
         few = agreed.model_copy(update={"epochs": min(agreed.epochs, PASSES)})
-        return self._run(replace(self.terms, agreement=few), rows).extended(agreed.epochs)
+        hers, his = self._inputs(replace(self.terms, agreement=few), rows)
+        watch = _Watch(np.inf)
+        watch.run({name: alice_program(one) for name, one in hers.items()}, bob_program(his))
+        return watch.extended(agreed.epochs)
 
     def _growth(self, rows: int) -> FloatArray:
         """What seconds, bytes to Alice and bytes to Bob grow with."""
@@ -137,52 +169,59 @@ class _Sampler:
             return np.array([rows, both, both + entries], dtype=np.float64)
         return np.array([rows, row_tiles, column_tiles + entries / 2], dtype=np.float64)
 
-    def _run(self, terms: Terms, rows: int, limit: float = np.inf) -> _Watch:
+    def _inputs(self, terms: Terms, rows: int) -> tuple[dict[str, AliceInputs], BobInputs[Any]]:
         names = tuple(terms.agreement.parties or [ONLY])
         identities = {name: KeyIdentity.simulated(name, self.entropy.fork(name)) for name in names}
-        if terms.agreement.parties:
+        # Scores after each epoch are not counted: on made-up labels they could end the training.
+        agreed = terms.agreement.model_copy(update={"evaluate": "end", "patience": None})
+        if agreed.parties:
             pins = {name: fingerprint(one.public_key) for name, one in identities.items()}
-            agreed = terms.agreement.model_copy(update={"parties": pins})
-            terms = replace(terms, agreement=agreed)
+            agreed = agreed.model_copy(update={"parties": pins})
+        terms = replace(terms, agreement=agreed)
         # A sample fits into memory as well or as badly as the whole table.
-        memory = self.table_memory * rows // self.rows
+        memory, held_out = self.table_memory * rows // self.rows, self.held_out * rows // self.rows
         alices = {
-            name: ALICE[terms.conversation](
-                AliceInputs(
-                    self._table(columns, rows),
-                    terms,
-                    self.entropy.fork(f"alice {name}"),
-                    table_memory=memory,
-                    identity=identities[name],
-                )
+            name: AliceInputs(
+                self._table(columns, rows),
+                terms,
+                self.entropy.fork(f"alice {name}"),
+                held_out=self._table(columns, held_out) if held_out else None,
+                table_memory=memory,
+                identity=identities[name],
             )
             for name, columns in zip(names, self.alices, strict=True)
         }
         bob = BobInputs.without_budget(
             self._table(self.bob, rows),
-            LabelTable.of(np.arange(rows) % 2),
+            _labels(rows),
             terms,
             self.entropy.fork("bob"),
             memory,
             names,
         )
-        watch = _Watch(limit)
-        # A diverging training overflows; the programs refuse the result.
-        with suppress(_LimitReached), np.errstate(over="ignore", invalid="ignore"):
-            run_star(alices, BOB[terms.conversation](bob), tap=watch.tap, observe=watch.observe)
-            watch.note()
-        return watch
+        if held_out:
+            rest = HeldOut(self._table(self.bob, held_out), _labels(held_out))
+            bob = replace(bob, held_out=rest)
+        return alices, bob
 
     def _table(self, columns: Columns, rows: int) -> FeatureTable:
         ids = RowIds.numbered(rows)
         if isinstance(columns, FeatureTable):
-            return FeatureTable(ids, columns.columns, columns.values[:rows])
+            # More rows may be held out than trained on: some stand for others then.
+            values = columns.values[:rows]
+            if rows > columns.rows:
+                values = np.resize(values, (rows, len(columns.columns)))
+            return FeatureTable(ids, columns.columns, values)
         numbers = self.entropy.fork(f"{columns} columns").uniform((rows, columns)) - 0.5
         return FeatureTable.of(numbers, ids=ids)
 
 
 def _width(columns: Columns) -> int:
     return columns if isinstance(columns, int) else len(columns.columns)
+
+
+def _labels(rows: int) -> LabelTable:
+    return LabelTable.of(np.arange(rows) % 2)
 
 
 class _LimitReached(Exception):
@@ -198,6 +237,12 @@ class _Watch:
         self._marks: list[FloatArray] = []
         self._iterations = 0
 
+    def run(self, alices: Mapping[str, Program[Any]], bob: Program[Any]) -> None:
+        # A diverging training overflows; the programs refuse the result.
+        with suppress(_LimitReached), np.errstate(over="ignore", invalid="ignore"):
+            run_star(alices, bob, tap=self.tap, observe=self.observe)
+            self.note()
+
     def tap(self, _link: str, sender: Role, frame: bytes) -> None:
         self._sent[sender] += len(frame)
 
@@ -205,7 +250,7 @@ class _Watch:
         if isinstance(event, Progress):
             self._iterations += 1
             self.note()
-            if self.seconds > self._limit and self._iterations >= LEAST_ITERATIONS:
+            if self.last[0] > self._limit and self._iterations >= LEAST_ITERATIONS:
                 raise _LimitReached
 
     def note(self) -> None:
@@ -214,13 +259,13 @@ class _Watch:
         self._marks.append(np.array([seconds, sent["bob"], sent["alice"]], dtype=np.float64))
 
     @property
-    def seconds(self) -> float:
-        return float(self._marks[-1][0])
+    def last(self) -> FloatArray:
+        return self._marks[-1]
 
     def extended(self, iterations: int) -> FloatArray:
         """The cost of so many iterations, of which those between first and last are typical."""
         count, marks = self._iterations, self._marks
         if iterations == count:
-            return marks[-1]
+            return self.last
         typical = (marks[count - 2] - marks[0]) / (count - 2)
-        return marks[-1] + (iterations - count) * typical
+        return self.last + (iterations - count) * typical

@@ -163,7 +163,7 @@ def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
 
 
 def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
-    config, own = prospect.config, prospect.tables.train
+    config, own, held_out = prospect.config, prospect.tables.train, prospect.tables.held_out
     alices: Sequence[Columns] = [own]
     if assumed is not None:
         alices = _divided(assumed, len(config.parties) or 1)
@@ -174,6 +174,7 @@ def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
         own.rows,
         alices,
         1 if assumed is None else own,
+        held_out=0 if held_out is None else held_out.rows,
         table_memory=config.compute.table_memory << 20,
         cores=config.compute.cores,
     )

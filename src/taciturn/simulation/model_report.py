@@ -7,6 +7,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
+from taciturn.jobs.train.simulation import Outcome, joint_scores
 from taciturn.model.coefficient_errors import exact_errors
 from taciturn.model.coefficient_tests import (
     SideRows,
@@ -31,8 +32,6 @@ from taciturn.numerics.cutoffs import Costs
 from taciturn.numerics.scorecard import Scale
 from taciturn.numerics.stability import stability
 from taciturn.results.model_report import ComparedScores, ModelReport
-from taciturn.simulation.outcome import Outcome
-from taciturn.simulation.run import joint_scores
 from taciturn.version import __version__
 
 

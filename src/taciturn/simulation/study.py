@@ -1,6 +1,6 @@
 """A study with all parties on this machine: its trainings on all cores.
 
-Each training is one of ``taciturn.simulation.run``, in a helper process with one core: they need
+Each training is one of ``jobs.train.simulation``, in a helper process with one core: they need
 nothing of each other, so that two cores do twice as many. Folds, tables and the order of the models
 are those of a study between machines (``taciturn.party.study_plan``).
 """

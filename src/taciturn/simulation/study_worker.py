@@ -17,11 +17,11 @@ import numpy as np
 
 from taciturn.data.split import VerticalData
 from taciturn.errors import TaciturnError
+from taciturn.jobs.train.simulation import simulate
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.folds import of_fold
-from taciturn.simulation.run import simulate
 from taciturn.simulation.tables import of_bytes
 
 _LENGTH = struct.Struct("<Q")

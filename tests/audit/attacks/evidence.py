@@ -12,9 +12,10 @@ import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data import LabelTable
+from taciturn.jobs.train import simulate
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
+from taciturn.simulation import load_raw
 from taciturn_audit import alice_view
 from taciturn_audit import judge_guess as judge
 from taciturn_audit.attacks import LabelAttack, LabelGuess

@@ -7,10 +7,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from taciturn.arrays import IndexArray
+from taciturn.jobs.train import simulate
 from taciturn.protocol import Event, Progress
 from taciturn.settings import Settings
-from taciturn.simulation import load_raw, simulate
-from taciturn_audit import judge_membership
+from taciturn.simulation import load_raw
+from taciturn_audit import judge_membership, outcome_view
 from taciturn_audit.attacks import guess_membership
 from taciturn_audit.views import AliceView
 from tests.audit.attacks.evidence import DATASETS, run
@@ -29,8 +30,7 @@ def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
             batches[event.done - 1] = event.rows
 
     outcome = simulate(settings, load_raw(settings), keep=True, observe=note)
-    assert outcome.transcript is not None
-    return AliceView.of(outcome.transcript, outcome.data.alice_train), batches
+    return outcome_view(outcome), batches
 
 
 @pytest.mark.slow  # some seconds

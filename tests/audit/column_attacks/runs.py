@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.results import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, Outcome, load_raw, simulate
+from taciturn.simulation import Coins, load_raw
 from taciturn_audit import Truth, bob_view, judge_columns
 from taciturn_audit.column_attacks import ColumnAttack, KnownRows
 from taciturn_audit.views import BobView

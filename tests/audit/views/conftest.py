@@ -8,8 +8,9 @@ import pytest
 
 from taciturn.data import load
 from taciturn.engine import Transcript
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.settings import Settings
-from taciturn.simulation import Outcome, simulate
+from taciturn_audit import outcome_view
 from taciturn_audit.views import AliceView
 
 
@@ -22,7 +23,7 @@ class Run:
 
     @property
     def view(self) -> AliceView:
-        return AliceView.of(self.transcript, self.outcome.data.alice_train)
+        return outcome_view(self.outcome)
 
 
 @pytest.fixture(scope="session")

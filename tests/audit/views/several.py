@@ -54,4 +54,4 @@ def several(alices: int, rows: int = 40, columns: int = 9, bob: int = 0, **optio
     tables = Tables.make(rows=rows, alice=columns, bob=bob)
     agreed = agreement(**options)
     star = Star.of(tables, agreed, alices, scheme(agreed.scheme))
-    return Several(star, converse(star))
+    return Several(star, converse(star, whole=True))

@@ -23,8 +23,16 @@ from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Header, Recorder, Transcript, TranscriptFile, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
-from taciturn.protocol import Event, GradientSeen, Observation, Terms
+from taciturn.protocol import (
+    Event,
+    GradientSeen,
+    Observation,
+    RevealedGradient,
+    Terms,
+    kind_of,
+)
 from taciturn.protocol.alice import AliceInputs, train
+from taciturn.protocol.alice import alice_program as whole_session
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.views import AliceView, RecallKey, RecallScheme
 from tests.audit.views.conftest import Run
@@ -39,11 +47,15 @@ from tests.protocol.parties import (
 )
 
 
+def of(run: Run, transcript: Transcript) -> AliceView:
+    return AliceView.of(transcript, run.outcome.data.alice_train, run.outcome.data.alice_test)
+
+
 def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
     with TranscriptFile(tmp_path / "t", run.transcript.header) as file:
         for record in run.transcript.records:
             file(*record)
-    loaded = AliceView.of(Transcript.load(tmp_path / "t"), run.outcome.data.alice_train)
+    loaded = of(run, Transcript.load(tmp_path / "t"))
     assert same(loaded.observations.weights, run.outcome.alice_weights)
     assert loaded.agreement == run.outcome.terms.agreement
 
@@ -102,15 +114,17 @@ def test_a_header_with_a_wrong_part_is_refused(run, part):
 
 
 def test_a_recording_that_was_cut_has_no_observations(run):
-    cut = replace(run.transcript, records=run.transcript.records[:-1])
-    view = AliceView.of(cut, run.outcome.data.alice_train)
+    records = run.transcript.records
+    kinds = [kind_of(frame) for _, frame in records]
+    last = len(kinds) - 1 - kinds[::-1].index(RevealedGradient)
+    view = of(run, replace(run.transcript, records=records[:last]))
     with refused(TranscriptError, names="RevealedGradient"):
         view.observations  # noqa: B018
 
 
 def test_other_coins_cannot_unmask(run):
     other = changed(run, coins={"alice": "11" * 32})
-    view = AliceView.of(other, run.outcome.data.alice_train)
+    view = of(run, other)
     with pytest.raises((TranscriptError, CryptoError)):
         view.observations  # noqa: B018
 
@@ -147,10 +161,9 @@ class WitnessScheme(ClearScheme):
 
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()
-    replay(
-        train(AliceInputs(view.features, Terms(view.agreement, witness), view.coins)),
-        view.conversation,
-    )
+    terms = Terms(view.agreement, witness)
+    inputs = AliceInputs(view.features, terms, view.coins, held_out=view.held_out)
+    replay(whole_session(inputs), view.conversation)
     gradients = view.observations.of(GradientSeen)
     assert len(witness.matrices) == len(gradients)
     for matrix, seen in zip(witness.matrices, gradients, strict=True):

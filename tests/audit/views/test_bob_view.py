@@ -13,11 +13,12 @@ from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Recorder, Transcript, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
+from taciturn.jobs.train import programs
 from taciturn.numerics import Whitening
 from taciturn.privacy import Ledger, mechanism
-from taciturn.protocol import ONLY, BobTrained, Keep, Program, Terms
-from taciturn.protocol.bob import TRAININGS, BobInputs, BobSignal
-from taciturn.simulation import Coins, programs
+from taciturn.protocol import ONLY, Keep, PartyResult, Program, Terms
+from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
+from taciturn.simulation import Coins
 from tests.audit.column_attacks.runs import newton, run, sgd
 from tests.expected import refused
 from tests.protocol.parties import same
@@ -84,14 +85,14 @@ def test_predictions_are_alices_part_of_the_scores():
     assert np.abs(made.view.predictions - hers).max() < 2.0**-12 + 1e-5
 
 
-def kept_by(program: Program[BobTrained], kept: list[bytes]) -> Program[BobTrained]:
+def kept_by(program: Program[PartyResult], kept: list[bytes]) -> Program[PartyResult]:
     """The same program; notes what it wants remembered."""
     answer = None
     while True:
         try:
             step = program.send(answer)
         except StopIteration as done:
-            return cast(BobTrained, done.value)
+            return cast(PartyResult, done.value)
         kept += [step.data] if isinstance(step, Keep) else []
         answer = yield step
 
@@ -102,9 +103,8 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     terms = replace(plain.outcome.terms, scheme=BfvScheme())
     agreed = terms.agreement.model_copy(update={"scheme": "bfv", "key_bits": 128})
     terms, coins = replace(terms, agreement=agreed), Coins.for_seed(3)
-    method = mechanism(agreed)
-    ledger = Ledger(plain.view.labels.rows, method.assumption)
-    alices, bob = programs(plain.outcome.data, terms, coins, method, ledger)
+    ledger = Ledger(plain.view.labels.rows, mechanism(agreed).assumption)
+    alices, bob = programs(plain.outcome.data, terms, coins, ledger)
     kept: list[bytes] = []
     recorder = Recorder()
     run_pair(alices[ONLY], kept_by(bob, kept), tap=recorder)
@@ -125,8 +125,8 @@ def test_the_replay_says_what_was_said_then():
     view = sgd().view
     terms, method = Terms(view.agreement, ClearScheme()), mechanism(view.agreement)
     ledger = Ledger(view.labels.rows, method.assumption)
-    inputs = BobInputs(view.features, view.labels, terms, method, ledger, view.coins)
-    trained = replay(
-        TRAININGS[terms.conversation](inputs), view.conversation, role="bob", verify=True
+    inputs = BobInputs(
+        view.features, view.labels, terms, method, ledger, view.coins, held_out=view.held_out
     )
-    assert np.array_equal(trained.weights, sgd().outcome.bob_weights)
+    result = replay(bob_program(inputs), view.conversation, role="bob", verify=True)
+    assert np.array_equal(result.trained.weights, sgd().outcome.bob_weights)

@@ -9,6 +9,7 @@ import pytest
 from taciturn.crypto import scheme
 from taciturn.data import load
 from taciturn.engine import replay_program as replay
+from taciturn.jobs.train import Outcome, simulate
 from taciturn.privacy import mechanism
 from taciturn.protocol import (
     Event,
@@ -19,9 +20,9 @@ from taciturn.protocol import (
     Signal,
     Terms,
 )
-from taciturn.protocol.alice import TRAININGS, AliceInputs
+from taciturn.protocol.alice import AliceInputs, alice_program
 from taciturn.settings import Settings
-from taciturn.simulation import Outcome, simulate
+from taciturn_audit import outcome_view
 from taciturn_audit.views import AliceView
 from tests.protocol.parties import same
 
@@ -49,8 +50,7 @@ def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
             seen.append(event)
 
     outcome = simulate(settings, load("breast-cancer"), keep=True, observe=keep)
-    assert outcome.transcript is not None
-    return outcome, seen, AliceView.of(outcome.transcript, outcome.data.alice_train)
+    return outcome, seen, outcome_view(outcome)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -72,13 +72,12 @@ def test_observations_and_weights_are_those_of_the_live_run(name):
 def test_the_fast_replay_equals_the_full_one(name):
     _, _, view = run(name)
     agreed = view.agreement
-    program = TRAININGS[mechanism(agreed).conversation](
-        AliceInputs(view.features, Terms(agreed, scheme(agreed.scheme)), view.coins)
-    )
+    terms = Terms(agreed, scheme(agreed.scheme))
+    program = alice_program(AliceInputs(view.features, terms, view.coins, held_out=view.held_out))
     # SEAL draws for itself: under bfv a second run gives the same weights, not the same bytes.
     seen: list[Event] = []
     verify = agreed.scheme != "bfv"
-    trained = replay(program, view.conversation, verify=verify, observe=seen.append)
+    trained = replay(program, view.conversation, verify=verify, observe=seen.append).trained
     assert same(trained.weights, view.observations.weights)
     full = [event for event in seen if isinstance(event, Observation)]
     assert all(same(one, two) for one, two in zip(full, view.observations.events, strict=True))

@@ -130,7 +130,7 @@ def test_a_recording_that_lacks_an_introduction_or_a_link_is_refused():
 )
 @pytest.mark.sampled(2)
 def test_a_whole_session_shows_each_what_the_training_did(mechanism, options):
-    """With what real sessions say around it: held-out rows, joint scores at the end."""
+    """With held-out rows too, which are scored after each epoch and at the end."""
     made = several(3, mechanism=mechanism, held_out=0.2, evaluate="epoch", **options)
     held_out = Tables.make(rows=15, alice=9, seed=8)
     star, recorder = made.star, Recorder(3)
@@ -146,7 +146,6 @@ def test_a_whole_session_shows_each_what_the_training_did(mechanism, options):
             view,
             conversation=recorded.link(place),
             held_out=parts[star.parties[place]],
-            party=True,
         )
         assert session.names == view.names
         assert len(session.observations.events) == len(view.observations.events)
@@ -154,6 +153,6 @@ def test_a_whole_session_shows_each_what_the_training_did(mechanism, options):
         made.bob,
         conversation=recorded,
         held_out=HeldOut(held_out.bob, held_out.labels),
-    ).whole_session()
+    ).with_scores()
     assert len(bob.observations) == len(made.bob.observations)
     assert (bob.predictions is None) is (mechanism == "sealed")

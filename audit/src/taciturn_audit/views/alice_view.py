@@ -22,7 +22,6 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.crypto.signatures import fingerprint
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.callbacks import Observer
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
@@ -32,12 +31,10 @@ from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Hello, Introduction
 from taciturn.protocol.observations import Observation, Signal
-from taciturn.protocol.outcome import Trained
 from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
@@ -77,8 +74,7 @@ class AliceView:
     """Everything the curious party knows.
 
     Her coins are part of a view by definition. The conversation has neither header nor footer.
-    ``epochs`` leaves only what she saw in so many; None is all. ``party`` marks a real session,
-    with what was said around the training.
+    ``epochs`` leaves only what she saw in so many; None is all.
     """
 
     agreement: Agreement
@@ -87,7 +83,6 @@ class AliceView:
     conversation: Transcript = field(repr=False)
     epochs: int | None = None
     held_out: FeatureTable | None = None
-    party: bool = False
 
     @classmethod
     def of(
@@ -109,7 +104,6 @@ class AliceView:
             coins,
             Transcript({}, transcript.records),
             held_out=held_out,
-            party=transcript.header.get("kind") == "party",
         )
 
     @cached_property
@@ -156,16 +150,9 @@ class AliceView:
         inputs = AliceInputs(
             self.features, terms, self.coins, held_out=self.held_out, identity=self.identity
         )
-        trained = self._replayed(inputs, keep)
-        return Observations(trained.weights, tuple(seen))
-
-    def _replayed(self, inputs: AliceInputs, keep: Observer) -> Trained:
-        if self.party:
-            # A real session compares the held-out rows first, and scores rows at the end.
-            session = alice_program(inputs)
-            return replay(session, self.conversation, verify=False, observe=keep).trained
-        training = TRAININGS[inputs.terms.conversation](inputs)
-        return replay(training, self.conversation, verify=False, observe=keep)
+        session = alice_program(inputs)
+        result = replay(session, self.conversation, verify=False, observe=keep)
+        return Observations(result.trained.weights, tuple(seen))
 
     def until(self, epochs: int) -> AliceView:
         """What she knew after so many epochs; her weights are those of that time."""

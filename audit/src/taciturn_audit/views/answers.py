@@ -17,6 +17,7 @@ from taciturn.crypto.base import EncryptedAnswer, Scheme, SecretKey
 from taciturn.engine.transcript import Transcript
 from taciturn.protocol.codec import decode
 from taciturn.protocol.messages import (
+    Hello,
     MaskedScores,
     Message,
     PartialScores,
@@ -67,12 +68,15 @@ def scores_answered(
 ) -> dict[int, IntArray]:
     """The numbers in which one Alice told her part of the scores, by iteration or pass.
 
-    ``link`` is the conversation with her, of the training alone; ``numbers`` has what was decrypted
-    from each answer.
+    ``link`` is the session with her; ``numbers`` has what was decrypted from each answer.
     """
     parts = defaultdict[int, list[IntArray]](list)
     for frame in link.frames("alice"):
-        for iteration, scores in _of_message(decode(frame), terms, numbers):
+        message = decode(frame)
+        # A greeting after the first scores opens the scoring of rows: the training is over.
+        if parts and isinstance(message, Hello):
+            break
+        for iteration, scores in _of_message(message, terms, numbers):
             parts[iteration].append(scores)
     return {iteration: np.concatenate(some) for iteration, some in parts.items()}
 

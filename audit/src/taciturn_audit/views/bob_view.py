@@ -38,12 +38,12 @@ from taciturn.protocol.bob.observations import (
     DirectionScored,
 )
 from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Hello, KeyOffer
-from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -51,7 +51,6 @@ from taciturn_audit.views.answers import NotingScheme, scores_answered
 from taciturn_audit.views.header import own_header
 
 Seen = TypeVar("Seen", bound=BobObservation)
-R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ class BobView:
         held_out: HeldOut | None = None,
         budget: float | None = None,
     ) -> BobView:
-        """The view of a real session that he recorded; ``whole_session`` replays it."""
+        """The view of a session between machines that he recorded."""
         agreement, coins = own_header(transcript, "bob", features)
         if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
             raise TranscriptError(
@@ -108,15 +107,12 @@ class BobView:
             held_out=held_out,
         )
 
-    def whole_session(self) -> BobView:
-        """The same with what he saw in a real session, and predicted at its end."""
-        seen: list[BobObservation] = []
-        # On one thread, as the session was: the same numbers.
+    def with_scores(self) -> BobView:
+        """The same with Alice's part of the training rows' scores, where the session opened it."""
+        result, _ = self._session
+        if result.train_scores is None:
+            return self
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            result = self._replayed(bob_program(self._inputs), seen)
-            self.__dict__["observations"] = tuple(seen)
-            if result.train_scores is None:
-                return self
             own = self.features.values @ result.trained.weights
             return self.predicting(result.train_scores - own)
 
@@ -150,20 +146,21 @@ class BobView:
     @cached_property
     def observations(self) -> tuple[BobObservation, ...]:
         """What he saw of Alice's columns, by replaying his own program."""
-        seen: list[BobObservation] = []
-        inputs = self._inputs
-        self._replayed(TRAININGS[inputs.terms.conversation](inputs), seen)
-        return tuple(seen)
+        return self._session[1]
+
+    @cached_property
+    def _session(self) -> tuple[PartyResult, tuple[BobObservation, ...]]:
+        return self._replayed(self._inputs)
 
     @cached_property
     def answers(self) -> tuple[dict[int, IntArray], ...]:
         """The numbers that each Alice told her scores in, before he added them up.
 
-        By iteration or pass, of a training without sessions around it.
+        By iteration or pass of the training.
         """
         noting = NotingScheme(scheme(self.agreement.scheme))
         inputs = replace(self._inputs, terms=Terms(self.agreement, noting.as_scheme))
-        self._replayed(TRAININGS[inputs.terms.conversation](inputs), [])
+        self._replayed(inputs)
         return tuple(
             scores_answered(self.conversation.link(number), inputs.terms, noting.numbers)
             for number in range(self.conversation.links)
@@ -188,23 +185,29 @@ class BobView:
             partners=self.partners,
         )
 
-    def _replayed(self, program: Program[R], seen: list[BobObservation]) -> R:
-        """What his program returns; what he sees on the way goes into the list."""
+    def _replayed(
+        self, inputs: BobInputs[Mechanism]
+    ) -> tuple[PartyResult, tuple[BobObservation, ...]]:
+        """What his program returns, and what he sees on the way."""
+        seen: list[BobObservation] = []
 
         def note(event: Event) -> None:
             if isinstance(event, BobObservation):
                 seen.append(event)
 
         remembered = iter(self.kept)
-        return replay(
-            program,
-            self.conversation,
-            role="bob",
-            verify=False,
-            observe=note,
-            keep=lambda data: next(remembered, data),
-            peers=self.partners,
-        )
+        # On one thread, as the session was: the same numbers.
+        with np.errstate(over="ignore", invalid="ignore"), one_thread():
+            result = replay(
+                bob_program(inputs),
+                self.conversation,
+                role="bob",
+                verify=False,
+                observe=note,
+                keep=lambda data: next(remembered, data),
+                peers=self.partners,
+            )
+        return result, tuple(seen)
 
     def predicting(self, scores: FloatArray, *, whole: bool = False) -> BobView:
         """The same with Alice's part of joint scores of these rows, or both sides' if ``whole``."""

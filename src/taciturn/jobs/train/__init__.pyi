@@ -6,9 +6,13 @@ from taciturn.jobs.train.job import TrainJob as TrainJob
 from taciturn.jobs.train.job import TrainSide as TrainSide
 from taciturn.jobs.train.job import require_mechanism as require_mechanism
 from taciturn.jobs.train.job import training_job as training_job
+from taciturn.jobs.train.record import RecordedRun as RecordedRun
 from taciturn.jobs.train.report import party_blocks as party_blocks
 from taciturn.jobs.train.result import DryRun as DryRun
 from taciturn.jobs.train.result import PartyMetrics as PartyMetrics
 from taciturn.jobs.train.result import PartyRun as PartyRun
 from taciturn.jobs.train.result import Sizes as Sizes
 from taciturn.jobs.train.side import TrainingSide as TrainingSide
+from taciturn.jobs.train.simulation import Outcome as Outcome
+from taciturn.jobs.train.simulation import programs as programs
+from taciturn.jobs.train.simulation import simulate as simulate

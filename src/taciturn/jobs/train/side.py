@@ -270,9 +270,15 @@ class TrainingSide(ResumableSide[O, R]):
         train, compute = self.tables.train, self.config.compute
         # Several Alices know each other's number of columns, and not Bob's.
         alices, bob = (widths, 1) if widths else ([train], peer_columns)
-        memory = compute.table_memory << 20
+        held_out = self.tables.held_out
         return estimate_cost(
-            self.terms, train.rows, alices, bob, table_memory=memory, cores=compute.cores
+            self.terms,
+            train.rows,
+            alices,
+            bob,
+            held_out=0 if held_out is None else held_out.rows,
+            table_memory=compute.table_memory << 20,
+            cores=compute.cores,
         )
 
     def clear_prepared(self) -> None:

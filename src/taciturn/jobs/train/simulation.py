@@ -1,0 +1,498 @@
+"""Train once, all parties in one process, by the programs that parties run between machines.
+
+Messages, bytes and transcripts are those of a session: the handshake, the training, and the scores
+of rows at its end. Only what no party could compute is computed in the clear, after the last
+message: the weights where they stay shared, with them the scores of the training rows, which such a
+session does not open, and the comparison with centralised training.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import TypeAlias, cast
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, IndexArray, LabelArray
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
+from taciturn.crypto.bfv.crew import LocalEngine
+from taciturn.crypto.engines import cluster_on_this_machine, on_engine
+from taciturn.crypto.registry import scheme
+from taciturn.data.raw import RawData
+from taciturn.data.split import VerticalData
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.estimate import estimate_cost
+from taciturn.engine.exposure import OpenedScores, sums_alone
+from taciturn.engine.pair import run_pair, run_star
+from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
+from taciturn.errors import DivergenceError
+from taciturn.faces import Hint
+from taciturn.jobs.train.record import footer_of, header_of
+from taciturn.jobs.train.reference import Comparison, compare
+from taciturn.jobs.train.shared import Shared
+from taciturn.numerics.convergence import arrival
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import training_loss
+from taciturn.numerics.metrics import added_auc, evaluate
+from taciturn.parallel import one_thread, usable_cores
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.batch_response import acceptance, conditioning
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.statement import ExposedColumns
+from taciturn.protocol.agree import agree, unused
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
+from taciturn.protocol.bob.alone import AloneModel
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
+from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.messages import Role
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import Source, arrange
+
+LinkTap: TypeAlias = Recorder | TranscriptFile
+"""What keeps the frames of every link."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One run: its result, both tables, both parties' weights, and what was said.
+
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
+    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
+    """
+
+    result: TrainingRun
+    terms: Terms
+    data: VerticalData = field(repr=False)
+    alice_weights: FloatArray = field(repr=False)
+    bob_weights: FloatArray = field(repr=False)
+    train_scores: FloatArray = field(repr=False)
+    noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
+    batches: tuple[IndexArray, ...] = field(default=(), repr=False)
+    transcript: Transcript | None = field(default=None, repr=False)
+
+
+def simulate(
+    settings: Settings,
+    raw: Source,
+    *,
+    keep: bool = False,
+    record: Path | None = None,
+    observe: Observer = ignore,
+    coins: Coins | None = None,
+) -> Outcome:
+    """Train once.
+
+    ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``coins``
+    takes the seed's, or the operating system's.
+    """
+    coins = coins or Coins.for_seed(settings.seed)
+    # A name that is unknown is said before a large file is read.
+    mechanism_class(settings.mechanism), scheme(settings.scheme)
+    data = arrange(settings, raw, coins.data)
+    terms = terms_of(settings, data, coins)
+    header = header_of(settings, terms.agreement, coins, data)
+    links = terms.agreement.alices
+    recorder = Recorder(links)
+    with (
+        one_thread(),
+        nullcontext() if record is None else TranscriptFile(record, header, links=links) as file,
+    ):
+        taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
+        with _at_work(settings, terms, observe) as terms_at_work:
+            outcome = _Run(settings, terms_at_work, data, coins).outcome(taps, observe)
+        if file is not None:
+            file.conclude(footer_of(outcome.result, data.labels_train))
+    return replace(outcome, transcript=recorder.finish(header)) if keep else outcome
+
+
+def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
+    """What the parties of a simulation share, the keys of several Alices included."""
+    pins = coins.pins([name for name, _ in data.alices])
+    columns, rows = len(data.alice_train.columns), data.labels_train.rows
+    return agree(settings, columns, rows, parties=pins)
+
+
+def estimate(settings: Settings, raw: RawData) -> Estimate:
+    """Duration and traffic, measured on a sample of the rows or in the first iterations."""
+    coins = Coins.for_seed(settings.seed)
+    data = arrange(settings, raw, coins.data)
+    return estimate_cost(
+        terms_of(settings, data, coins),
+        data.labels_train.rows,
+        [*data.alice_train_parts.values()] or [data.alice_train],
+        data.bob_train,
+        held_out=data.labels_test.rows if data.held_out else 0,
+        table_memory=settings.table_memory << 20,
+        cores=settings.cores,
+    )
+
+
+@contextmanager
+def _at_work(settings: Settings, terms: Terms, observe: Observer) -> Iterator[Terms]:
+    if settings.engine == "local":
+        engine = LocalEngine(settings.cores)
+        yield replace(terms, scheme=on_engine(terms.scheme, engine))
+        return
+    if not terms.scheme.protects:
+        # Nothing is encrypted: there is nothing to share.
+        yield terms
+        return
+    with cluster_on_this_machine(settings.workers or usable_cores()) as cluster:
+        observe(ClusterJoined(len(cluster.workers), cluster.dashboard))
+        yield replace(terms, scheme=on_engine(terms.scheme, cluster))
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    settings: Settings
+    terms: Terms
+    data: VerticalData
+    coins: Coins
+
+    def outcome(self, taps: list[LinkTap], observe: Observer) -> Outcome:
+        data, terms = self.data, self.terms
+        start = time.perf_counter()
+        weights = terms.agreement.class_weight
+        per_epoch = terms.per_epoch(data.labels_train.rows)
+        batches = _Batches(observe, data.labels_train.values, weights, per_epoch)
+        (alices, bobs), ledger, meter = self._converse(taps, batches)
+        seconds = time.perf_counter() - start
+        bob = cast(BobTrained, bobs.trained)
+        shared = Shared.of([alice.trained for alice in alices.values()], bob)
+        own = np.concatenate([alice.trained.weights for alice in alices.values()])
+        hers = own if shared is None else shared.weights
+        his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
+        places = [place for _, place in data.alices] or [slice(0, len(hers))]
+        keys = (alice.noise_key for alice in alices.values())
+        noise = tuple(zip(places, keys, strict=True))
+        train = bobs.train_scores
+        if train is None:
+            grid = terms.score_grid
+            train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
+        test = train if bobs.held_out_scores is None else bobs.held_out_scores
+        comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
+        labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
+        alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
+        # Where nobody sees a score on the way, a simulation still knows the end.
+        end = training_loss(train, labels.values, weights)
+        arrived = arrival(batches.losses(), self._gap(comparison), end)
+        settings, agreed = self.settings, terms.agreement
+        sgd = None if terms.whole_table else agreed
+        result = TrainingRun(
+            dataset=settings.source,
+            mechanism=agreed.mechanism,
+            epsilon=agreed.epsilon,
+            noise=agreed.noise,
+            variant=agreed.variant,
+            b1=agreed.b1,
+            b2=agreed.b2,
+            bob_update=agreed.bob_update,
+            over=agreed.over,
+            budget=settings.budget,
+            scheme=agreed.scheme,
+            key_bits=agreed.key_bits,
+            encrypted=terms.scheme.protects,
+            seed=settings.seed,
+            permute_labels=settings.permute_labels,
+            permute_rows=settings.permute_rows,
+            solver=agreed.solver,
+            passes=agreed.epochs if sgd is None else None,
+            epochs=None if sgd is None else sgd.epochs,
+            batch_size=None if sgd is None else sgd.batch_size,
+            learning_rate=None if sgd is None else sgd.learning_rate,
+            l2=agreed.l2,
+            class_weight=weights,
+            iterations=bob.iterations,
+            stopped=None if bob.stopped is None else bob.stopped.value,
+            hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
+            sealed=None if shared is None else shared.describe(terms, data.bob_train),
+            alice_columns=len(data.alice_train.columns),
+            parties=feature_parties(data),
+            bob_columns=len(data.bob_train.columns) - int(data.intercept),
+            intercept=data.intercept,
+            rows_train=labels.rows,
+            rows_test=held_out.rows if data.held_out else 0,
+            train=evaluate(train, labels.values, shift),
+            test=evaluate(test, held_out.values, shift),
+            centralised=comparison.centralised,
+            bob_alone=evaluate(alone, held_out.values, shift),
+            partner_adds=added_auc(test, alone, held_out.values),
+            converged=arrived.converged,
+            converged_reason=arrived.reason,
+            diverged=bool(arrived.diverged),
+            last_change=arrived.last_change,
+            symmetry=None if bob.opened is None else bob.opened.symmetry(),
+            optimum=comparison.optimum,
+            max_weight_difference=comparison.max_weight_difference,
+            weight_bound=comparison.weight_bound,
+            seconds=seconds,
+            bytes_to_alice=meter.sent["bob"],
+            bytes_to_bob=meter.sent["alice"],
+            ledger=replace(ledger.statement(), columns=_exposed(terms, data)),
+            preparation=tuple(data.preparation.describe()),
+            notes=(
+                *data.notes,
+                *unused(settings),
+                *_weighing(weights),
+                *terms.mechanism.notes(),
+                *sums_alone(terms),
+                *_unhidden(terms, shared),
+                *ledger.notes(),
+            ),
+        )
+        return Outcome(result, terms, data, hers, his, train, noise, tuple(batches.rows))
+
+    def _converse(
+        self, taps: list[LinkTap], observe: _Batches
+    ) -> tuple[tuple[dict[str, PartyResult], PartyResult], Ledger, _Meter]:
+        rows, settings = self.data.labels_train.rows, self.settings
+        ledger = Ledger(rows, self._assumption, settings.budget, settings.delta)
+        memory = settings.table_memory << 20
+        alices, bob = programs(self.data, self.terms, self.coins, ledger, memory)
+        meter = observe.meter = _Meter([*alices], taps)
+        # A diverging training overflows; the programs refuse what comes of it, in words.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return run_star(alices, bob, tap=meter, observe=observe), ledger, meter
+
+    @property
+    def _assumption(self) -> str:
+        assumption = self.terms.mechanism.assumption
+        if self.terms.agreement.noise == "continuous":
+            return f"noise without rounding, which this is not; {assumption}"
+        return assumption
+
+    def _gap(self, comparison: Comparison) -> tuple[float, float] | None:
+        """The distance to the optimum, where noise does not keep the training from it."""
+        best = comparison.optimum
+        if best is None or not self.terms.mechanism.lossless:
+            return None
+        return best.gap, best.loss
+
+    def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
+        design = self.terms.mechanism.hidden_batch
+        if design is None:
+            return None
+        fewest = self.terms.too_few(len(self.data.alice_train.columns))
+        sizes = [len(rows) for rows in batches]
+        return HiddenBatches(
+            epsilon=design.epsilon,
+            subset_size=design.subset,
+            marked=design.marked,
+            l_rr=design.asked_rows,
+            expected_batch=design.true_rows,
+            mean_batch=fmean(sizes),
+            empty_batches=sizes.count(0),
+            rejected=1.0 - acceptance(design, fewest),
+            redraws=redraws,
+            conditioning=conditioning(design, fewest),
+        )
+
+
+def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
+    held_out = data.labels_test.rows if data.held_out else 0
+    opened = OpenedScores.of(terms, data.labels_train.rows, held_out)
+    return ExposedColumns(opened.per_row, opened.in_all)
+
+
+def _unhidden(terms: Terms, shared: Shared | None) -> tuple[str, ...]:
+    """Said where the ledger rests on an encryption that this run did not have."""
+    if shared is None or terms.scheme.protects:
+        return ()
+    return (f"the ledger is that of a scheme that encrypts: {terms.scheme.name} hides nothing",)
+
+
+def _weighing(class_weight: tuple[float, float] | None) -> list[str]:
+    if class_weight is None:
+        return []
+    zero, one = class_weight
+    known = f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"
+    if not (zero and one):
+        return [known, "probabilities are none: the model has learnt from one class only"]
+    edge = zero / (zero + one)
+    return [
+        known,
+        "probabilities are corrected for the class weights, which put the edge between the classes "
+        f"at a probability of {edge:.4g}",
+    ]
+
+
+def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
+    """Several Alices with their columns, for a result; None where there is one."""
+    pairs = ((name, place.stop - place.start) for name, place in data.alices)
+    return tuple(FeatureParty(*pair) for pair in pairs) or None
+
+
+def require_arrived(run: TrainingRun) -> None:
+    """Refuses a model that is worse than none, unless noise has made it so."""
+    if not run.diverged or not mechanism_class(run.mechanism).lossless:
+        return
+    out = "standardise or clip the columns"
+    if run.solver == "sgd":
+        out += ", lower {learning_rate}, or use {solver}"
+    raise DivergenceError(
+        f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
+        "0.6931 is that of saying one half of every row",
+        where="the training rows",
+        hint=Hint(out, solver="newton"),
+    )
+
+
+def programs(
+    data: VerticalData,
+    terms: Terms,
+    coins: Coins,
+    ledger: Ledger,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
+) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
+    """Each Alice's session by her name, and Bob's, from the first message to the last."""
+    alices, bob = inputs_of(data, terms, coins, ledger, table_memory)
+    return {name: alice_program(inputs) for name, inputs in alices.items()}, bob_program(bob)
+
+
+def inputs_of(
+    data: VerticalData,
+    terms: Terms,
+    coins: Coins,
+    ledger: Ledger,
+    table_memory: int = DEFAULT_TABLE_MEMORY,
+) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
+    """What each Alice trains with, by her name, and what Bob does."""
+    train = data.alice_train_parts or {ONLY: data.alice_train}
+    test = data.alice_test_parts or {ONLY: data.alice_test}
+    alices = {
+        name: AliceInputs(
+            table,
+            terms,
+            coins.of_alice(name),
+            held_out=test[name] if data.held_out else None,
+            table_memory=table_memory,
+            identity=coins.identity_of(name),
+        )
+        for name, table in train.items()
+    }
+    method = terms.mechanism
+    return alices, BobInputs(
+        data.bob_train,
+        released_labels(data.labels_train, method, ledger, coins.bob),
+        terms,
+        method,
+        ledger,
+        coins.bob,
+        held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
+        table_memory=table_memory,
+        partners=tuple(alices),
+    )
+
+
+class _Batches:
+    """Notes the true batch of each iteration, which only Bob knows, and passes events on.
+
+    After an iteration it also tells what crossed so far, and at the end of an epoch its loss.
+    """
+
+    def __init__(
+        self,
+        observe: Observer,
+        labels: LabelArray,
+        class_weight: tuple[float, float] | None,
+        per_epoch: int,
+    ) -> None:
+        self._observe, self._labels, self._class_weight = observe, labels, class_weight
+        self._per_epoch = per_epoch
+        self.rows: list[IndexArray] = []
+        self._losses: dict[int, list[float]] = {}
+        self.meter: _Meter | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            everyone = np.arange(len(self._labels))
+            self.rows.append(everyone if event.rows is None else event.rows)
+            # An empty batch has no loss, so that losses are kept by epoch.
+            if len(event.scores):
+                loss = training_loss(event.scores, event.of_batch(self._labels), self._class_weight)
+                self._losses.setdefault(self._epoch(event), []).append(loss)
+        self._observe(event)
+        if isinstance(event, Progress) and self.meter is not None:
+            self._observe(self._step(event, self.meter))
+
+    def _step(self, event: Progress, meter: _Meter) -> SimulatedStep:
+        losses = self._losses.get(self._epoch(event))
+        ended = event.done % self._per_epoch == 0
+        return SimulatedStep(
+            event.done,
+            bytes_to_alice=meter.sent["bob"],
+            bytes_to_bob=meter.sent["alice"],
+            frames_to_alice=meter.frames["bob"],
+            frames_to_bob=meter.frames["alice"],
+            train_loss=fmean(losses) if losses and ended else None,
+        )
+
+    def _epoch(self, event: Progress) -> int:
+        return (event.done - 1) // self._per_epoch
+
+    def losses(self) -> list[float]:
+        """The mean loss of each epoch, of its batches as they were met."""
+        return [fmean(losses) for losses in self._losses.values()]
+
+
+class _Meter:
+    """Counts bytes and frames by sender, over all links, and passes the frames on."""
+
+    def __init__(self, alices: Sequence[str], taps: list[LinkTap]) -> None:
+        self.sent: dict[Role, int] = {"alice": 0, "bob": 0}
+        self.frames: dict[Role, int] = {"alice": 0, "bob": 0}
+        self._numbers = {name: number for number, name in enumerate(alices)}
+        self._taps = taps
+
+    def __call__(self, link: str, sender: Role, frame: bytes) -> None:
+        self.sent[sender] += len(frame)
+        self.frames[sender] += 1
+        for tap in self._taps:
+            tap(sender, frame, self._numbers[link])
+
+
+def joint_scores(
+    alice: FeatureTable,
+    bob: FeatureTable,
+    alice_weights: FloatArray,
+    bob_weights: FloatArray,
+    grid: FixedPoint,
+    noise_keys: Sequence[tuple[slice, bytes]],
+) -> FloatArray:
+    """Scores rows by joint prediction, as the parties would, noise included.
+
+    So with several Alices too: their masks cancel, and leave what each of them rounds and adds.
+
+    ``noise_keys`` has, for each Alice, where her columns stand, and her key.
+    """
+    total = np.zeros(alice.rows)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for place, key in noise_keys:
+            hers = alice.select(alice.columns[place])
+            _, scored = run_pair(
+                answer_rows(RevealedResponder(alice_weights[place], key, grid), hers),
+                ask_rows(RevealedRequester(bob_weights), bob),
+            )
+            total += scored.scores
+            bob, bob_weights = bob.select(()), np.empty(0)
+    return total
