@@ -51,20 +51,14 @@ from taciturn.party.outlook import outlook as training_outlook
 from taciturn.party.playback import Rhythm as Rhythm
 from taciturn.party.playback import run_program as run_program
 from taciturn.party.prepared import PreparedFolder as PreparedFolder
-from taciturn.party.propose import proposal_text as proposal_text
-from taciturn.party.propose import propose as propose_agreement
-from taciturn.party.review import review as review_agreement
 from taciturn.party.session import Meeting as Meeting
 from taciturn.party.session import PeerSession as PeerSession
 from taciturn.party.session import tellable as tellable
 from taciturn.party.shelf import SealedShelf as SealedShelf
 from taciturn.party.side import terms_of as terms_of
-from taciturn.party.sign_file import block as block
-from taciturn.party.sign_file import sign_file as sign_agreement_file
 from taciturn.party.signing import Verifier as Verifier
 from taciturn.party.signing import day as day
 from taciturn.party.signing import require_in_time as require_in_time
-from taciturn.party.signing import signed as signed
 from taciturn.party.signing import statement as statement
 from taciturn.party.signing import verified as verified
 from taciturn.party.tables import PartyTables as PartyTables
@@ -84,9 +78,6 @@ __all__ = [
     "ReportQuestion",
     "make_model_report",
     "prometheus_text",
-    "propose_agreement",
     "read_new_rows",
-    "review_agreement",
-    "sign_agreement_file",
     "training_outlook",
 ]

@@ -1,4 +1,3 @@
-from taciturn.results.agreement import Review as Review
 from taciturn.results.check import AT_RISK as AT_RISK
 from taciturn.results.check import CLEAR as CLEAR
 from taciturn.results.check import LEAKS as LEAKS

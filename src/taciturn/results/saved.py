@@ -12,7 +12,6 @@ from typing import Any
 
 from taciturn import extensions
 from taciturn.errors import DataError
-from taciturn.results.agreement import Proposal, Review, SignedAgreement
 from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
@@ -30,9 +29,6 @@ _OURS: tuple[type[Result], ...] = (
     Runs,
     ModelReport,
     DoctorResult,
-    Proposal,
-    Review,
-    SignedAgreement,
     ModelCard,
     UsedModel,
     ModelList,
