@@ -44,8 +44,6 @@ from taciturn.party.link import Traffic as Traffic
 from taciturn.party.log import Figures as Figures
 from taciturn.party.log import Log as Log
 from taciturn.party.model_file import model_share as model_share
-from taciturn.party.model_report import Question as ReportQuestion
-from taciturn.party.model_report import model_report as make_model_report
 from taciturn.party.new_rows import new_rows as read_new_rows
 from taciturn.party.outlook import outlook as training_outlook
 from taciturn.party.playback import Rhythm as Rhythm
@@ -75,8 +73,6 @@ from taciturn.party.way import way_to_peer as way_to_peer
 
 # Exported under another name than their module gives them.
 __all__ = [
-    "ReportQuestion",
-    "make_model_report",
     "prometheus_text",
     "read_new_rows",
     "training_outlook",

@@ -14,15 +14,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from taciturn.report.blocks import printable
-from taciturn.report.plots import COLOURS, INK, LEAK, LINE, MUTED, SURFACE, style, to_svg
-from taciturn.report.words import share
-from taciturn.results.model_report import (
+from taciturn.jobs.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
     JudgedRows,
 )
+from taciturn.report.blocks import printable
+from taciturn.report.plots import COLOURS, INK, LEAK, LINE, MUTED, SURFACE, style, to_svg
+from taciturn.report.words import share
 
 _POINTS = 72.0
 _NARROW, _WIDE = 430, 860

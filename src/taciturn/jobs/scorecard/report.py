@@ -6,9 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from taciturn.report import blocks as b
-from taciturn.report.words import NONE, figure, percent, share
-from taciturn.results.model_report import (
+from taciturn.jobs.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
@@ -16,6 +14,8 @@ from taciturn.results.model_report import (
     JudgedRows,
     ModelReport,
 )
+from taciturn.report import blocks as b
+from taciturn.report.words import NONE, figure, percent, share
 
 MOST_COEFFICIENTS = 30
 RULE_WORDS = {

@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from taciturn.report import blocks as b
-from taciturn.report import model_report as shared
-from taciturn.report.model_plots import (
+from taciturn.jobs.scorecard import report as shared
+from taciturn.jobs.scorecard.plots import (
     bands_svg,
     calibration_svg,
     coefficients_svg,
@@ -20,8 +19,9 @@ from taciturn.report.model_plots import (
     roc_svg,
     stability_svg,
 )
+from taciturn.jobs.scorecard.result import ComparedScores, JudgedRows, ModelReport
+from taciturn.report import blocks as b
 from taciturn.report.words import NONE, figure, printed_date, share
-from taciturn.results.model_report import ComparedScores, JudgedRows, ModelReport
 
 _MOST_EFFECTS = 40
 _MOST_DRAWN = 25
