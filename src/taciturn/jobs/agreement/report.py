@@ -210,7 +210,7 @@ def _in_short(result: Review) -> b.Section:
         "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
         "in the way": counted(len(result.obstacles), "obstacle") if result.obstacles else "nothing",
     }
-    blocks = (*([purpose] if agreed.purpose else []), b.Facts(facts))
+    blocks: tuple[b.Block, ...] = (*([purpose] if agreed.purpose else []), b.Facts(facts))
     return b.Section("What this agreement comes to", "short", blocks, "In short", _badge(result))
 
 
@@ -455,7 +455,7 @@ def _cost(result: Review) -> b.Section:
     if result.assumed_columns is not None:
         stood = counted(result.assumed_columns, "random column")
         notes.insert(0, f"{stood} stood in for Alice's, which may take longer.")
-    blocks = (b.Facts(facts), *(b.Paragraph(note, "muted") for note in notes))
+    blocks: tuple[b.Block, ...] = (b.Facts(facts), *(b.Paragraph(note, "muted") for note in notes))
     return b.Section("Time and traffic", "cost", blocks, "Time")
 
 

@@ -101,7 +101,7 @@ def problems(
     """
     checks: tuple[Callable[[], Iterable[TaciturnError]], ...] = (
         lambda: _table_problems(config, agreement, tables),
-        lambda: require_in_time(agreement, datetime.now(UTC)) or (),
+        lambda: _require_valid(agreement),
         lambda: _limit_problems(config, prospect()),
         lambda: _setting_problems(path, config, tables),
     )
@@ -122,6 +122,11 @@ def _table_problems(
             where=f"{config.where}, [data]",
             hint="ask for a new proposal, or name the table that was meant",
         )
+
+
+def _require_valid(agreement: AgreementFile) -> tuple[()]:
+    require_in_time(agreement, datetime.now(UTC))
+    return ()
 
 
 def _limit_problems(config: PartyConfig, prospect: Prospect) -> Iterator[TaciturnError]:
