@@ -17,19 +17,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConfigError, SignatureError
+from taciturn.jobs.agreement import proposal_text, signature_block, signed
+from taciturn.jobs.agreement import propose_agreement as propose
 from taciturn.party import (
     AgreementFile,
     PartyConfig,
     Signature,
-    block,
     day,
     load_tables,
-    proposal_text,
-    signed,
     signer,
     statement,
 )
-from taciturn.party import propose_agreement as propose
 from taciturn.transport import Credentials, load_credentials, make_certificates
 from tests.certificates import issue_again
 from tests.party.sides import NEWTON, write_config, write_tables
@@ -120,7 +118,9 @@ class Scene:
 
     def file(self, *signatures: Signature, agreement: AgreementFile | None = None) -> str:
         """The file of an agreement with these signatures."""
-        return "\n".join([proposal_text(agreement or self.proposal), *map(block, signatures)])
+        return "\n".join(
+            [proposal_text(agreement or self.proposal), *map(signature_block, signatures)]
+        )
 
     def config(self, text: str, role: str = "alice") -> PartyConfig:
         """A side whose file names this text."""

@@ -24,11 +24,11 @@ from taciturn.engine.callbacks import (
 )
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
+from taciturn.jobs.scorecard.result import ModelReport
 from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.estimate import Estimate
-from taciturn.results.model_report import ModelReport
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.study import SimulatedStudy
@@ -90,12 +90,14 @@ class TrainResult:
         >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
         [('training', 455), ('held-out', 114)]
         """
+        from taciturn.jobs.scorecard.build import ReportRequest
+        from taciturn.jobs.scorecard.simulation import simulated_report
         from taciturn.numerics.cutoffs import Costs
         from taciturn.numerics.scorecard import Scale
-        from taciturn.simulation.model_report import simulated_report
 
         known, scale = None if costs is None else Costs(*costs), Scale(*points)
-        return simulated_report(self.outcomes[0], costs=known, bands=bands, scale=scale)
+        request = ReportRequest(costs=known, bands=bands, scale=scale)
+        return simulated_report(self.outcomes[0], request)
 
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test

@@ -18,6 +18,7 @@ from taciturn.__main__ import run
 from taciturn.arrays import FloatArray
 from taciturn.data import DEFAULTS, CategoricalRule, NumericRule, Preparation, fit, load
 from taciturn.errors import ConfigError
+from taciturn.jobs.scorecard import model_card as card
 from taciturn.model import (
     ModelShare,
     Part,
@@ -29,7 +30,6 @@ from taciturn.model import (
     whole_model,
     whole_to_onnx,
 )
-from taciturn.model import model_card as card
 from taciturn.numerics import sigmoid
 from tests.expected import refused
 from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from taciturn.data import DEFAULTS, NumericRule, Preparation, fit
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
+from taciturn.jobs.scorecard import model_card as card
 from taciturn.model import ModelShare, own_part, own_to_onnx
-from taciturn.model import model_card as card
 from taciturn.version import __version__
 from tests.expected import refused
 

@@ -11,15 +11,14 @@ import pytest
 
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.jobs.scorecard import model_card as card
 from taciturn.jobs.train import party_blocks
 from taciturn.model import ModelShare
-from taciturn.model import model_card as card
 from taciturn.party import PartyConfig
 from taciturn.party.consent import LabelBudget
 from taciturn.privacy import NoisyAccuracy, Released
 from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
 from taciturn.protocol.alice import AliceInputs, hear
-from taciturn.report import card_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import RecordedSession
 from taciturn_audit.views import AliceView
@@ -69,7 +68,7 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, agreed):
         assert f"{round(100 * quality[name])} %" in text
     model = ModelShare.load(folder / "alice.model.json")
     assert model.metrics == {"told_quality": quality}
-    assert f"{round(100 * quality['auc'])} %" in shown(card_blocks(card(model), 3))
+    assert f"{round(100 * quality['auc'])} %" in shown(card(model).blocks(3))
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
     assert isinstance(session.view, AliceView)

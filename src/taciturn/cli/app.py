@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from taciturn import extensions
-from taciturn.cli.agreement import propose, review, sign
 from taciturn.cli.certs import certs
 from taciturn.cli.doctor import doctor
 from taciturn.cli.ledger import ledger
@@ -17,6 +16,7 @@ from taciturn.cli.party import init
 from taciturn.cli.runs import runs
 from taciturn.cli.simulate import train
 from taciturn.cli.study import study
+from taciturn.jobs.agreement.command import propose, review, sign
 from taciturn.jobs.align.command import align
 from taciturn.jobs.predict.command import predict
 from taciturn.jobs.serve.command import serve

@@ -9,9 +9,9 @@ import typer
 
 from taciturn.cli.console import Json, console, show_record
 from taciturn.cli.console import show as print_result
-from taciturn.cli.model_report import report
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
+from taciturn.jobs.scorecard.command import report
 
 model = typer.Typer(
     name="model",
@@ -37,12 +37,11 @@ def show(
 
     taciturn model show alice.model.json --json
     """
-    from taciturn.model.card import card
+    from taciturn.jobs.scorecard.card import card
     from taciturn.model.share import ModelShare
-    from taciturn.report.model import card_blocks
 
     shown = card(ModelShare.load(file))
-    show_record(shown.to_dict(), json, lambda: card_blocks(shown, top))
+    show_record(shown.to_dict(), json, lambda: shown.blocks(top))
 
 
 @model.command(name="list")

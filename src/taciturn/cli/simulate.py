@@ -42,7 +42,7 @@ def train(
     taciturn train --dataset breast-cancer --model-report model.html
     """
     from taciturn import api
-    from taciturn.cli.model_report import write_model_page
+    from taciturn.jobs.scorecard.command import write_model_page
     from taciturn.results.live import LedgerPlanned
 
     plan = planned(out)

@@ -1,11 +1,8 @@
-from taciturn.model.card import card as model_card
-from taciturn.model.card import coefficients as coefficients
 from taciturn.model.coefficient_errors import Fit as Fit
 from taciturn.model.coefficient_errors import bound_errors as bound_errors
 from taciturn.model.coefficient_errors import exact_errors as exact_errors
 from taciturn.model.history import listed_models as listed_models
 from taciturn.model.history import set_aside as set_aside
-from taciturn.model.judged import judged_rows as judged_rows
 from taciturn.model.onnx import own_to_onnx as own_to_onnx
 from taciturn.model.onnx import whole_to_onnx as whole_to_onnx
 from taciturn.model.scores_file import KeptScores as KeptScores
@@ -19,6 +16,3 @@ from taciturn.model.whole import WholeModel as WholeModel
 from taciturn.model.whole import input_names as input_names
 from taciturn.model.whole import own_part as own_part
 from taciturn.model.whole import whole_model as whole_model
-
-# Exported under another name than their module gives them.
-__all__ = ["model_card"]

@@ -44,27 +44,19 @@ from taciturn.party.link import Traffic as Traffic
 from taciturn.party.log import Figures as Figures
 from taciturn.party.log import Log as Log
 from taciturn.party.model_file import model_share as model_share
-from taciturn.party.model_report import Question as ReportQuestion
-from taciturn.party.model_report import model_report as make_model_report
 from taciturn.party.new_rows import new_rows as read_new_rows
 from taciturn.party.outlook import outlook as training_outlook
 from taciturn.party.playback import Rhythm as Rhythm
 from taciturn.party.playback import run_program as run_program
 from taciturn.party.prepared import PreparedFolder as PreparedFolder
-from taciturn.party.propose import proposal_text as proposal_text
-from taciturn.party.propose import propose as propose_agreement
-from taciturn.party.review import review as review_agreement
 from taciturn.party.session import Meeting as Meeting
 from taciturn.party.session import PeerSession as PeerSession
 from taciturn.party.session import tellable as tellable
 from taciturn.party.shelf import SealedShelf as SealedShelf
 from taciturn.party.side import terms_of as terms_of
-from taciturn.party.sign_file import block as block
-from taciturn.party.sign_file import sign_file as sign_agreement_file
 from taciturn.party.signing import Verifier as Verifier
 from taciturn.party.signing import day as day
 from taciturn.party.signing import require_in_time as require_in_time
-from taciturn.party.signing import signed as signed
 from taciturn.party.signing import statement as statement
 from taciturn.party.signing import verified as verified
 from taciturn.party.tables import PartyTables as PartyTables
@@ -81,12 +73,7 @@ from taciturn.party.way import way_to_peer as way_to_peer
 
 # Exported under another name than their module gives them.
 __all__ = [
-    "ReportQuestion",
-    "make_model_report",
     "prometheus_text",
-    "propose_agreement",
     "read_new_rows",
-    "review_agreement",
-    "sign_agreement_file",
     "training_outlook",
 ]

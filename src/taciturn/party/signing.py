@@ -1,4 +1,4 @@
-"""Signatures of an agreement: made with the key of a side's certificate, and verified by all.
+"""Verifies the signatures of an agreement, each made with the key of a side's certificate.
 
 What a side signs is a text of its own: a tag, the digest of the agreement's canonical text, its
 role, its name and the time. So a signature can be moved to no other agreement, side or time.
@@ -38,7 +38,6 @@ from taciturn.party.agreement_file import (
     moment_text,
     text_digest,
 )
-from taciturn.party.identity import signer
 from taciturn.transport.tls import (
     Credentials,
     certificate_fingerprint,
@@ -82,25 +81,6 @@ def statement(digest: str, role: str, name: str, time: datetime) -> bytes:
     """What a side signs."""
     values = {"tag": f"{TAG} signature", "digest": digest, "role": role, "name": name}
     return canonical_json({**values, "time": moment_text(time)}).encode()
-
-
-def signed(
-    agreement: AgreementFile, own: Credentials, side: AgreedSide, now: datetime
-) -> Signature:
-    """A side's signature of an agreement."""
-    text, time = agreement.canonical(), now.astimezone(UTC).replace(microsecond=0)
-    digest = text_digest(text)
-    chain = x509.load_pem_x509_certificates(own.certificate)
-    return Signature(
-        name=own.name,
-        role=side.role,
-        time=time,
-        digest=digest,
-        fingerprint=own.fingerprint,
-        chain=tuple(part.public_bytes(Encoding.DER) for part in chain),
-        text=text,
-        value=signer(own).sign(statement(digest, side.role, own.name, time)),
-    )
 
 
 def require_in_time(agreement: AgreementFile, now: datetime) -> None:

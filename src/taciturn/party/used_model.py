@@ -76,13 +76,7 @@ class UsedModel:
     @property
     def meaning(self) -> str:
         """What a probability means after a training with this mechanism and class weights."""
-        meaning = mechanism_class(self.terms.agreement.mechanism).meaning
-        weights = self.terms.agreement.class_weight
-        if weights is None:
-            return meaning
-        if not all(weights):
-            return f"{meaning}, if both classes had counted: one did not, so it is none"
-        return f"{meaning}; it is corrected for the class weights"
+        return probability_meaning(self.terms.agreement)
 
     def threshold(self, path: Path) -> Threshold:
         """What the training chose; even odds in files that know of no choice."""
@@ -126,6 +120,16 @@ class UsedModel:
         if self.model.role != owner or not numbers:
             return None
         return Whitening.of_numbers(numbers, len(self.model.columns))
+
+
+def probability_meaning(agreed: Agreement) -> str:
+    """What a probability is the probability of, after a training by this agreement."""
+    meaning, weights = mechanism_class(agreed.mechanism).meaning, agreed.class_weight
+    if weights is None:
+        return meaning
+    if not all(weights):
+        return f"{meaning}, if both classes had counted: one did not, so it is none"
+    return f"{meaning}; it is corrected for the class weights"
 
 
 def scored_rows(

@@ -21,11 +21,6 @@ from taciturn.report.doctor import doctor_blocks as doctor_blocks
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import escape as escape
 from taciturn.report.markdown import render as render_markdown
-from taciturn.report.model import card_blocks as card_blocks
-from taciturn.report.model_page import model_page as render_model_page
-from taciturn.report.model_report import report_blocks as report_blocks
-from taciturn.report.review import review_blocks as review_blocks
-from taciturn.report.review import review_page as review_page
 from taciturn.report.study import study_blocks as study_blocks
 from taciturn.report.study import study_page as study_page
 from taciturn.report.terminal import WIDTH as WIDTH
@@ -34,4 +29,4 @@ from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
 
 # Exported under another name than their module gives them.
-__all__ = ["render_html", "render_markdown", "render_model_page", "render_terminal"]
+__all__ = ["render_html", "render_markdown", "render_terminal"]

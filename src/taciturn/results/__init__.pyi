@@ -1,4 +1,3 @@
-from taciturn.results.agreement import Review as Review
 from taciturn.results.check import AT_RISK as AT_RISK
 from taciturn.results.check import CLEAR as CLEAR
 from taciturn.results.check import LEAKS as LEAKS
@@ -34,12 +33,6 @@ from taciturn.results.manifest import DataFacts as DataFacts
 from taciturn.results.manifest import HostFacts as HostFacts
 from taciturn.results.manifest import Manifest as Manifest
 from taciturn.results.manifest import digest_of as digest_of
-from taciturn.results.model_report import CoefficientTest as CoefficientTest
-from taciturn.results.model_report import ColumnEffect as ColumnEffect
-from taciturn.results.model_report import ComparedScores as ComparedScores
-from taciturn.results.model_report import EffectLevel as EffectLevel
-from taciturn.results.model_report import ModelReport as ModelReport
-from taciturn.results.model_report import ScoreScale as ScoreScale
 from taciturn.results.outlook import Disclosure as Disclosure
 from taciturn.results.outlook import LedgerSum as LedgerSum
 from taciturn.results.outlook import Outlook as Outlook

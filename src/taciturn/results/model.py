@@ -1,4 +1,4 @@
-"""What ``taciturn model show`` and ``model list`` say of models' files."""
+"""What ``taciturn model list`` and ``model use`` say of models' files."""
 
 from __future__ import annotations
 
@@ -7,53 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.serialise import OMITTED, Result
-from taciturn.results.training import FeatureParty
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """A column's weight on the prepared scale and for one original unit; None says nothing."""
-
-    column: str
-    prepared: float
-    original: float | None
-    clipped: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelCard(Result):
-    """Everything worth knowing about a share; a random share's numbers are not in it.
-
-    Metrics, ledger and agreement stand as the file has them: it may come from anywhere.
-    """
-
-    kind: ClassVar[str] = "model-show"
-    known_by: ClassVar[str] = "coefficients"
-
-    role: str
-    name: str | None = field(default=None, metadata=OMITTED)
-    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
-    weights: str
-    holds: str
-    coefficients: tuple[Coefficient, ...] | None = field(repr=False)
-    intercept: float | None = field(repr=False)
-    original_offset: float | None = field(repr=False)
-    metrics: Mapping[str, object]
-    mechanism: object
-    epsilon: object
-    ledger: Mapping[str, object]
-    rows: int
-    agreement: Mapping[str, object]
-    study: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
-    session: str
-    agreement_digest: str
-    data_digest: str
-    preparation: tuple[str, ...]
-    notes: tuple[str, ...]
-    taciturn: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +37,18 @@ class ModelList(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.model import list_blocks
+        from taciturn.report.blocks import table
+        from taciturn.report.words import NONE
 
-        return list_blocks(self)
+        rows = []
+        for one in self.models:
+            name = f"{one.file} (newest)" if one.newest else one.file
+            known = one.session or NONE, one.mechanism or NONE
+            count = NONE if one.rows is None else f"{one.rows:,}"
+            facts = (NONE, one.problem, NONE) if one.problem is not None else (*known, count)
+            rows.append((name, one.written, *facts))
+        headings = ("file", "written", "session", "mechanism", "rows")
+        return [table(headings, rows, caption="models, the newest first", words=range(4))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +73,16 @@ class UsedModel(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.model import used_blocks
+        from taciturn.report.blocks import Facts, Words
+        from taciturn.report.training import label_epsilon
+        from taciturn.report.words import plain
 
-        return used_blocks(self)
+        values = ", ".join(f"{key.replace('_', '-')} {plain(v)}" for key, v in self.values.items())
+        facts: dict[str, Words] = {
+            "model": f"{self.model} of {self.models}: {values}",
+            "file": self.file,
+        }
+        if self.choice_bits is not None and self.epsilon is not None:
+            facts["this tells"] = f"which of them was chosen, at most {self.choice_bits:.1f} bits"
+            facts["charged"] = label_epsilon(self.epsilon)
+        return [Facts(facts)]

@@ -12,14 +12,12 @@ from typing import Any
 
 from taciturn import extensions
 from taciturn.errors import DataError
-from taciturn.results.agreement import Proposal, Review, SignedAgreement
 from taciturn.results.check import CheckResult
 from taciturn.results.doctor import DoctorResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.export import ExportResult
 from taciturn.results.ledger import ExposureResult, LedgerResult
-from taciturn.results.model import ModelCard, ModelList, UsedModel
-from taciturn.results.model_report import ModelReport
+from taciturn.results.model import ModelList, UsedModel
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result, refusal
@@ -28,12 +26,7 @@ from taciturn.results.study import SimulatedStudy, StudyRun
 # The first that recognises a record decides.
 _OURS: tuple[type[Result], ...] = (
     Runs,
-    ModelReport,
     DoctorResult,
-    Proposal,
-    Review,
-    SignedAgreement,
-    ModelCard,
     UsedModel,
     ModelList,
     CheckResult,

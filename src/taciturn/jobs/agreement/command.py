@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.out import moment, typed, write_page
 from taciturn.errors import ConfigError, shown_by
 from taciturn.files import require_writable, to_json, write_private
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.results.agreement import AgreementRecord
+    from taciturn.jobs.agreement.result import AgreementRecord
 
 _Agreement: TypeAlias = Annotated[
     Path, typer.Argument(help="The agreement's file; taciturn propose writes one.")
@@ -63,17 +63,22 @@ def propose(
     taciturn propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
     """
     # Imported here: no other command needs it.
+    from taciturn.jobs.agreement.propose import proposal_text
+    from taciturn.jobs.agreement.propose import propose as made_by
+    from taciturn.jobs.agreement.result import Proposal
+    from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
     from taciturn.party.config import PartyConfig
     from taciturn.party.identity import credentials_of
-    from taciturn.party.propose import proposal_text
-    from taciturn.party.propose import propose as made_by
-    from taciturn.party.sign_file import lines_for, record_of_agreement
     from taciturn.party.signing import day
     from taciturn.party.tables import load_tables
-    from taciturn.results.agreement import Proposal
 
     end = _end(valid_until, valid_days)
-    _require_absent(out)
+    if out is not None and out.exists():
+        raise ConfigError(
+            "there is such a file already, and it may be signed",
+            where=str(out),
+            hint="name another file with --out, or move it away",
+        )
     require_writable(out)
     settings = PartyConfig.read(config)
     with shown_by(settings.face):
@@ -87,26 +92,29 @@ def propose(
             hide_columns=hide_columns,
         )
     text, lines = proposal_text(agreement), lines_for(out or Path("agreement.toml"))
-    result = Proposal(
-        proposed_by=credentials_of(settings).name,
-        agreement=record_of_agreement(agreement, {}),
-        lines=lines,
-        text=text if out is None else None,
-        file=None if out is None else str(out),
-        version=__version__,
-    )
     if out is not None:
         write_private(out, text, "agreement")
     if json:
+        result = Proposal(
+            proposed_by=credentials_of(settings).name,
+            agreement=record_of_agreement(agreement, {}),
+            lines=lines,
+            text=text if out is None else None,
+            file=None if out is None else str(out),
+            version=__version__,
+        )
         typer.echo(to_json(result.to_dict()))
         return
+    screen = console(error=out is None)
     if out is None:
         typer.echo(text, nl=False)
-    screen = console(error=out is None)
-    if out is not None:
+    else:
         screen.print(f"wrote {out}, valid until {day(agreement.valid_until)}", markup=False)
-    for line in _next(lines, "Next: review it, sign it, and send it to the other side"):
-        screen.print(line, markup=False)
+    screen.print(
+        "Next: review it, sign it, and send it to the other side. To use it, [agreement] of each "
+        f"side's file holds only: {'; '.join(lines[1:])}",
+        markup=False,
+    )
 
 
 def review(
@@ -134,20 +142,14 @@ def review(
     taciturn review agreement.toml bob.toml --html review.html
     """
     # Imported here: no other command needs it.
-    from taciturn.cli.out import write_page
+    from taciturn.jobs.agreement.report import review_page
+    from taciturn.jobs.agreement.review import review as made_of
     from taciturn.party.agreement_file import AgreementFile
-    from taciturn.party.review import review as made_of
-    from taciturn.report.review import review_page
 
     require_writable(html, markdown)
     with progress_bar() as meter:
         result = made_of(AgreementFile.read(agreement), config, columns, meter.announce)
-    result = replace(
-        result,
-        version=__version__,
-        command=shlex.join(["taciturn", *sys.argv[1:]]),
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
+    result = replace(result, version=__version__, command=typed(), made=moment())
     if html is not None or markdown is not None:
         write_page(review_page(result), html, markdown)
     show(result, json)
@@ -171,14 +173,14 @@ def sign(
     taciturn sign agreement.toml alice.toml --yes
     """
     # Imported here: no other command needs it.
-    from taciturn.party.agreement_file import AgreementFile
-    from taciturn.party.config import PartyConfig
-    from taciturn.party.sign_file import (
+    from taciturn.jobs.agreement.sign import (
         record_of_agreement,
         require_signable,
         sign_file,
         signers_so_far,
     )
+    from taciturn.party.agreement_file import AgreementFile
+    from taciturn.party.config import PartyConfig
 
     document = AgreementFile.read(agreement)
     settings = PartyConfig.read(config, document)
@@ -193,7 +195,7 @@ def sign(
 
 def _ask(agreement: AgreementRecord, role: str) -> None:
     """Show in short what is about to be signed, and ask; only a person can answer."""
-    from taciturn.report.review import short_blocks
+    from taciturn.jobs.agreement.report import short_blocks
     from taciturn.report.terminal import render
 
     if not sys.stdin.isatty():
@@ -205,15 +207,6 @@ def _ask(agreement: AgreementRecord, role: str) -> None:
     screen = console(error=True)
     screen.print(render(short_blocks(agreement)))
     typer.confirm(f"Sign this agreement as {role}?", abort=True, err=True)
-
-
-def _require_absent(out: Path | None) -> None:
-    if out is not None and out.exists():
-        raise ConfigError(
-            "there is such a file already, and it may be signed",
-            where=str(out),
-            hint="name another file with --out, or move it away",
-        )
 
 
 def _end(until: str | None, days: int | None) -> datetime | None:
@@ -238,8 +231,3 @@ def _end(until: str | None, days: int | None) -> datetime | None:
     if len(until) <= len("2026-12-31"):
         moment += timedelta(hours=23, minutes=59)
     return moment.replace(tzinfo=moment.tzinfo or UTC)
-
-
-def _next(lines: tuple[str, ...], first: str) -> list[str]:
-    listed = "; ".join(lines[1:])
-    return [f"{first}. To use it, [agreement] of each side's file holds only: {listed}"]

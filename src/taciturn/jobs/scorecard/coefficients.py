@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.data.rules import Bin, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT
+from taciturn.jobs.scorecard.card import columns_of, original_offset, prepared_columns
+from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 from taciturn.memmap import over_blocks
-from taciturn.model.card import columns_of, original_offset, prepared_columns
 from taciturn.model.whole import Part
 from taciturn.numerics.information import wald
 from taciturn.numerics.scorecard import Scale
-from taciturn.results.model_report import CoefficientTest, ColumnEffect, EffectLevel
-
-
-@dataclass(frozen=True, slots=True)
-class SideRows:
-    """A side's prepared training rows."""
-
-    values: FloatArray
-    labels: LabelArray | None = None
 
 
 def coefficient_tests(
@@ -32,14 +24,31 @@ def coefficient_tests(
 ) -> tuple[CoefficientTest, ...]:
     """The coefficients of a side, the largest on the prepared scale first, the intercept last."""
     model, known = part.model, _errors(part, errors)
+
+    def test(name: str, place: int, unit: float, bounded: bool) -> CoefficientTest:
+        weight = float(part.weights[place])
+        tested, original = wald(weight, float(known[place])), weight / unit if unit else None
+        return CoefficientTest(
+            side=model.title,
+            column=name,
+            prepared=weight,
+            original=original,
+            clipped=bounded,
+            error=tested.error,
+            z=tested.z,
+            p_value=tested.p_value,
+            low=tested.low,
+            high=tested.high,
+            points=None if original is None else scale.worth(original),
+        )
+
     rows = [
-        _coefficient(part, name, place, known, unit, bounded, scale)
+        test(name, place, unit, bounded)
         for place, (name, _, unit, bounded) in enumerate(prepared_columns(model))
     ]
     rows.sort(key=lambda one: -abs(one.prepared))
     if model.intercept:
-        last = len(part.weights) - 1
-        rows.append(_coefficient(part, INTERCEPT, last, known, 0.0, False, scale))
+        rows.append(test(INTERCEPT, len(part.weights) - 1, 0.0, False))
     return tuple(rows)
 
 
@@ -50,17 +59,22 @@ def constant_points(part: Part, scale: Scale, shift: float) -> float:
 
 
 def column_effects(
-    part: Part, errors: FloatArray | None, scale: Scale, rows: SideRows | None
+    part: Part,
+    errors: FloatArray | None,
+    scale: Scale,
+    rows: FloatArray | None,
+    labels: LabelArray | None,
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score."""
+    """What each bin and each category of a side's columns does to the score.
+
+    ``rows`` are the side's prepared training rows.
+    """
     known, effects, start = _errors(part, errors), [], 0
     for rule in part.model.preparation.rules:
-        count = len(rule.outputs)
-        if not isinstance(rule, NumericRule) and count:
-            place = slice(start, start + count)
-            levels = tuple(_levels(rule, part.weights[place], known[place], scale, rows, start))
+        if rule.outputs and not isinstance(rule, NumericRule):
+            levels = tuple(_levels(rule, start, part.weights, known, scale, rows, labels))
             effects.append(ColumnEffect(side=part.model.title, column=rule.name, levels=levels))
-        start += count
+        start += len(rule.outputs)
     return tuple(effects)
 
 
@@ -68,63 +82,45 @@ def _errors(part: Part, errors: FloatArray | None) -> FloatArray:
     return np.full(len(part.weights), math.nan) if errors is None else errors
 
 
-def _coefficient(
-    part: Part,
-    name: str,
-    place: int,
-    errors: FloatArray,
-    unit: float,
-    bounded: bool,
-    scale: Scale,
-) -> CoefficientTest:
-    weight = float(part.weights[place])
-    test = wald(weight, float(errors[place]))
-    original = weight / unit if unit else None
-    return CoefficientTest(
-        side=part.model.title,
-        column=name,
-        prepared=weight,
-        original=original,
-        clipped=bounded,
-        error=test.error,
-        z=test.z,
-        p_value=test.p_value,
-        low=test.low,
-        high=test.high,
-        points=None if original is None else scale.worth(original),
-    )
-
-
 def _levels(
     rule: Rule,
+    start: int,
     weights: FloatArray,
     errors: FloatArray,
     scale: Scale,
-    rows: SideRows | None,
-    start: int,
+    rows: FloatArray | None,
+    labels: LabelArray | None,
 ) -> Iterator[EffectLevel]:
-    """All levels, in their order; columns of zeros that only hold a place are none."""
+    """All levels, in their order; columns of zeros that only hold a place are none.
+
+    The columns of the rule begin at ``start``.
+    """
     steps = [_step(rule, center, unit) for _, center, unit, _ in columns_of(rule)]
-    held = (
-        None
-        if rows is None
-        else [_where(rows, start + place, sum(ends) / 2) for place, ends in enumerate(steps)]
-    )
+    masks: list[BoolArray] = []
+    if rows is not None:
+        masks = [_above(rows, start + place, sum(ends) / 2) for place, ends in enumerate(steps)]
     places = {name: place for place, name in enumerate(rule.outputs)}
     for level in rule.bins:
+        count = rate = None
+        effect = error = 0.0
         place = None if level.output is None else places[level.output]
-        # The reference is where no other level is.
-        mask = None if held is None else _mask(held, place)
-        count, rate = _counted(mask, rows)
-        step = 0.0 if place is None else steps[place][1] - steps[place][0]
-        effect = 0.0 if place is None else float(weights[place]) * step
+        if place is not None:
+            step = steps[place][1] - steps[place][0]
+            effect = float(weights[start + place]) * step
+            error = float(errors[start + place]) * step
+        if masks:
+            # The reference is where no other level is.
+            mask = ~np.logical_or.reduce(masks) if place is None else masks[place]
+            count = int(np.count_nonzero(mask))
+            if labels is not None and count:
+                rate = int(np.count_nonzero(np.equal(labels, 1) & mask)) / count
         yield EffectLevel(
             level=_short(level, rule.name),
             reference=place is None,
             rows=count,
             rate=rate,
             effect=effect,
-            error=0.0 if place is None else float(errors[place]) * step,
+            error=error,
             points=scale.worth(effect),
         )
 
@@ -136,13 +132,6 @@ def _short(level: Bin, column: str) -> str:
     return f"below {name[2:]}" if name.startswith("< ") else name
 
 
-def _mask(held: list[BoolArray], place: int | None) -> BoolArray:
-    if place is not None:
-        return held[place]
-    others: BoolArray = ~np.logical_or.reduce(held)
-    return others
-
-
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
     """What a prepared column is without its level, and with it."""
     if not unit:
@@ -152,22 +141,13 @@ def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
     return low, high
 
 
-def _where(rows: SideRows, column: int, middle: float) -> BoolArray:
+def _above(rows: FloatArray, column: int, middle: float) -> BoolArray:
     """Which rows have a level, by a value of its column that is neither with nor without it."""
-    mask = np.empty(len(rows.values), dtype=np.bool_)
+    mask = np.empty(len(rows), dtype=np.bool_)
 
     def part(place: slice) -> None:
-        mask[place] = rows.values[place, column] > middle
+        mask[place] = rows[place, column] > middle
 
-    for _ in over_blocks(part, len(rows.values), rows.values):
+    for _ in over_blocks(part, len(rows), rows):
         pass
     return mask
-
-
-def _counted(mask: BoolArray | None, rows: SideRows | None) -> tuple[int | None, float | None]:
-    if mask is None or rows is None:
-        return None, None
-    count = int(np.count_nonzero(mask))
-    if rows.labels is None or not count:
-        return count, None
-    return count, int(np.count_nonzero(np.equal(rows.labels, 1) & mask)) / count

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
-from taciturn.report import blocks as b
-from taciturn.report.words import NONE, figure, percent, share
-from taciturn.results.model_report import (
+from taciturn.jobs.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
-    ErrorKind,
     JudgedRows,
     ModelReport,
 )
+from taciturn.numerics.metrics import Metrics
+from taciturn.report import blocks as b
+from taciturn.report.words import NONE, figure, percent, share
 
 MOST_COEFFICIENTS = 30
 RULE_WORDS = {
@@ -97,31 +96,21 @@ def figures_table(report: ModelReport) -> b.Table:
     """The figures of all sets of rows, side by side."""
     sets = report.judged
     headings = ["", *(part for rows in sets for part in (rows.name, "95 % interval"))]
-    lines: list[list[b.Words]] = []
-    for name, key, kind in _FIGURES:
-        line: list[b.Words] = [name]
-        for rows in sets:
-            line += _figure(rows, key, kind)
-        lines.append(line)
-    counts: list[b.Words] = ["rows"]
-    for rows in sets:
-        counts += [f"{rows.metrics.rows:,}", ""]
+    lines = [
+        [name, *(part for rows in sets for part in _figure(rows.metrics, key, kind))]
+        for name, key, kind in _FIGURES
+    ]
+    counts = ["rows", *(part for rows in sets for part in (f"{rows.metrics.rows:,}", ""))]
     return b.table(headings, [*lines, counts], label="The model's figures")
 
 
-def gini(rows: JudgedRows) -> float:
-    """Twice the AUC less one."""
-    return 2 * rows.metrics.auc - 1
-
-
-def _figure(rows: JudgedRows, key: str, kind: str) -> list[str]:
-    metrics = rows.metrics
+def _figure(metrics: Metrics, key: str, kind: str) -> list[str]:
     if key == "gini":
-        low, high = 2 * metrics.auc_low - 1, 2 * metrics.auc_high - 1
-        return [share(gini(rows)), ends(low, high, kind)]
-    low, high = (getattr(metrics, f"{key}_{end}", math.nan) for end in ("low", "high"))
-    spelled = share if kind == "share" else figure
-    return [spelled(getattr(metrics, key)), ends(low, high, kind)]
+        value, low, high = (2 * auc - 1 for auc in (metrics.auc, metrics.auc_low, metrics.auc_high))
+    else:
+        value = getattr(metrics, key)
+        low, high = (getattr(metrics, f"{key}_{end}", math.nan) for end in ("low", "high"))
+    return [share(value) if kind == "share" else figure(value), ends(low, high, kind)]
 
 
 def ends(low: float, high: float, kind: str) -> str:
@@ -135,16 +124,8 @@ def ends(low: float, high: float, kind: str) -> str:
 
 def gains_table(rows: JudgedRows) -> b.Table:
     """Tenths of the rows, the riskiest first."""
-    headings = (
-        "tenth",
-        "rows",
-        "ones",
-        "rate",
-        "lift",
-        "rows so far",
-        "ones so far",
-        "lift so far",
-    )
+    headings = ("tenth", "rows", "ones", "rate", "lift")
+    headings += ("rows so far", "ones so far", "lift so far")
     lines = [
         (
             str(row.part),
@@ -163,16 +144,8 @@ def gains_table(rows: JudgedRows) -> b.Table:
 
 def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
     """Score bands, the riskiest first."""
-    headings = (
-        "probability",
-        "points",
-        "rows",
-        "of all",
-        "ones",
-        "rate",
-        "predicted",
-        "ones so far",
-    )
+    headings = ("probability", "points", "rows", "of all", "ones")
+    headings += ("rate", "predicted", "ones so far")
     lines = [
         (
             band_words(row.low, row.high, report),
@@ -191,7 +164,7 @@ def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
 
 def band_words(low: float, high: float, report: ModelReport) -> str:
     """A band by the probabilities at its ends."""
-    least, most = (_probability(end - report.log_odds_shift) for end in (low, high))
+    least, most = (probability(end - report.log_odds_shift) for end in (low, high))
     if math.isinf(low):
         return "all" if math.isinf(high) else f"below {share(most)}"
     if math.isinf(high):
@@ -211,7 +184,8 @@ def points_words(low: float, high: float, report: ModelReport) -> str:
     return f"up to {most}" if math.isinf(high) else f"{least} – {most}"
 
 
-def _probability(score: float) -> float:
+def probability(score: float) -> float:
+    """The probability at a logit, however far from 0."""
     if score >= 0:
         return 1 / (1 + math.exp(-score))
     raised = math.exp(score)
@@ -289,14 +263,11 @@ def stability_blocks(compared: ComparedScores) -> list[b.Block]:
     ]
 
 
-def stability_table(compared: ComparedScores, report: ModelReport) -> b.Table:
-    """The bands of a comparison, the riskiest first."""
-    edges = (-math.inf, *compared.edges, math.inf)
-    names = [band_words(low, high, report) for low, high in pairwise(edges)]
-    bands = zip(names, compared.stability.bands, strict=True)
+def stability_table(compared: ComparedScores, names: Sequence[str]) -> b.Table:
+    """The bands of a comparison, the riskiest first; ``names`` begins with the lowest scores."""
     lines = [
         (name, share(band.reference), share(band.new), f"{band.summand:.4f}")
-        for name, band in bands
+        for name, band in zip(names, compared.stability.bands, strict=True)
     ]
     headings = ("probability", compared.reference, compared.new, "of the PSI")
     return b.table(headings, lines[::-1], label="Score bands of both sets of rows")
@@ -321,17 +292,26 @@ def coefficient_blocks(report: ModelReport, top: int) -> list[b.Block]:
 def coefficients_table(report: ModelReport, top: int) -> b.Table:
     """The first coefficients, the intercept among them."""
     several = len({one.side for one in report.coefficients}) > 1
+    tested = report.errors != "none"
     least = {"at-least": "≥ ", "estimated": "≳ "}.get(report.errors, "")
     headings = (
         *(("side",) if several else ()),
         *("column", "weight"),
-        *((f"{least}error", "z", "p") if report.errors != "none" else ()),
+        *((f"{least}error", "z", "p") if tested else ()),
         *("per unit", "points per unit"),
     )
-    lines = [
-        [*([one.side] if several else []), *_coefficient(one, report.errors)]
-        for one in shown(report, top)
-    ]
+    lines = []
+    for one in shown(report, top):
+        p = NONE if math.isnan(one.p_value) else f"{one.p_value:.4f}"
+        test = (figure(one.error), figure(one.z, 2), "<0.0001" if one.p_value < 1e-4 else p)
+        line = [
+            *([one.side] if several else []),
+            *(one.column, f"{one.prepared:.4f}"),
+            *(test if tested else ()),
+            NONE if one.original is None else f"{one.original:.4g}{' *' * one.clipped}",
+            NONE if one.points is None else f"{one.points:+.4g}",
+        ]
+        lines.append(line)
     words = (0, 1) if several else (0,)
     return b.table(headings, lines, caption="Coefficients", words=words, grouped=several)
 
@@ -341,18 +321,6 @@ def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
     ranked = sorted(report.coefficients, key=lambda one: -abs(one.prepared))[:top]
     kept = {id(one) for one in ranked}
     return [one for one in report.coefficients if id(one) in kept]
-
-
-def _coefficient(one: CoefficientTest, errors: ErrorKind) -> Sequence[b.Words]:
-    p = NONE if math.isnan(one.p_value) else f"{one.p_value:.4f}"
-    tested = (figure(one.error), figure(one.z, 2), "<0.0001" if one.p_value < 1e-4 else p)
-    return (
-        one.column,
-        f"{one.prepared:.4f}",
-        *(tested if errors != "none" else ()),
-        NONE if one.original is None else f"{one.original:.4g}{' *' * one.clipped}",
-        NONE if one.points is None else f"{one.points:+.4g}",
-    )
 
 
 def effect_table(effect: ColumnEffect) -> b.Table:

@@ -16,10 +16,10 @@ from taciturn.__main__ import run
 from taciturn.cli import make_console as console
 from taciturn.data import fit
 from taciturn.errors import ColumnError, ConfigError
-from taciturn.model import ModelShare, coefficients, own_part, to_sklearn, whole_model
-from taciturn.model import model_card as card
+from taciturn.jobs.scorecard import model_card as card
+from taciturn.jobs.scorecard import named_coefficients
+from taciturn.model import ModelShare, own_part, to_sklearn, whole_model
 from taciturn.numerics import sigmoid
-from taciturn.report import card_blocks
 from taciturn.report import render_terminal as render
 from tests.expected import refused
 from tests.model.models import WAYS, pair_of, people, share_of, strange
@@ -61,7 +61,7 @@ def test_coefficients_of_the_original_scale_score_raw_rows(way):
 
 def test_the_largest_comes_first_and_what_says_nothing_is_marked():
     hers, _ = people()
-    ranked = coefficients(share_of(fit(hers, WAYS[0]), "alice"))
+    ranked = named_coefficients(share_of(fit(hers, WAYS[0]), "alice"))
     sizes = [abs(one.prepared) for one in ranked]
     assert sizes == sorted(sizes, reverse=True)
     (constant,) = [one for one in ranked if one.column == "constant"]
@@ -163,5 +163,5 @@ def test_whatever_the_records_of_a_file_hold_it_is_shown(agreement, metrics, led
     share = share_of(fit(hers, WAYS[0]), "bob", agreement=agreement, metrics=metrics, ledger=ledger)
     screen = console()
     with screen.capture() as shown:
-        screen.print(render(card_blocks(card(share), 5)))
+        screen.print(render(card(share).blocks(5)))
     assert shown.get()

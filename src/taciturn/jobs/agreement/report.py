@@ -11,24 +11,9 @@ from collections.abc import Mapping
 
 from taciturn.errors import counted
 from taciturn.extras import install_hint
+from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
+from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
-from taciturn.report.blocks import (
-    Badge,
-    Blanks,
-    Block,
-    Bullets,
-    Facts,
-    Heading,
-    Page,
-    Paragraph,
-    Section,
-    Span,
-    Table,
-    Tone,
-    Words,
-    coded,
-    table,
-)
 from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.parties import exposure_facts, learns_facts
 from taciturn.report.training import label_epsilon
@@ -41,42 +26,41 @@ from taciturn.report.words import (
     printed_date,
     share,
 )
-from taciturn.results.agreement import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, CheckResult, Level
 
-_TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
+_TONES: dict[Level, b.Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
-_ANSWERS: dict[Level, Words] = {
+_ANSWERS: dict[Level, b.Words] = {
     LEAKS: (
-        Span("Labels leak.", "bad"),
+        b.Span("Labels leak.", "bad"),
         " Alice will be able to recover labels: the rehearsal recovered some, beyond chance.",
     ),
     AT_RISK: (
-        Span("Labels are at risk.", "warning"),
+        b.Span("Labels are at risk.", "warning"),
         " Alice will be able to guess labels better than by chance: the rehearsal did.",
     ),
     CLEAR: (
-        Span("No leak was seen.", "strong"),
+        b.Span("No leak was seen.", "strong"),
         " None of the known attacks told Alice a label in the rehearsal. That is no proof of "
         "safety.",
     ),
 }
-_NOT_RUN: Words = (
-    Span("No attack was run.", "warning"),
+_NOT_RUN: b.Words = (
+    b.Span("No attack was run.", "warning"),
     f" The packages for it are not installed ({install_hint('audit')}); what the mechanism says of "
     "itself stands here.",
 )
-_BOB_RECONSTRUCTS: Words = (
-    Span("Columns are exposed.", "bad"),
+_BOB_RECONSTRUCTS: b.Words = (
+    b.Span("Columns are exposed.", "bad"),
     " Bob can reconstruct Alice's columns from the training scores that this mechanism opens to "
     "him.",
 )
-_BOB_TELLS: Words = (
-    Span("Columns show.", "bad"),
+_BOB_TELLS: b.Words = (
+    b.Span("Columns show.", "bad"),
     " Bob will be able to estimate values of Alice's columns: the rehearsal did.",
 )
-_BOB_CLEAR: Words = (
-    Span("No leak was seen.", "strong"),
+_BOB_CLEAR: b.Words = (
+    b.Span("No leak was seen.", "strong"),
     " None of the known attacks told Bob a value of Alice's columns in the rehearsal. That is no "
     "proof of safety.",
 )
@@ -84,7 +68,7 @@ _SOLVERS = {
     "newton": "newton: every pass uses all rows, and nothing is to be tuned",
     "sgd": "gradient descent (sgd): small steps, each of one batch of rows",
 }
-_GLOSSARY: dict[str, str] = {
+_GLOSSARY: dict[str, b.Words] = {
     "Alice": "The side that has columns about the rows and no labels.",
     "Bob": "The side that has the labels, and possibly columns of his own.",
     "Label": "What the model learns to predict: 0 or 1 for each row.",
@@ -132,15 +116,20 @@ _MEANS_NOT = (
 )
 
 
-def review_blocks(result: Review) -> list[Block]:
+def review_blocks(result: Review) -> list[b.Block]:
     """The review for a terminal: the same sections, nothing folded away."""
-    title = Paragraph(_title(result), "strong")
-    return [title, *_sections(result), Paragraph(_closing(result), "strong")]
+    title = b.Paragraph(_title(result), "strong")
+    closing = (
+        "As it stands this side would not begin: see what stands in the way."
+        if result.obstacles
+        else "Nothing stands in this side's way. Whether to sign is for a person to decide."
+    )
+    return [title, *_sections(result), b.Paragraph(closing, "strong")]
 
 
-def review_page(result: Review) -> Page:
+def review_page(result: Review) -> b.Page:
     """The review as a page, to be read and printed."""
-    return Page(
+    return b.Page(
         window=f"Agreement {result.agreement.id[:8]} for review",
         title="Agreement for review",
         subject=_title(result),
@@ -149,7 +138,7 @@ def review_page(result: Review) -> Page:
     )
 
 
-def signed_blocks(result: SignedAgreement) -> list[Block]:
+def signed_blocks(result: SignedAgreement) -> list[b.Block]:
     """Who has signed now, and what each side's file needs."""
     first = (
         f"{result.signed_by} has signed this agreement before; nothing was changed"
@@ -164,17 +153,17 @@ def signed_blocks(result: SignedAgreement) -> list[Block]:
     )
     lines = "; ".join(result.lines[1:])
     return [
-        Paragraph(first, "strong"),
+        b.Paragraph(first, "strong"),
         _signatures(result.agreement),
-        Paragraph(f"{then}. To use it, [agreement] of each side's file holds only: {lines}"),
+        b.Paragraph(f"{then}. To use it, [agreement] of each side's file holds only: {lines}"),
     ]
 
 
-def short_blocks(agreement: AgreementRecord) -> list[Block]:
+def short_blocks(agreement: AgreementRecord) -> list[b.Block]:
     """What is about to be signed, in short."""
     return [
-        Paragraph("You are about to sign:", "strong"),
-        Facts(
+        b.Paragraph("You are about to sign:", "strong"),
+        b.Facts(
             {
                 **({"purpose": agreement.purpose} if agreement.purpose else {}),
                 "mechanism": str(agreement.settings.get("mechanism")),
@@ -184,7 +173,7 @@ def short_blocks(agreement: AgreementRecord) -> list[Block]:
             }
         ),
         _signatures(agreement),
-        Paragraph("What it means, and what each side learns, says taciturn review.", "muted"),
+        b.Paragraph("What it means, and what each side learns, says taciturn review.", "muted"),
     ]
 
 
@@ -195,68 +184,55 @@ def _title(result: Review) -> str:
     return f"{result.agreement.settings.get('mechanism')} · {who} · {rows}"
 
 
-def _closing(result: Review) -> str:
-    if result.obstacles:
-        return "As it stands this side would not begin: see what stands in the way."
-    return "Nothing stands in this side's way. Whether to sign is for a person to decide."
-
-
-def _sections(result: Review) -> list[Section]:
+def _sections(result: Review) -> list[b.Section]:
     return [
         _in_short(result),
         _obstacles(result),
         _trained(result),
         _learns(result),
-        *_argument(result),
+        *_argument(result.agreement.settings),
         _price(result),
         _cost(result),
         _who_signed(result),
-        _settings(result),
-        _meaning(),
-        _glossary(),
-        _decision(result),
+        *_appendix(result.agreement),
     ]
 
 
-def _in_short(result: Review) -> Section:
-    ready = not result.obstacles
-    rest = result.agreement.unsigned
+def _in_short(result: Review) -> b.Section:
+    agreed, rest = result.agreement, result.agreement.unsigned
     signed = "everybody has signed" if not rest else f"not yet signed by {', '.join(rest)}"
-    price = _price_in_short(result)
-    lines: list[Block] = []
-    if result.agreement.purpose:
-        lines.append(Paragraph(("Purpose: ", Span(result.agreement.purpose, "strong"))))
-    facts: dict[str, Words] = {
-        "protection": f"{result.agreement.settings.get('mechanism')}: {result.mechanism}",
+    purpose = b.Paragraph(("Purpose: ", b.Span(agreed.purpose, "strong")))
+    facts: dict[str, b.Words] = {
+        "protection": f"{agreed.settings.get('mechanism')}: {result.mechanism}",
         "Bob's labels": _NOT_RUN if result.check is None else _ANSWERS[result.check.verdict],
         "Alice's columns": _columns_in_short(result),
-        "price": price,
-        "signatures": f"{signed}; valid until {printed_date(result.agreement.valid_until)}",
-        "in the way": "nothing" if ready else counted(len(result.obstacles), "obstacle"),
+        "price": _price_in_short(result),
+        "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
+        "in the way": counted(len(result.obstacles), "obstacle") if result.obstacles else "nothing",
     }
-    blocks = (*lines, Facts(facts))
-    return Section("What this agreement comes to", "short", blocks, "In short", _badge(result))
+    blocks: tuple[b.Block, ...] = (*([purpose] if agreed.purpose else []), b.Facts(facts))
+    return b.Section("What this agreement comes to", "short", blocks, "In short", _badge(result))
 
 
-def _badge(result: Review) -> Badge:
+def _badge(result: Review) -> b.Badge:
     check = result.check
     seat = None if check is None else check.bob_seat
     if result.obstacles:
-        return Badge("leak", "✗", "not ready: something stands in the way")
+        return b.Badge("leak", "✗", "not ready: something stands in the way")
     if check is not None and check.verdict == LEAKS:
-        return Badge("leak", "▲", "to be weighed: labels leak to Alice")
+        return b.Badge("leak", "▲", "to be weighed: labels leak to Alice")
     if result.role == "alice" and result.price.learns.columns is not None:
-        return Badge("leak", "▲", "to be weighed: Bob can reconstruct Alice's columns")
+        return b.Badge("leak", "▲", "to be weighed: Bob can reconstruct Alice's columns")
     if check is not None and check.verdict == AT_RISK:
-        return Badge("certain", "▲", "to be weighed: labels are at risk")
+        return b.Badge("certain", "▲", "to be weighed: labels are at risk")
     if seat is not None and seat.level == LEAKS:
-        return Badge("certain", "▲", "to be weighed: Bob can tell of Alice's columns")
+        return b.Badge("certain", "▲", "to be weighed: Bob can tell of Alice's columns")
     if check is None:
-        return Badge("certain", "▲", "no attack was run")
-    return Badge("not-shown", "○", "no leak was seen in the rehearsal")
+        return b.Badge("certain", "▲", "no attack was run")
+    return b.Badge("not-shown", "○", "no leak was seen in the rehearsal")
 
 
-def _columns_in_short(result: Review) -> Words:
+def _columns_in_short(result: Review) -> b.Words:
     if result.price.learns.columns is not None:
         return _BOB_RECONSTRUCTS
     if result.check is None:
@@ -283,20 +259,20 @@ def _price_in_short(result: Review) -> str:
     return f"up to {counted(opened.this, 'score')} of each of Alice's rows for this training"
 
 
-def _obstacles(result: Review) -> Section:
-    if not result.obstacles:
-        words = (
-            "Nothing: this side's certificate, table, own file and limits fit the agreement, and "
-            "every signature that is there is right."
-        )
-        return Section("What stands in the way", "obstacles", (Paragraph(words),), "Obstacles")
-    # Words that stand out are never broken: only the sign does.
-    rows = [(Span("✗", "bad"), one.why, one.way_out) for one in result.obstacles]
-    drawn = table(("", "what", "way out"), rows, words=range(3), label="What stands in the way")
-    return Section("What stands in the way", "obstacles", (drawn,), "Obstacles")
+def _obstacles(result: Review) -> b.Section:
+    title = "What stands in the way"
+    block: b.Block = b.Paragraph(
+        "Nothing: this side's certificate, table, own file and limits fit the agreement, and "
+        "every signature that is there is right."
+    )
+    if result.obstacles:
+        # Words that stand out are never broken: only the sign does.
+        rows = [(b.Span("✗", "bad"), one.why, one.way_out) for one in result.obstacles]
+        block = b.table(("", "what", "way out"), rows, words=range(3), label=title)
+    return b.Section(title, "obstacles", (block,), "Obstacles")
 
 
-def _trained(result: Review) -> Section:
+def _trained(result: Review) -> b.Section:
     agreed = result.agreement
     # What varies stands in the study, with all its values.
     settings = {**(agreed.study or {}), **agreed.settings}
@@ -306,46 +282,38 @@ def _trained(result: Review) -> Section:
         else f"{_value(settings.get('epochs'))} epochs, in batches of "
         f"{_value(settings.get('batch-size'))} rows"
     )
-    solver = str(settings.get("solver"))
-    facts: dict[str, Words] = {
+    solver, owner = str(settings.get("solver")), agreed.sides[0]
+    noise = " with noise" if settings.get("tell-epsilon") is not None else ""
+    facts: dict[str, b.Words] = {
         "model": "a logistic regression: a weight for each column, and a probability for each row",
-        "label": _label(agreed),
+        "label": f"{owner.label}, which {owner.name} has"
+        if owner.label
+        else "not told by its name",
         "rows": f"{result.rows:,} to train on, and {result.held_out_rows:,} held out, on which Bob "
         "measures the model; ids alone decide which",
         "solver": f"{_SOLVERS.get(solver, solver)}; {steps}",
         "penalty": f"l1 {_value(settings.get('l1'))}, l2 {_value(settings.get('l2'))}",
-        "Alice is told": _told(settings),
+        "Alice is told": f"how good the model is on held-out rows, in whole per cent{noise}"
+        if settings.get("tell-alice") == "quality"
+        else "nothing of how good the model is",
     }
-    blocks: list[Block] = [Facts(facts), _columns_table(agreed, result)]
+    columns = [(side.name, side.role, *_columns(side, result)) for side in agreed.sides]
+    headings = ("side", "role", "prepared columns", "columns of its table")
+    blocks: list[b.Block] = [
+        b.Facts(facts),
+        b.table(headings, columns, words=(0, 1, 3), label="The columns of each side"),
+    ]
     if agreed.study is not None:
-        blocks += [Heading("The study: trainings that are agreed on together")]
         blocks += [
-            Paragraph(
+            b.Heading("The study: trainings that are agreed on together"),
+            b.Paragraph(
                 "Every combination of these values is trained, once without the rows of each fold "
                 "and once on all rows; only Bob learns how good each model is. Which of them he "
                 "uses afterwards depends on labels, and Alice learns it when he does."
-            )
+            ),
+            b.Facts({key: _value(value) for key, value in agreed.study.items()}),
         ]
-        blocks += [Facts({key: _value(value) for key, value in agreed.study.items()})]
-    return Section("What is trained on what", "trained", tuple(blocks), "Trained")
-
-
-def _label(agreed: AgreementRecord) -> str:
-    label = agreed.sides[0].label
-    return "not told by its name" if label is None else f"{label}, which {agreed.sides[0].name} has"
-
-
-def _told(settings: Mapping[str, object]) -> str:
-    if settings.get("tell-alice") != "quality":
-        return "nothing of how good the model is"
-    noise = " with noise" if settings.get("tell-epsilon") is not None else ""
-    return f"how good the model is on held-out rows, in whole per cent{noise}"
-
-
-def _columns_table(agreed: AgreementRecord, result: Review) -> Table:
-    rows = [(side.name, side.role, *_columns(side, result)) for side in agreed.sides]
-    headings = ("side", "role", "prepared columns", "columns of its table")
-    return table(headings, rows, words=(0, 1, 3), label="The columns of each side")
+    return b.Section("What is trained on what", "trained", tuple(blocks), "Trained")
 
 
 def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
@@ -363,34 +331,34 @@ def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
     return "not told" if count is None else str(count), names
 
 
-def _learns(result: Review) -> Section:
+def _learns(result: Review) -> b.Section:
     check = result.check
-    blocks: list[Block] = [
-        Heading("What each side receives"),
-        Facts(learns_facts(result.price.learns)),
+    blocks: list[b.Block] = [
+        b.Heading("What each side receives"),
+        b.Facts(learns_facts(result.price.learns)),
         *([] if result.columns is None else [exposure_facts(result.columns)]),
-        *([Paragraph(_NOT_RUN)] if check is None else _rehearsed(check)),
+        *([b.Paragraph(_NOT_RUN)] if check is None else _rehearsed(check)),
     ]
-    return Section("Who learns what", "learns", tuple(blocks), "Learns")
+    return b.Section("Who learns what", "learns", tuple(blocks), "Learns")
 
 
-def _rehearsed(check: CheckResult) -> list[Block]:
-    blocks: list[Block] = [
-        Heading("Alice's seat: what she could tell of the labels"),
-        Paragraph(_ANSWERS[check.verdict]),
+def _rehearsed(check: CheckResult) -> list[b.Block]:
+    blocks: list[b.Block] = [
+        b.Heading("Alice's seat: what she could tell of the labels"),
+        b.Paragraph(_ANSWERS[check.verdict]),
         _verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
         advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in check.recommendations}
-        blocks += [Heading("What to use in its place"), Facts(advice)]
+        blocks += [b.Heading("What to use in its place"), b.Facts(advice)]
     if check.bob_seat is not None:
         heading, *rest = rehearsal_blocks(check.bob_seat)
         answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
-        blocks += [heading, Paragraph(answer), *rest]
+        blocks += [heading, b.Paragraph(answer), *rest]
     else:
         blocks += [
-            Heading("Bob's seat: what he could tell of Alice's columns"),
-            Paragraph(
+            b.Heading("Bob's seat: what he could tell of Alice's columns"),
+            b.Paragraph(
                 "That is rehearsed with her columns, which are not here: her side's review says "
                 "it. What he receives stands above."
             ),
@@ -398,25 +366,25 @@ def _rehearsed(check: CheckResult) -> list[Block]:
     if check.prediction is not None:
         said = check.prediction
         blocks += [
-            Heading("Afterwards: what predictions with the model tell"),
-            Facts({"Bob": said.bob, "Alice": said.alice, "repeated": said.repeated}),
+            b.Heading("Afterwards: what predictions with the model tell"),
+            b.Facts({"Bob": said.bob, "Alice": said.alice, "repeated": said.repeated}),
         ]
     stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
-    return [*blocks, Heading("How this was rehearsed"), Bullets(stood)]
+    return [*blocks, b.Heading("How this was rehearsed"), b.Bullets(stood)]
 
 
-def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> Table:
+def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> b.Table:
     names: dict[tuple[Level, str, str], list[str]] = {}
     for one in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict)):
         names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
     rows = [
-        (", ".join(alike), Span(level, _TONES[level]), why, change)
+        (", ".join(alike), b.Span(level, _TONES[level]), why, change)
         for (level, why, change), alike in names.items()
     ]
     headings = ("attack", "verdict", "why", "smallest change that helps")
     # Where nothing has to change, no room is left for it.
     wide = 4 if any(row[3] for row in rows) else 3
-    return table(
+    return b.table(
         headings[:wide],
         [row[:wide] for row in rows],
         words=range(wide),
@@ -424,20 +392,19 @@ def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> Table:
     )
 
 
-def _argument(result: Review) -> list[Section]:
-    settings = result.agreement.settings
+def _argument(settings: Mapping[str, object]) -> list[b.Section]:
     bits = settings.get("key-bits")
     if settings.get("reveal") or not isinstance(bits, int):
         return []
     return argument(str(settings.get("mechanism")), str(settings.get("scheme")), bits)
 
 
-def _price(result: Review) -> Section:
+def _price(result: Review) -> b.Section:
     price, opened = result.price, result.opened
-    blocks: list[Block] = []
+    blocks: list[b.Block] = []
     if price.ledger is not None:
         ledger, total = price.ledger, price.ledger_book
-        facts: dict[str, Words] = {
+        facts: dict[str, b.Words] = {
             "this training": f"of a label, {label_epsilon(ledger.label_epsilon_total)}",
             "in releases": f"at most {counted(ledger.releases_per_row, 'release')} of a row"
             if ledger.releases_per_row
@@ -458,51 +425,45 @@ def _price(result: Review) -> Section:
             facts["at best"] = (
                 f"any attack on them is right about {share(ceiling)} of labels at even odds"
             )
-        blocks += [Heading("What it costs Bob's labels"), Facts(facts)]
+        blocks += [b.Heading("What it costs Bob's labels"), b.Facts(facts)]
     else:
         words = "What it costs Bob's labels, his own side's review says: his ledger is there."
-        blocks.append(Paragraph(words))
+        blocks.append(b.Paragraph(words))
     if opened is not None:
         limit = "none is set (scores-per-row)" if opened.limit is None else f"{opened.limit:,}"
+        counts = {"so far": opened.so_far, "this training": opened.this, "then": opened.then}
         blocks += [
-            Heading("What it costs Alice's columns: scores of one row that Bob has"),
-            Facts(
-                {
-                    "so far": f"up to {opened.so_far:,}",
-                    "this training": f"up to {opened.this:,}",
-                    "then": f"up to {opened.then:,}",
-                    "limit": limit,
-                }
-            ),
+            b.Heading("What it costs Alice's columns: scores of one row that Bob has"),
+            b.Facts({**{name: f"up to {n:,}" for name, n in counts.items()}, "limit": limit}),
         ]
-    return Section("The ledger: so far, this training, then", "price", tuple(blocks), "Ledger")
+    return b.Section("The ledger: so far, this training, then", "price", tuple(blocks), "Ledger")
 
 
-def _cost(result: Review) -> Section:
+def _cost(result: Review) -> b.Section:
     estimate = result.estimate
     if estimate is None:
         words = "Only a side that has Alice's columns can tell: a dry run on her side does."
-        return Section("Time and traffic", "cost", (Paragraph(words),), "Time")
+        return b.Section("Time and traffic", "cost", (b.Paragraph(words),), "Time")
     traffic = data_size(estimate.bytes_to_alice + estimate.bytes_to_bob)
-    facts: dict[str, Words] = {
+    facts: dict[str, b.Words] = {
         "computing": f"about {duration(estimate.seconds)} on this machine, both sides together",
         "traffic": f"{traffic}: {data_size(estimate.bytes_to_alice)} to Alice, "
         f"{data_size(estimate.bytes_to_bob)} to Bob",
         "iterations": f"{estimate.iterations:,}",
     }
-    blocks: list[Block] = [Facts(facts)]
+    notes = ["The network's own time comes on top."]
     if result.assumed_columns is not None:
         stood = counted(result.assumed_columns, "random column")
-        blocks.append(Paragraph(f"{stood} stood in for Alice's, which may take longer.", "muted"))
-    blocks.append(Paragraph("The network's own time comes on top.", "muted"))
-    return Section("Time and traffic", "cost", tuple(blocks), "Time")
+        notes.insert(0, f"{stood} stood in for Alice's, which may take longer.")
+    blocks: tuple[b.Block, ...] = (b.Facts(facts), *(b.Paragraph(note, "muted") for note in notes))
+    return b.Section("Time and traffic", "cost", blocks, "Time")
 
 
-def _who_signed(result: Review) -> Section:
+def _who_signed(result: Review) -> b.Section:
     agreed = result.agreement
-    facts: dict[str, Words] = {
-        "agreement": Span(agreed.id, "code"),
-        "digest": Span(agreed.digest, "code"),
+    facts: dict[str, b.Words] = {
+        "agreement": b.Span(agreed.id, "code"),
+        "digest": b.Span(agreed.digest, "code"),
         "valid until": f"{printed_date(agreed.valid_until)}: a training may begin until then, and "
         "one that has begun may be finished later; predictions and services end then",
     }
@@ -510,29 +471,46 @@ def _who_signed(result: Review) -> Section:
         "A fingerprint tells a key. Compare those of the other side with it by another way than "
         "this file, such as the telephone."
     )
-    blocks = (_signatures(agreed), Facts(facts), Paragraph(note, "muted"))
-    return Section("Who has signed", "signatures", blocks, "Signatures")
+    blocks = (_signatures(agreed), b.Facts(facts), b.Paragraph(note, "muted"))
+    return b.Section("Who has signed", "signatures", blocks, "Signatures")
 
 
-def _signatures(agreed: AgreementRecord) -> Table:
+def _signatures(agreed: AgreementRecord) -> b.Table:
     rows = [
         (
             side.name,
             side.role,
-            Span("not yet", "warning") if side.signed is None else printed_date(side.signed),
-            Span(side.fingerprint, "code") if side.fingerprint else "not known yet",
+            b.Span("not yet", "warning") if side.signed is None else printed_date(side.signed),
+            b.Span(side.fingerprint, "code") if side.fingerprint else "not known yet",
         )
         for side in agreed.sides
     ]
     headings = ("side", "role", "signed", "fingerprint of its key")
-    return table(headings, rows, words=range(4), label="Who has signed")
+    return b.table(headings, rows, words=range(4), label="Who has signed")
 
 
-def _settings(result: Review) -> Section:
-    settings = {key: _value(value) for key, value in result.agreement.settings.items()}
+def _appendix(agreed: AgreementRecord) -> list[b.Section]:
+    settings: dict[str, b.Words] = {key: _value(value) for key, value in agreed.settings.items()}
     words = "All of them are a part of what is signed; defaults are written out."
-    blocks = (Paragraph(words), Facts(dict(settings)))
-    return Section("All agreed settings", "settings", blocks, "Settings")
+    meaning: tuple[b.Block, ...] = (
+        b.Bullets(tuple(map(b.coded, _MEANS))),
+        b.Paragraph("What it does not mean:", "strong"),
+        b.Bullets(_MEANS_NOT),
+    )
+    note = (
+        f"About the agreement {agreed.id} with the digest {agreed.digest}. "
+        "What is signed by hand here is for your own records; the program needs taciturn sign."
+    )
+    return [
+        b.Section(
+            "All agreed settings", "settings", (b.Paragraph(words), b.Facts(settings)), "Settings"
+        ),
+        b.Section("What signing means, and what not", "meaning", meaning, "Meaning"),
+        b.Section("Words used here", "words", (b.Facts(_GLOSSARY),), "Words"),
+        b.Section(
+            "Decision", "decision", (b.Paragraph(note, "muted"), b.Blanks(SIGNED)), "Decision"
+        ),
+    ]
 
 
 def _value(value: object) -> str:
@@ -541,24 +519,3 @@ def _value(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_value, value))
     return plain(value) if value != "" else "(empty)"
-
-
-def _meaning() -> Section:
-    blocks: tuple[Block, ...] = (
-        Bullets(tuple(map(coded, _MEANS))),
-        Paragraph("What it does not mean:", "strong"),
-        Bullets(_MEANS_NOT),
-    )
-    return Section("What signing means, and what not", "meaning", blocks, "Meaning")
-
-
-def _glossary() -> Section:
-    return Section("Words used here", "words", (Facts(dict(_GLOSSARY)),), "Words")
-
-
-def _decision(result: Review) -> Section:
-    words = (
-        f"About the agreement {result.agreement.id} with the digest {result.agreement.digest}. "
-        "What is signed by hand here is for your own records; the program needs taciturn sign."
-    )
-    return Section("Decision", "decision", (Paragraph(words, "muted"), Blanks(SIGNED)), "Decision")

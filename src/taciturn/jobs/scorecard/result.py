@@ -21,7 +21,7 @@ from taciturn.numerics.threshold import Threshold
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:
-    from taciturn.report.blocks import Block
+    from taciturn.report.blocks import Block, Page
 
 ErrorKind = Literal["exact", "at-least", "estimated", "none"]
 """How standard errors are to be taken: a bound from below may itself be estimated on other rows."""
@@ -160,6 +160,12 @@ class ModelReport(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.model_report import report_blocks
+        from taciturn.jobs.scorecard.report import report_blocks
 
         return report_blocks(self)
+
+    def page(self, made: str = "") -> Page:
+        """The HTML report; ``made`` is in ISO 8601."""
+        from taciturn.jobs.scorecard.page import model_page
+
+        return model_page(self, made)

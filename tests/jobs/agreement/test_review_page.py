@@ -11,17 +11,15 @@ import pytest
 from playwright.sync_api import Browser
 from rich.console import Console
 
+from taciturn.jobs.agreement import Review, review_page
+from taciturn.jobs.agreement import review_agreement as review
 from taciturn.party import AgreementFile
-from taciturn.party import review_agreement as review
 from taciturn.report import (
     WIDTH,
     Section,
     render_html,
     render_terminal,
-    review_blocks,
-    review_page,
 )
-from taciturn.results import Review
 from tests.dashboard.browsers import chromium
 from tests.report.test_browser import SIZE, Seen
 from tests.tampering import Scene
@@ -83,5 +81,5 @@ def test_nothing_is_folded_away_on_paper(browser, page, result):
 def test_on_a_terminal_it_is_at_most_100_wide(result):
     screen = Console(width=WIDTH, file=io.StringIO())
     with screen.capture() as said:
-        screen.print(render_terminal(review_blocks(result)))
+        screen.print(render_terminal(result.blocks()))
     assert max(map(len, said.get().splitlines())) <= WIDTH

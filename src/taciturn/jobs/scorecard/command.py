@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from taciturn.cli.console import Json, show
+from taciturn.cli.out import moment
 from taciturn.errors import ConfigError, shown_by
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
+    from taciturn.jobs.scorecard.result import ModelReport
     from taciturn.numerics.cutoffs import Costs
     from taciturn.numerics.scorecard import Scale
     from taciturn.party.config import PartyConfig
-    from taciturn.results.model_report import ModelReport
 
 
 def report(
@@ -85,15 +85,17 @@ def report(
     taciturn model report bob.toml --alice-model alice.model.json --alice-rows alice.csv --json
     """
     from taciturn.extras import explained
+    from taciturn.jobs.scorecard.build import ReportRequest
+    from taciturn.jobs.scorecard.party import party_report
     from taciturn.party.config import PartyConfig
-    from taciturn.party.model_report import Question, model_report
 
     settings = PartyConfig.read(config)
     file = settings.path(settings.output.model) if model is None else model
     if out is None and not json:
-        out = settings.path(settings.output.report_file) if model is None else _page_of(file)
+        beside = file.with_name(f"{file.name.removesuffix('.json')}.html")
+        out = settings.path(settings.output.report_file) if model is None else beside
     require_writable(out)
-    question = Question(
+    request = ReportRequest(
         model=file,
         scores=scores,
         labels=labels,
@@ -105,7 +107,7 @@ def report(
         alice_id=alice_id,
     )
     with shown_by(settings.face), explained():
-        result = model_report(settings, question)
+        result = party_report(settings, request)
     if out is not None:
         result = replace(result, html=str(out))
         write_model_page(result, out)
@@ -118,13 +120,9 @@ def write_model_page(result: ModelReport, out: Path) -> None:
 
     with explained():
         from taciturn.report.html import render
-        from taciturn.report.model_page import model_page
-    moment = datetime.now(UTC).isoformat(timespec="seconds")
-    write_private(out, render(model_page(result, moment)))
 
-
-def _page_of(model: Path) -> Path:
-    return model.with_name(f"{model.name.removesuffix('.json')}.html")
+        page = result.page(moment())
+    write_private(out, render(page))
 
 
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:

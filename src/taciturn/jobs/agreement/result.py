@@ -94,7 +94,7 @@ class SignedAgreement(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.review import signed_blocks
+        from taciturn.jobs.agreement.report import signed_blocks
 
         return signed_blocks(self)
 
@@ -149,6 +149,6 @@ class Review(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.review import review_blocks
+        from taciturn.jobs.agreement.report import review_blocks
 
         return review_blocks(self)

@@ -21,6 +21,8 @@ from taciturn.__main__ import run
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, ConfigError, PeerRefused, SignatureError
 from taciturn.jobs import ResumableSide
+from taciturn.jobs.agreement import Review, proposal_text, review_page
+from taciturn.jobs.agreement import propose_agreement as propose
 from taciturn.jobs.train import DryRunJob, TrainJob
 from taciturn.model import ModelShare
 from taciturn.party import (
@@ -29,14 +31,12 @@ from taciturn.party import (
     PartyTables,
     load_tables,
     peer_keys,
-    proposal_text,
     require_signed,
     terms_of,
 )
-from taciturn.party import propose_agreement as propose
 from taciturn.protocol import Event, Progress
-from taciturn.report import render_html, review_page
-from taciturn.results import Review, of_record
+from taciturn.report import render_html
+from taciturn.results import of_record
 from taciturn.transport import (
     DialEndpoint,
     Hub,
@@ -397,8 +397,8 @@ def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
-    from taciturn.party import review_agreement as review
-    from taciturn.party import sign_agreement_file as sign_file
+    from taciturn.jobs.agreement import review_agreement as review
+    from taciturn.jobs.agreement import sign_agreement_file as sign_file
 
     folder = tmp_path_factory.mktemp("reviews")
     furnish(folder)

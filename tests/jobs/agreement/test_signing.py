@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 from taciturn.doctor import look_at_agreement
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs import run_party
+from taciturn.jobs.agreement import signature_block
 from taciturn.jobs.predict import PredictJob
 from taciturn.jobs.serve import ServeJob
 from taciturn.party import (
     AgreementFile,
     PartyConfig,
     Verifier,
-    block,
     credentials_of,
     peer_keys,
     require_begun_in_time,
@@ -241,7 +241,7 @@ def test_it_is_valid_to_the_last_second(scene):
 
 def test_a_signature_shows_no_key(scene):
     own = credentials_of(scene.config(scene.text))
-    assert own.key.decode().splitlines()[1] not in block(scene.alice) + repr(scene.alice)
+    assert own.key.decode().splitlines()[1] not in signature_block(scene.alice) + repr(scene.alice)
 
 
 class Later:

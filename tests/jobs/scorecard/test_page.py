@@ -10,21 +10,22 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from taciturn.model import ScoredRows, judged_rows
-from taciturn.numerics import Bands, Costs, sigmoid
-from taciturn.numerics import population_stability as stability
-from taciturn.report import Page
-from taciturn.report import render_html as render
-from taciturn.report import render_markdown as as_markdown
-from taciturn.report import render_model_page as model_page
-from taciturn.results import (
+from taciturn.jobs.scorecard import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
     EffectLevel,
     ModelReport,
     ScoreScale,
+    judged_rows,
 )
+from taciturn.jobs.scorecard import render_model_page as model_page
+from taciturn.model import ScoredRows
+from taciturn.numerics import Bands, Costs, sigmoid
+from taciturn.numerics import population_stability as stability
+from taciturn.report import Page
+from taciturn.report import render_html as render
+from taciturn.report import render_markdown as as_markdown
 from tests.dashboard.browsers import PHONE, Look, chromium
 
 MADE = "2026-11-17T12:00:00+00:00"

@@ -17,16 +17,16 @@ from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
+from taciturn.jobs.scorecard import CoefficientTest, ModelReport
+from taciturn.jobs.scorecard import ReportRequest as Question
+from taciturn.jobs.scorecard import party_report as model_report
 from taciturn.jobs.study import use_model
 from taciturn.jobs.train import leave_model_page
 from taciturn.model import KeptScores, ModelShare, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
-from taciturn.party import ReportQuestion as Question
-from taciturn.party import make_model_report as model_report
 from taciturn.report import render_terminal as render
-from taciturn.report import report_blocks
-from taciturn.results import CoefficientTest, ModelReport, of_record
+from taciturn.results import of_record
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.party.studies import run_study, write_study
@@ -190,7 +190,7 @@ def test_a_report_is_a_result_and_fits_a_terminal(trained):
     report = reported(trained("none", **SOLVED), Question(costs=Costs(1.0, 10.0)))
     assert of_record(json.loads(json.dumps(report.to_dict()))) == report
     screen = Console(width=100, record=True, file=io.StringIO())
-    screen.print(render(report_blocks(report)))
+    screen.print(render(report.blocks()))
     text = screen.export_text()
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text

@@ -9,7 +9,6 @@ change nothing of what was signed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,21 +18,15 @@ import tomlkit
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated
 from taciturn.party.agreed import source_columns
-from taciturn.party.agreement_file import (
-    BOB,
-    LONGEST_PURPOSE,
-    AgreedSide,
-    AgreementFile,
-)
+from taciturn.party.agreement_file import BOB, LONGEST_PURPOSE, AgreedSide, AgreementFile
 from taciturn.party.config import UNWRITTEN, PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables
-from taciturn.protocol.terms import Terms
 from taciturn.rng import SystemEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import SGD_ONLY
-from taciturn.transport.tls import Credentials, show_certificate
+from taciturn.transport.tls import show_certificate
 
 VALID_DAYS = 30
 MOST_DAYS = 3650
@@ -68,17 +61,29 @@ def propose(
         )
     now, own = datetime.now(UTC).replace(microsecond=0), credentials_of(config)
     until = valid_until or now + timedelta(days=VALID_DAYS)
-    require_time(until, now)
-    terms = terms_of(config.first, tables)
-    proposer = _own_side(config, tables, own, hide_columns)
+    if not now < until <= now + timedelta(days=MOST_DAYS):
+        raise ConfigError(
+            f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
+            setting="valid_until",
+            hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
+        )
+    several = config.role == "alice" and bool(config.parties)
+    proposer = AgreedSide(
+        title=own.name if several else config.role,
+        name=own.name,
+        fingerprint=own.fingerprint,
+        label=None if hide_columns else config.data.label,
+        columns=None if hide_columns else source_columns(tables),
+        prepared=len(tables.preparation.columns),
+    )
     made = AgreementFile(
         path=path,
         id=SystemEntropy().token(_ID_BYTES).hex(),
         valid_until=until,
-        agreement=agreed_values(config, tables, terms),
+        agreement=_agreed_values(config, tables),
         sides=_sides(config, proposer, _peer_key(config, peer_certificate)),
         purpose=purpose,
-        study=_study(config),
+        study=config.study_values,
     )
     # What is proposed can be read back; if not, that is said now.
     return AgreementFile.parse(proposal_text(made), path)
@@ -89,21 +94,12 @@ def proposal_text(agreement: AgreementFile) -> str:
     return _HEAD + tomlkit.dumps(agreement.body())
 
 
-def require_time(until: datetime, now: datetime) -> None:
-    """Insists that an agreement may be valid for that long."""
-    if not now < until <= now + timedelta(days=MOST_DAYS):
-        raise ConfigError(
-            f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
-            setting="valid_until",
-            hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
-        )
-
-
-def agreed_values(config: PartyConfig, tables: PartyTables, terms: Terms) -> dict[str, Any]:
+def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     """The agreed settings with their values, as a party's file holds them."""
+    terms = terms_of(config.first, tables)
     agreed = terms.agreement
     values: dict[str, Any] = {
-        name: _plain(getattr(agreed, name))
+        name: list(value) if isinstance(value := getattr(agreed, name), tuple) else value
         for name in Agreement.model_fields
         if name not in (*UNWRITTEN, "parties") and getattr(agreed, name) is not None
     }
@@ -116,44 +112,18 @@ def agreed_values(config: PartyConfig, tables: PartyTables, terms: Terms) -> dic
         del values["scheme"], values["key_bits"]
     if config.study is not None:
         # What varies stands in the study.
-        varies = [*config.study.axes]
-        values = {name: value for name, value in values.items() if name not in varies}
+        axes = config.study.axes
+        values = {name: value for name, value in values.items() if name not in axes}
     # TOML has no word for none.
     values.setdefault("held_out", 0)
     values["rows"] = tables.train.rows
-    columns = _alice_columns(config, tables)
+    alone = config.role == "alice" and not config.parties
+    columns = len(tables.train.columns) if alone else config.alice_columns
     if columns is not None:
         values["alice_columns"] = columns
     if agreed.parties is not None:
         values["parties"] = dict(agreed.parties)
     return {hyphenated(name): value for name, value in values.items()}
-
-
-def _plain(value: object) -> object:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _alice_columns(config: PartyConfig, tables: PartyTables) -> int | None:
-    alone = config.role == "alice" and not config.parties
-    return len(tables.train.columns) if alone else config.alice_columns
-
-
-def _study(config: PartyConfig) -> Mapping[str, Any] | None:
-    return config.study_values
-
-
-def _own_side(
-    config: PartyConfig, tables: PartyTables, own: Credentials, hide_columns: bool
-) -> AgreedSide:
-    several = config.role == "alice" and bool(config.parties)
-    return AgreedSide(
-        title=own.name if several else config.role,
-        name=own.name,
-        fingerprint=own.fingerprint,
-        label=None if hide_columns else config.data.label,
-        columns=None if hide_columns else source_columns(tables),
-        prepared=len(tables.preparation.columns),
-    )
 
 
 def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:

@@ -11,8 +11,7 @@ table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 
 from taciturn import extensions
@@ -22,17 +21,15 @@ from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
 from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
-from taciturn.party.agreed import misfits, own_side, source_columns
+from taciturn.jobs.agreement.result import Review
+from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
+from taciturn.party.agreed import source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
-from taciturn.party.own_limits import opened_sum, refusals
 from taciturn.party.prospect import Prospect
-from taciturn.party.sign_file import own_differences, record_of_agreement, signers_so_far
-from taciturn.party.signing import Signer, require_in_time
-from taciturn.party.tables import PartyTables, load_tables
-from taciturn.results.agreement import Review
-from taciturn.results.check import CheckResult, ColumnExposure
+from taciturn.party.signing import Signer
+from taciturn.results.check import CheckResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal
 
@@ -49,35 +46,41 @@ def review(
     """
     config = PartyConfig.read(path, agreement)
     with shown_by(config.face):
-        tables, prospect = load_tables(config), Prospect.of(config)
-        terms = prospect.terms
+        prospect = Prospect.of(config)
+        tables, exposed = prospect.tables, None
         assumed = _assumed_columns(config, agreement, columns)
         check = _check(config, assumed, announce)
         announce("time and traffic")
         estimate = _estimate(prospect, assumed)
-        signers, wrong = _signers(config, agreement)
-        obstacles = [*wrong, *_obstacles(path, config, agreement, tables)]
-        obstacles += refusals(prospect)
-        price, exposed = prospect.outlook(), _exposure(prospect)
-    return Review(
-        reviewed=agreement.path,
-        role=config.role,
-        name=credentials_of(config).name,
-        peers=config.peers,
-        agreement=record_of_agreement(agreement, signers),
-        mechanism=terms.mechanism.summary,
-        rows=tables.train.rows,
-        held_out_rows=0 if tables.held_out is None else tables.held_out.rows,
-        own_columns=len(tables.preparation.columns),
-        own_column_names=source_columns(tables),
-        price=price,
-        columns=exposed,
-        check=check,
-        assumed_columns=assumed,
-        opened=opened_sum(prospect),
-        estimate=estimate,
-        obstacles=tuple(obstacles),
-    )
+        obstacles: list[TaciturnError] = []
+        signers: dict[str, Signer] = {}
+        try:
+            signers = signers_so_far(config, agreement)
+        except SignatureError as problem:
+            obstacles.append(problem)
+        obstacles += problems(path, config, agreement, tables, lambda: prospect)
+        if config.role == "alice":
+            rows = tables.train.rows
+            exposed = column_exposure(prospect.terms, rows, tables.train, opened=prospect.scores)
+        return Review(
+            reviewed=agreement.path,
+            role=config.role,
+            name=credentials_of(config).name,
+            peers=config.peers,
+            agreement=record_of_agreement(agreement, signers),
+            mechanism=prospect.terms.mechanism.summary,
+            rows=tables.train.rows,
+            held_out_rows=0 if tables.held_out is None else tables.held_out.rows,
+            own_columns=len(tables.preparation.columns),
+            own_column_names=source_columns(tables),
+            price=prospect.outlook(),
+            columns=exposed,
+            check=check,
+            assumed_columns=assumed,
+            opened=opened_sum(prospect),
+            estimate=estimate,
+            obstacles=tuple(Refusal(one.message, one.hint) for one in obstacles),
+        )
 
 
 def _assumed_columns(
@@ -114,62 +117,15 @@ def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> Chec
     return result
 
 
-def _exposure(prospect: Prospect) -> ColumnExposure | None:
-    if prospect.config.role == "bob":
-        return None
-    table = prospect.tables.train
-    return column_exposure(prospect.terms, table.rows, table, opened=prospect.scores)
-
-
-def _signers(
-    config: PartyConfig, agreement: AgreementFile
-) -> tuple[dict[str, Signer], list[Refusal]]:
-    try:
-        return signers_so_far(config, agreement), []
-    except SignatureError as problem:
-        return {}, [Refusal(problem.message, problem.hint)]
-
-
-def _obstacles(
-    path: Path, config: PartyConfig, agreement: AgreementFile, tables: PartyTables
-) -> Iterator[Refusal]:
-    try:
-        side = own_side(config, agreement, credentials_of(config))
-        for problem in misfits(config, tables, side):
-            yield Refusal(f"this side's table: {problem}", "ask for a new proposal")
-    except TaciturnError as refused:
-        yield Refusal(refused.message, refused.hint)
-    try:
-        require_in_time(agreement, datetime.now(UTC))
-    except SignatureError as refused:
-        yield Refusal(refused.message, refused.hint)
-    try:
-        apart = own_differences(path, config, tables)
-    except TaciturnError as refused:
-        yield Refusal(refused.message, refused.hint)
-        return
-    for line in apart:
-        yield Refusal(
-            f"this side's file and the agreement differ: {line} (here is the file, there the "
-            "agreement)",
-            "write only file and signed in [agreement] of this side's file, or ask for a new "
-            "proposal",
-        )
-
-
 def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
-    single = _estimate_one(prospect, assumed)
-    return None if single is None else prospect.of_all(single)
-
-
-def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
     config, own, held_out = prospect.config, prospect.tables.train, prospect.tables.held_out
     alices: Sequence[Columns] = [own]
     if assumed is not None:
-        alices = _divided(assumed, len(config.parties) or 1)
+        parties = len(config.parties) or 1
+        alices = [max(1, (assumed + place) // parties) for place in range(parties)]
     elif config.parties:
         return None
-    return estimate_cost(
+    single = estimate_cost(
         prospect.terms,
         own.rows,
         alices,
@@ -178,7 +134,4 @@ def _estimate_one(prospect: Prospect, assumed: int | None) -> Estimate | None:
         table_memory=config.compute.table_memory << 20,
         cores=config.compute.cores,
     )
-
-
-def _divided(columns: int, parties: int) -> list[int]:
-    return [max(1, (columns + place) // parties) for place in range(parties)]
+    return prospect.of_all(single)

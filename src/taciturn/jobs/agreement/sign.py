@@ -1,0 +1,271 @@
+"""Signs the file of an agreement: one more block, everything else as it was."""
+
+from __future__ import annotations
+
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tomlkit
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from taciturn.errors import BudgetExceeded, OutputError, SignatureError, TaciturnError
+from taciturn.files import exclusive_lock, reporting_write_errors, write_private
+from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
+from taciturn.party.agreed import misfits, own_side
+from taciturn.party.agreement_file import (
+    AgreedSide,
+    AgreementFile,
+    Signature,
+    moment_text,
+    text_digest,
+)
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.identity import credentials_of, signer
+from taciturn.party.prospect import Prospect
+from taciturn.party.side import terms_of
+from taciturn.party.signing import Signer, Verifier, require_in_time, statement, verified
+from taciturn.party.tables import PartyTables, load_tables
+from taciturn.results.outlook import Refusal
+from taciturn.settings.agreement import differences
+from taciturn.transport.tls import Credentials
+from taciturn.version import __version__
+
+
+def lines_for(path: Path) -> tuple[str, ...]:
+    """What [agreement] of each side's file holds, to use an agreement."""
+    return ("[agreement]", f'file = "{path.name}"', "signed = true")
+
+
+def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) -> AgreementRecord:
+    """An agreement and who has signed it, as a result holds them."""
+    sides = []
+    for side in agreement.sides:
+        signer = signers.get(side.name)
+        sides.append(
+            SideRecord(
+                title=side.title,
+                role=side.role,
+                name=side.name,
+                fingerprint=side.fingerprint if signer is None else signer.fingerprint,
+                label=side.label,
+                columns=side.columns,
+                prepared_columns=side.prepared,
+                signed=None if signer is None else moment_text(signer.time),
+            )
+        )
+    return AgreementRecord(
+        id=agreement.id,
+        digest=agreement.digest,
+        valid_until=moment_text(agreement.valid_until),
+        purpose=agreement.purpose,
+        settings=dict(agreement.agreement),
+        study=None if agreement.study is None else dict(agreement.study),
+        sides=tuple(sides),
+    )
+
+
+def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, Signer]:
+    """Who has signed; every signature that is there must be right."""
+    verifier = Verifier.of(credentials_of(config), config.path(config.link.ca))
+    return verified(agreement, verifier, datetime.now(UTC), all_sides=False)
+
+
+# --- whether this side could train by an agreement ------------------------------------------------
+
+
+def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) -> None:
+    """Raise the first problem that keeps this side from training by an agreement."""
+    for problem in problems(
+        path, config, agreement, load_tables(config), lambda: Prospect.of(config)
+    ):
+        raise problem
+
+
+def problems(
+    path: Path,
+    config: PartyConfig,
+    agreement: AgreementFile,
+    tables: PartyTables,
+    prospect: Callable[[], Prospect],
+) -> Iterator[TaciturnError]:
+    """Why this side could not train by an agreement: who, when, which table, limits, settings.
+
+    ``path`` is this side's file; ``config`` is the same with the agreement in place of its own.
+    """
+    checks: tuple[Callable[[], Iterable[TaciturnError]], ...] = (
+        lambda: _table_problems(config, agreement, tables),
+        lambda: _require_valid(agreement),
+        lambda: _limit_problems(config, prospect()),
+        lambda: _setting_problems(path, config, tables),
+    )
+    for check in checks:
+        try:
+            yield from check()
+        except TaciturnError as problem:
+            yield problem
+
+
+def _table_problems(
+    config: PartyConfig, agreement: AgreementFile, tables: PartyTables
+) -> Iterator[TaciturnError]:
+    side = own_side(config, agreement, credentials_of(config))
+    for misfit in misfits(config, tables, side):
+        yield SignatureError(
+            f"this side's table: {misfit}",
+            where=f"{config.where}, [data]",
+            hint="ask for a new proposal, or name the table that was meant",
+        )
+
+
+def _require_valid(agreement: AgreementFile) -> tuple[()]:
+    require_in_time(agreement, datetime.now(UTC))
+    return ()
+
+
+def _limit_problems(config: PartyConfig, prospect: Prospect) -> Iterator[TaciturnError]:
+    """Whether this side's consent, Bob's ledger or Alice's score count refuse."""
+    try:
+        refused = prospect.outlook().refused
+    except BudgetExceeded as problem:
+        problem.face = problem.face or config.face
+        refused = Refusal(problem.message, problem.hint)
+    if refused is not None:
+        yield SignatureError(refused.why, where=config.where, hint=refused.way_out)
+    opened = opened_sum(prospect)
+    if opened is not None and opened.limit is not None and opened.then > opened.limit:
+        yield SignatureError(
+            f"the training gives up to {opened.this:,} scores of a row where {opened.so_far:,} "
+            f"were given before, and this side's limit is {opened.limit:,}",
+            where=config.where,
+            hint="agree on fewer passes or epochs, or raise scores-per-row in [privacy]",
+        )
+
+
+def opened_sum(prospect: Prospect) -> OpenedSum | None:
+    """The scores of Alice's rows that the peer has, before and after; None at Bob."""
+    budget = ScoreBudget.from_config(prospect.config)
+    if budget is None:
+        return None
+    held_out, counts = prospect.tables.held_out, prospect.scores
+    this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
+    so_far = budget.most_given()
+    return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=budget.limit)
+
+
+def _setting_problems(
+    path: Path, config: PartyConfig, tables: PartyTables
+) -> Iterator[TaciturnError]:
+    for line in _differences(PartyConfig.read(path), config, tables):
+        yield SignatureError(
+            f"this side's file and the agreement differ: {line} (here is the file, there the "
+            "agreement)",
+            where=config.where,
+            hint="write only file and signed in [agreement] of this side's file, or ask for a new "
+            "proposal",
+        )
+
+
+def _differences(own: PartyConfig, config: PartyConfig, tables: PartyTables) -> list[str]:
+    """Differences between this side's own file and the agreement of ``config``."""
+    named, read = own.agreement_file, config.agreement_file
+    if named is not None and read is not None:
+        # Two files: purpose, time and sides count too.
+        changed = differences(named.canonical(), read.canonical())
+        return [f"{named.path} is another agreement: {line}" for line in changed]
+    if named is None and not own.says_agreement:
+        return []
+    other = terms_of(own.first, load_tables(own)).agreement
+    here = terms_of(config.first, tables).agreement.model_copy(update={"file_digest": None})
+    studies = ["{}" if one.study is None else one.study.canonical() for one in (own, config)]
+    return [*differences(other.canonical(), here.canonical()), *differences(*studies)]
+
+
+# --- the signature --------------------------------------------------------------------------------
+
+
+def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
+    """Adds this side's signature to an agreement's file; one that is there is not replaced."""
+    own, lock = credentials_of(config), path.with_name(f".{path.name}.lock")
+    with reporting_write_errors(path, "agreement"), exclusive_lock(lock) as alone:
+        if not alone:
+            raise OutputError("another program is signing this agreement", where=str(path))
+        try:
+            # Once more: it may have been signed since it was read.
+            agreement = AgreementFile.read(path)
+            side, reviewed = own_side(config, agreement, own), config.agreement_file
+            if reviewed is None or agreement.canonical() != reviewed.canonical():
+                raise SignatureError("the agreement was changed meanwhile", where=str(path))
+            signers = signers_so_far(config, agreement)
+            already = side.name in signers
+            if not already:
+                agreement = _add(path, agreement, signed(agreement, own, side, datetime.now(UTC)))
+                signers = signers_so_far(config, agreement)
+        finally:
+            lock.unlink(missing_ok=True)
+    return SignedAgreement(
+        signed_by=own.name,
+        file=str(path),
+        already=already,
+        agreement=record_of_agreement(agreement, signers),
+        lines=lines_for(path),
+        version=__version__,
+    )
+
+
+def signed(
+    agreement: AgreementFile, own: Credentials, side: AgreedSide, now: datetime
+) -> Signature:
+    """A side's signature of an agreement."""
+    text, time = agreement.canonical(), now.astimezone(UTC).replace(microsecond=0)
+    digest = text_digest(text)
+    chain = x509.load_pem_x509_certificates(own.certificate)
+    return Signature(
+        name=own.name,
+        role=side.role,
+        time=time,
+        digest=digest,
+        fingerprint=own.fingerprint,
+        chain=tuple(part.public_bytes(Encoding.DER) for part in chain),
+        text=text,
+        value=signer(own).sign(statement(digest, side.role, own.name, time)),
+    )
+
+
+def signature_block(signature: Signature) -> str:
+    """A signature as the file holds it."""
+    values = {
+        "name": signature.name,
+        "role": signature.role,
+        "time": signature.time,
+        "digest": signature.digest,
+        "fingerprint": signature.fingerprint,
+        "certificate": [b64encode(part).decode() for part in signature.chain],
+        "text": signature.text,
+        "value": b64encode(signature.value).decode(),
+    }
+    return tomlkit.dumps({"signature": [values]})
+
+
+def _add(path: Path, agreement: AgreementFile, signature: Signature) -> AgreementFile:
+    """The file with one more signature; comments and the others' stay as they are."""
+    text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(path.stat().st_mode)
+    longer = f"{text.rstrip()}\n\n{signature_block(signature)}"
+    after = AgreementFile.parse(longer, str(path))
+    kept = after.signatures[: len(agreement.signatures)]
+    if replace(after, signatures=kept) != agreement:
+        # A file whose last lines are not where a block may follow.
+        raise OutputError(
+            "the signature cannot be added at the end of this file",
+            where=str(path),
+            hint="propose it anew, and sign that",
+        )
+    write_private(Path(os.path.realpath(path)), longer, "agreement")
+    path.chmod(mode)
+    return after

@@ -1,0 +1,259 @@
+"""Puts a model report together from scores, weights and rows, of a party or of a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from taciturn.arrays import FloatArray, LabelArray
+from taciturn.data.tables import FeatureTable
+from taciturn.errors import ConfigError
+from taciturn.jobs.scorecard.coefficients import (
+    coefficient_tests,
+    column_effects,
+    constant_points,
+)
+from taciturn.jobs.scorecard.result import (
+    ComparedScores,
+    ErrorKind,
+    JudgedRows,
+    ModelReport,
+    ScoreScale,
+)
+from taciturn.model.coefficient_errors import Fit, exact_errors
+from taciturn.model.scores_file import ScoredRows
+from taciturn.model.whole import Part
+from taciturn.numerics.bands import Bands
+from taciturn.numerics.calibration_tests import (
+    calibration_groups,
+    calibration_line,
+    hosmer_lemeshow,
+    spiegelhalter,
+)
+from taciturn.numerics.cutoffs import Costs, cheapest, cutoffs
+from taciturn.numerics.gains import gains
+from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.ranked import Ranked
+from taciturn.numerics.roc import ks_point, roc_points
+from taciturn.numerics.scorecard import Scale
+from taciturn.numerics.stability import stability
+from taciturn.numerics.threshold import Threshold
+from taciturn.party.used_model import probability_meaning
+from taciturn.protocol.terms import Terms
+from taciturn.version import __version__
+
+TRAINING, HELD_OUT, NEW = "training", "held-out", "new"
+UNARRIVED = "The training had not converged: Wald's tests assume that it has."
+SET_TO_ZERO = "With an L1 penalty standard errors do not hold: it sets weights to 0."
+# Which part of the rows is called ones.
+_CALLED = (0.01, 0.02, 0.05, *(number / 10 for number in range(1, 10)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """What a report is asked for.
+
+    ``scores`` are those of new rows, as ``taciturn predict`` writes them, ``labels`` a table with
+    their labels. ``bands`` is the number of score bands, or the probabilities at which they begin.
+    Exact errors need all Alices' models and their raw tables in the same order.
+    """
+
+    model: Path | None = None
+    scores: Path | None = None
+    labels: Path | None = None
+    costs: Costs | None = None
+    bands: int | tuple[float, ...] = 10
+    scale: Scale = field(default_factory=Scale)
+    alice_models: tuple[Path, ...] = ()
+    alice_rows: tuple[Path, ...] = ()
+    alice_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideWeights:
+    """A side's weights; standard errors and prepared training rows are None where not known."""
+
+    part: Part
+    errors: FloatArray | None = None
+    table: FeatureTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """The weights that may be shown, and what their standard errors rest on."""
+
+    errors: ErrorKind
+    reason: str
+    sides: tuple[SideWeights, ...] = ()
+    labels: LabelArray | None = None
+
+
+def model_report(
+    terms: Terms,
+    request: ReportRequest,
+    coefficients: Coefficients,
+    *,
+    role: str,
+    model: str,
+    session: str,
+    rows: int,
+    sets: Mapping[str, ScoredRows],
+    new_scores: FloatArray | None = None,
+    threshold: Threshold | None = None,
+    notes: Iterable[str] = (),
+) -> ModelReport:
+    """The report of a model on ``sets`` of rows, the first of which is the reference.
+
+    ``new_scores`` are of rows whose labels may not be known.
+    """
+    scale, shift, labels = request.scale, terms.log_odds_shift, coefficients.labels
+    scored = {name: one.scores for name, one in sets.items()}
+    if new_scores is not None:
+        scored[NEW] = new_scores
+    bands = _bands(request.bands, next(iter(scored.values()), None), shift)
+    reference = next((name for name in (TRAINING, HELD_OUT) if name in scored), None)
+    base = None if reference is None else bands.counts(scored.pop(reference))
+    # Bob's own first: they are there in every report of his.
+    sides = sorted(coefficients.sides, key=lambda side: side.part.model.role != "bob")
+    constants = [
+        constant_points(side.part, scale, shift) for side in sides if side.part.model.role == "bob"
+    ]
+    return ModelReport(
+        role=role,
+        model=model,
+        session=session,
+        mechanism=terms.agreement.mechanism,
+        meaning=probability_meaning(terms.agreement) if role == "bob" else None,
+        log_odds_shift=shift,
+        rows=rows,
+        threshold=threshold,
+        judged=tuple(
+            judged_rows(name, one, bands, shift, request.costs) for name, one in sets.items()
+        ),
+        compared=tuple(
+            ComparedScores(
+                reference=str(reference),
+                new=name,
+                edges=bands.edges,
+                stability=stability(base, bands.counts(scores)),
+            )
+            for name, scores in scored.items()
+            if base is not None
+        ),
+        scale=ScoreScale(
+            base_score=scale.base_score,
+            base_odds=scale.base_odds,
+            points_to_double=scale.points_to_double,
+            factor=scale.factor,
+            offset=scale.offset,
+            constant=next(iter(constants), None),
+        ),
+        errors=coefficients.errors,
+        errors_reason=coefficients.reason,
+        coefficients=tuple(
+            one for side in sides for one in coefficient_tests(side.part, side.errors, scale)
+        ),
+        effects=tuple(
+            effect
+            for side in sides
+            for effect in column_effects(
+                side.part,
+                side.errors,
+                scale,
+                None if side.table is None else side.table.values,
+                labels,
+            )
+        ),
+        notes=tuple(notes),
+        version=__version__,
+    )
+
+
+def _bands(chosen: int | tuple[float, ...], scores: FloatArray | None, shift: float) -> Bands:
+    if isinstance(chosen, tuple):
+        if not all(0 < edge < 1 for edge in chosen):
+            raise ConfigError(
+                "score bands begin at probabilities between 0 and 1",
+                hint="use 10 bands, or edges such as 0.02,0.05,0.1",
+            )
+        edges = np.log(np.array(chosen) / (1 - np.array(chosen))) + shift
+        return Bands(tuple(edges.tolist()))
+    return Bands(()) if scores is None else Bands.of_quantiles(scores, chosen)
+
+
+def judged_rows(
+    name: str, rows: ScoredRows, bands: Bands, shift: float = 0.0, costs: Costs | None = None
+) -> JudgedRows:
+    """The figures of a set of at least one row.
+
+    ``bands`` are in logits as the training gave them; ``shift`` is by how much class weights have
+    moved the logits.
+    """
+    fitted = name == TRAINING
+    ranked, odds = Ranked.of(rows.scores, rows.labels), rows.scores - shift
+    groups = calibration_groups(odds, rows.labels)
+    return JudgedRows(
+        name=name,
+        fitted=fitted,
+        metrics=evaluate(rows.scores, rows.labels, shift),
+        ks=ks_point(ranked),
+        roc=roc_points(ranked),
+        gains=gains(ranked),
+        groups=groups,
+        hosmer_lemeshow=hosmer_lemeshow(groups, fitted=fitted),
+        spiegelhalter=spiegelhalter(odds, rows.labels),
+        line=calibration_line(odds, rows.labels),
+        cutoffs=cutoffs(ranked, _CALLED, shift, costs),
+        cheapest=None if costs is None else cheapest(ranked, costs, shift),
+        bands=bands.rows(rows.scores, rows.labels, shift),
+    )
+
+
+# --- standard errors ------------------------------------------------------------------------------
+
+
+def fit_of(terms: Terms) -> Fit:
+    """How a model was fitted, as far as standard errors depend on it."""
+    flips = terms.mechanism.label_flips
+    return Fit(
+        shift=terms.log_odds_shift,
+        class_weight=terms.agreement.class_weight,
+        flip_epsilon=None if flips is None else flips.epsilon,
+    )
+
+
+def joint_coefficients(
+    terms: Terms,
+    parts: Iterable[Part],
+    tables: Sequence[FeatureTable],
+    scores: FloatArray,
+    labels: LabelArray,
+) -> Coefficients:
+    """All sides' weights with their standard errors, which need all sides' training rows."""
+    agreed, fit = terms.agreement, fit_of(terms)
+    columns = [table.values for table in tables]
+    errors = exact_errors(columns, scores, labels, fit)
+    ends = np.cumsum([values.shape[1] for values in columns])[:-1]
+    sides = tuple(map(SideWeights, parts, np.split(errors, ends), tables))
+    exact = terms.mechanism.lossless or fit.flip_epsilon is not None
+    reason = "Exact: from all sides' training rows."
+    if not exact:
+        noise = f"without the noise of {agreed.mechanism}."
+        reason = f"At least this: from all sides' training rows, {noise}"
+    if agreed.class_weight is not None:
+        reason += " With class weights: the sandwich."
+    kind: ErrorKind = "exact" if exact else "at-least"
+    return Coefficients(kind, reason + penalty_reason(terms), sides, labels)
+
+
+def penalty_reason(terms: Terms) -> str:
+    """What an L2 penalty means for standard errors; empty without one."""
+    if not terms.agreement.l2:
+        return ""
+    return (
+        f" Errors are of the likelihood without the penalty (l2 = {terms.agreement.l2:.3g}), at "
+        "the fitted weights, which it holds nearer to 0."
+    )

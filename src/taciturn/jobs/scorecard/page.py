@@ -1,0 +1,345 @@
+"""A model's page: what it is worth on rows it has not seen, and what its columns do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+from taciturn.jobs.scorecard import plots
+from taciturn.jobs.scorecard import report as shared
+from taciturn.jobs.scorecard.result import JudgedRows, ModelReport
+from taciturn.report import blocks as b
+from taciturn.report.words import NONE, figure, footer, share
+
+_MOST_EFFECTS = 40
+_MOST_DRAWN = 25
+_ROWS = {
+    "held-out": "held-out rows, which no training step used",
+    "new": "new rows",
+    "training": "the training rows, which flatters the model",
+}
+
+
+def model_page(report: ModelReport, made: str) -> b.Page:
+    """The page of ``taciturn model report``; ``made`` is in ISO 8601."""
+    rows = shared.main_rows(report)
+    sections: list[b.Section] = [_short(report, rows)]
+    headline = "Coefficients and points"
+    if rows is not None:
+        headline = f"KS {share(rows.metrics.ks, 1)}, AUC {share(rows.metrics.auc, 1)}"
+        sections += [
+            _ranking(report, rows),
+            _gains(report, rows),
+            _calibration(report, rows),
+            _bands(report, rows),
+            _thresholds(report, rows),
+        ]
+    sections += [*_stability(report), _coefficients(report), *_effects(report), _points(report)]
+    return b.Page(
+        window=f"{headline} – Taciturn model report",
+        title="What the model is worth" if rows is not None else "What the columns are worth",
+        subject=f"{report.role} · mechanism {report.mechanism} · {report.rows:,} training rows · "
+        f"session {report.session[:16]}",
+        blocks=tuple(sections),
+        footer=footer(report.version, made),
+    )
+
+
+# --- in short -----------------------------------------------------------------------------------
+
+
+def _short(report: ModelReport, rows: JudgedRows | None) -> b.Section:
+    facts = b.Details("Where the model comes from", (b.Facts(shared.facts(report)),))
+    blocks = (
+        *([] if rows is None else [_cards(report, rows), shared.figures_table(report)]),
+        *(b.Paragraph(note, "warning") for note in report.notes),
+        facts,
+    )
+    title = "In short" if rows is None else f"In short: on {_ROWS[rows.name]}"
+    return b.Section(title, "short", blocks, "In short")
+
+
+def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
+    metrics, first = rows.metrics, rows.gains[0]
+    ks_ends = shared.ends(metrics.ks_low, metrics.ks_high, "share")
+    cards = [
+        b.Card(
+            "How well it ranks: KS",
+            share(metrics.ks, 1),
+            ("95\u00a0% interval", ks_ends or NONE),
+            {"AUC": share(metrics.auc, 1), "Gini": share(2 * metrics.auc - 1, 1)},
+            "The largest distance between the scores of ones and of zeros.",
+        ),
+        b.Card(
+            "What the riskiest tenth holds",
+            share(first.ones_so_far, 1),
+            ("of all ones", f"lift {figure(first.lift, 2)}"),
+            {"rate there": share(first.rate, 1), "base rate": share(metrics.base_rate, 1)},
+            "How many of the ones are met by looking at a tenth of the rows.",
+        ),
+        b.Card(
+            "Whether probabilities are true",
+            figure(metrics.calibration_ratio, 2),
+            ("observed / expected ones", f"calibration slope {figure(rows.line.slope, 2)}"),
+            {
+                "by groups": shared.p_words(rows.hosmer_lemeshow.p_value),
+                "without groups": shared.p_words(rows.spiegelhalter.p_value),
+            },
+            "1 and 1 at best. A small p (Hosmer-Lemeshow, Spiegelhalter) says that chance does not "
+            "explain the difference.",
+        ),
+    ]
+    # The newest comparison: that of new rows, where there are any.
+    for compared in report.compared[-1:]:
+        one = compared.stability
+        card = b.Card(
+            f"Stability of {compared.new} rows: PSI",
+            f"{one.psi:.3f}",
+            (f"against {compared.reference} rows", shared.RULE_WORDS[one.rule]),
+            {"by chance": f"{one.expected:.3f}", "same spread?": shared.p_words(one.p_value)},
+            "Few rows give a PSI above 0 by chance alone.",
+        )
+        cards.append(card)
+    return b.Cards(tuple(cards))
+
+
+# --- figures on rows ----------------------------------------------------------------------------
+
+
+def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
+    sets, shift = [one for one in report.judged if one.roc], report.log_odds_shift
+    figures: list[b.Figure] = []
+    if sets:
+        alt = "; ".join(f"{one.name}: AUC {share(one.metrics.auc)}" for one in sets)
+        title = "Receiver operating characteristic"
+        figures.append(b.Figure("roc", title, alt, plots.roc_svg(sets, "roc")))
+    if rows.roc and rows.ks is not None:
+        at = share(shared.probability(rows.ks.score - shift))
+        alt = f"KS {share(rows.ks.distance)} at a probability of {at}"
+        title = f"Ones and zeros by score, {rows.name} rows"
+        figures.append(b.Figure("ks", title, alt, plots.ks_svg(rows, shift, "ks")))
+    block: b.Block = b.Paragraph(
+        "All these rows have one label: there is nothing to rank.", "muted"
+    )
+    if figures:
+        block = b.Figures(
+            tuple(figures),
+            caption="Left: how many ones are called so, against how many zeros are; the marks are "
+            "where KS is reached. Right: both classes' distributions; KS is where they lie "
+            "furthest apart.",
+            instead=tuple(_ks_facts(one, shift) for one in sets),
+            summary="KS in numbers",
+        )
+    return b.Section("How well it ranks", "ranking", (block,), "Ranking")
+
+
+def _ks_facts(rows: JudgedRows, shift: float) -> b.Block:
+    if rows.ks is None:
+        return b.Paragraph(f"{rows.name}: one class only", "muted")
+    ends = shared.ends(rows.metrics.ks_low, rows.metrics.ks_high, "share")
+    words = (
+        f"KS {share(rows.ks.distance)} (95 % interval {ends}), reached from a probability of "
+        f"{share(shared.probability(rows.ks.score - shift))} on: {share(rows.ks.ones)} of the ones "
+        f"and {share(rows.ks.zeros)} of the zeros lie there"
+    )
+    return b.Facts({f"{rows.name} rows": words})
+
+
+def _gains(report: ModelReport, rows: JudgedRows) -> b.Section:
+    table = shared.gains_table(rows)
+    if not rows.roc:
+        return b.Section("Gains and lift", "gains", (table,), "Gains")
+    alt = "; ".join(
+        f"{one.name}: {share(one.gains[0].ones_so_far)} of the ones in the riskiest tenth"
+        for one in report.judged
+    )
+    lifts = ", ".join(f"{row.lift:.2f}" for row in rows.gains)
+    sets = [one for one in report.judged if one.roc]
+    figures = (
+        b.Figure("gains", "Gains", alt, plots.gains_svg(sets, "gains")),
+        b.Figure("lift", f"Lift by tenth, {rows.name} rows", lifts, plots.lift_svg(rows, "lift")),
+    )
+    caption = "Rows of equal score share their ones evenly; the dashed lines are no model at all."
+    blocks: tuple[b.Block, ...] = (
+        b.Figures(figures, caption=caption, instead=(table,)),
+        *_others(report, rows, shared.gains_table),
+    )
+    return b.Section("Gains and lift", "gains", blocks, "Gains")
+
+
+def _calibration(report: ModelReport, rows: JudgedRows) -> b.Section:
+    alt = "; ".join(
+        f"{share(one.predicted)} predicted, {share(one.observed)} observed" for one in rows.groups
+    )
+    lines = [
+        (
+            share(one.predicted),
+            share(one.observed),
+            shared.ends(one.low, one.high, "share"),
+            f"{one.rows:,}",
+        )
+        for one in rows.groups
+    ]
+    headings = ("predicted", "observed", "95 % interval", "rows")
+    table = b.table(headings, lines, words=(), label="Groups of like probability")
+    svg = plots.calibration_svg(report.judged, "calibration")
+    caption = (
+        "Groups of equal size; the pale bars are 95 % intervals. On the dashed line what was "
+        "predicted is what happened; below it the model says too much."
+    )
+
+    def tests(one: JudgedRows) -> b.Facts:
+        return b.Facts(shared.calibration_facts(one))
+
+    meaning = b.Paragraph(f"A probability here is that {report.meaning}.")
+    chart = b.Figure("calibration", "Observed against predicted", alt, svg)
+    blocks: tuple[b.Block, ...] = (
+        *([meaning] if report.meaning else []),
+        b.Figures((chart,), caption=caption, instead=(table,)),
+        b.Heading(f"Tests on {rows.name} rows"),
+        tests(rows),
+        *_others(report, rows, tests),
+    )
+    return b.Section("Calibration", "calibration", blocks)
+
+
+def _bands(report: ModelReport, rows: JudgedRows) -> b.Section:
+    names = [shared.band_words(band.low, band.high, report) for band in rows.bands]
+    named = zip(names, rows.bands, strict=True)
+    alt = "; ".join(f"{name}: {share(band.rate)}" for name, band in named)
+    svg = plots.bands_svg(rows, names, "bands")
+    figures = b.Figures(
+        (b.Figure("bands", "Rate of ones by score band", alt, svg),),
+        caption="Bands by predicted probability, riskiest first; the lines are 95 % intervals.",
+        wide=True,
+    )
+    blocks: tuple[b.Block, ...] = (
+        figures,
+        shared.bands_table(rows, report),
+        *_others(report, rows, lambda one: shared.bands_table(one, report)),
+    )
+    return b.Section(f"Score bands, {rows.name} rows", "bands", blocks, "Bands")
+
+
+def _thresholds(report: ModelReport, rows: JudgedRows) -> b.Section:
+    best = rows.cheapest
+    hint = "Say what a false alarm and a miss cost (--costs), and the cheapest is shown here."
+    blocks: list[b.Block] = [b.Paragraph(hint, "muted")]
+    if best is not None:
+        words = (
+            f"The cheapest threshold on these rows calls {share(best.called, 1)} of them ones, "
+            f"above a probability of {share(best.probability)}, at {figure(best.cost)} a row."
+        )
+        drawn = b.Figure("cost", "Cost by threshold", words, plots.cost_svg(rows, "cost"))
+        blocks = [b.Paragraph(words), b.Figures((drawn,), caption="Cost of a row", wide=True)]
+    if report.threshold is not None:
+        probability, rule = share(report.threshold.probability), report.threshold.rule
+        words = f"The model's file calls a row a one above {probability} (rule: {rule})."
+        blocks.append(b.Paragraph(words))
+    blocks.append(shared.cutoffs_table(rows, report))
+    return b.Section(f"Thresholds, {rows.name} rows", "thresholds", tuple(blocks), "Thresholds")
+
+
+def _others(
+    report: ModelReport, rows: JudgedRows, make: Callable[[JudgedRows], b.Block]
+) -> list[b.Details]:
+    """The same of the other sets of rows, folded."""
+    others = [one for one in report.judged if one is not rows]
+    return [b.Details(f"The same of {one.name} rows", (make(one),)) for one in others]
+
+
+def _stability(report: ModelReport) -> list[b.Section]:
+    if not report.compared:
+        return []
+    blocks: list[b.Block] = [
+        b.Paragraph(
+            "Whether scores are spread as they were. The rule of thumb knows no number of rows; "
+            "the chi-square test does."
+        )
+    ]
+    for number, compared in enumerate(report.compared):
+        ends, name = (-math.inf, *compared.edges, math.inf), f"stability-{number}"
+        bands = [shared.band_words(*pair, report) for pair in pairwise(ends)]
+        title = f"{compared.new} against {compared.reference} rows, by score band"
+        alt, svg = f"PSI {compared.stability.psi:.4f}", plots.stability_svg(compared, bands, name)
+        figures = b.Figures(
+            (b.Figure(name, title, alt, svg),),
+            caption=title,
+            instead=(shared.stability_table(compared, bands),),
+            wide=True,
+        )
+        blocks += [*shared.stability_blocks(compared), figures]
+    return [b.Section("Stability of scores", "stability", tuple(blocks), "Stability")]
+
+
+# --- columns ------------------------------------------------------------------------------------
+
+
+def _coefficients(report: ModelReport) -> b.Section:
+    title, count = "Coefficients", len(report.coefficients)
+    if not count:
+        return b.Section(title, "coefficients", (b.Paragraph(report.errors_reason, "muted"),))
+    drawn = shared.shown(report, _MOST_DRAWN)
+    alt = "; ".join(f"{one.column} {one.prepared:.3f}" for one in drawn)
+    intervals = {
+        "exact": "The lines are 95 % intervals; a filled dot: 0 lies outside.",
+        "at-least": "The lines are intervals of 95 % at most: true ones are at least as wide.",
+        "estimated": "The lines are intervals of 95 % at most, estimated on held-out rows.",
+        "none": "Without standard errors there are no intervals.",
+    }
+    chart = b.Figures(
+        (b.Figure("weights", "Weights", alt, plots.coefficients_svg(drawn, "weights")),),
+        caption=f"Weights of prepared columns, which can be compared. {intervals[report.errors]}",
+        wide=True,
+    )
+    reason = b.Paragraph(report.errors_reason, "" if report.errors == "exact" else "warning")
+    # The last of them is the reason, which stands above.
+    tables: tuple[b.Block, ...] = tuple(shared.coefficient_blocks(report, count)[:-1])
+    if count > _MOST_DRAWN:
+        tables = (b.Details(f"All {count:,} coefficients", tables),)
+    return b.Section(title, "coefficients", (reason, chart, *tables))
+
+
+def _effects(report: ModelReport) -> list[b.Section]:
+    if not report.effects:
+        return []
+    listed = report.effects[:_MOST_EFFECTS]
+    points = [level.points for effect in listed for level in effect.levels]
+    ends = (min(0.0, *points), max(0.0, *points))
+    figures = tuple(
+        b.Figure(
+            f"effect-{number}",
+            f"{effect.column} ({effect.side})",
+            ", ".join(f"{level.level}: {level.points:+.1f}" for level in effect.levels),
+            plots.effect_svg(effect, ends, f"effect-{number}"),
+        )
+        for number, effect in enumerate(listed)
+    )
+    caption = (
+        "Points of each bin or category beside the reference, which has none, on one scale for all "
+        "columns: more points, less risk. A scorecard's attributes, for the columns whose weights "
+        "this side may see."
+    )
+    tables = tuple(map(shared.effect_table, listed))
+    blocks: list[b.Block] = [b.Figures(figures, caption=caption, instead=tables)]
+    hidden = len(report.effects) - len(listed)
+    if hidden:
+        blocks.append(b.Paragraph(f"and {hidden:,} more columns (--json has all)", "muted"))
+    return [b.Section("Bins and categories", "effects", tuple(blocks), "Bins")]
+
+
+def _points(report: ModelReport) -> b.Section:
+    scale = report.scale
+    facts: dict[str, b.Words] = {
+        "points of a row": f"{scale.offset:.2f} less {scale.factor:.3f} times its log-odds of a "
+        "label 1",
+        "sign": "label 1 is the risk: points fall as it rises",
+        "odds": f"labels 0 to one label 1: {scale.base_odds:g} at {scale.base_score:g} points",
+    }
+    if scale.constant is not None:
+        facts["constant"] = (
+            f"{scale.constant:.2f} points, where this side's raw columns are 0 or at their "
+            "reference; the other side's part comes on top"
+        )
+    return b.Section("The scale of points", "points", (b.Facts(facts),), "Points")
