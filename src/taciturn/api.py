@@ -24,12 +24,12 @@ from taciturn.engine.callbacks import (
 )
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
+from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.model_report import ModelReport
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
-from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
@@ -250,8 +250,8 @@ def study(
       where: l3=
       try:   ...
     """
+    from taciturn.jobs.study.simulation import simulate_study
     from taciturn.settings.study import Study
-    from taciturn.simulation.study import simulate_study
 
     settings, table = settings_of(data, given_options(options, study))
     listed = {name: list(values) for name, values in vary.items()}

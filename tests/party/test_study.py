@@ -26,13 +26,13 @@ from taciturn.errors import (
 )
 from taciturn.jobs import run_party
 from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.study import StudyJob, studied_model, use_model
+from taciturn.jobs.study import StudyJob, StudyRun, studied_model, use_model
 from taciturn.jobs.train import training_job
 from taciturn.model import ModelShare, whole_model
 from taciturn.party import PartyConfig, load_tables
 from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
 from taciturn.protocol import Event
-from taciturn.results import StudyRun, of_record
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
 from tests.expected import all_refused, refused

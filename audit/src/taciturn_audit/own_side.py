@@ -25,9 +25,9 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
+from taciturn.jobs.study import StudyPlan
+from taciturn.jobs.train import TrainingPlan as Prospect
 from taciturn.party.config import PartyConfig
-from taciturn.party.prospect import Prospect
-from taciturn.party.study_prospect import StudyProspect
 from taciturn.results.check import CheckResult
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
@@ -101,9 +101,9 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
 
 
 def _study(prospect: Prospect) -> tuple[str, ...]:
-    if not isinstance(prospect, StudyProspect):
+    if not isinstance(prospect, StudyPlan):
         return ()
-    study = prospect.plan.study
+    study = prospect.study
     return (
         f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
         f"of scores are those of all {study.models} trainings together",

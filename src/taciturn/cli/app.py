@@ -17,9 +17,9 @@ from taciturn.cli.party import init
 from taciturn.cli.runs import runs
 from taciturn.cli.serve import serve
 from taciturn.cli.simulate import train
-from taciturn.cli.study import study
 from taciturn.jobs.align.command import align
 from taciturn.jobs.predict.command import predict
+from taciturn.jobs.study.command import study
 from taciturn.jobs.train.command import party
 from taciturn.jobs.woe.command import woe
 from taciturn.version import __version__

@@ -25,11 +25,11 @@ from taciturn.errors import (
     counted,
     shown_by,
 )
+from taciturn.jobs.train import TrainingPlan as Prospect
 from taciturn.party.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.party.config import PartyConfig
 from taciturn.party.keep import key_place
 from taciturn.party.past_exposure import past_exposure
-from taciturn.party.prospect import Prospect
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume

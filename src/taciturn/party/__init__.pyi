@@ -47,7 +47,6 @@ from taciturn.party.model_file import model_share as model_share
 from taciturn.party.model_report import Question as ReportQuestion
 from taciturn.party.model_report import model_report as make_model_report
 from taciturn.party.new_rows import new_rows as read_new_rows
-from taciturn.party.outlook import outlook as training_outlook
 from taciturn.party.playback import Rhythm as Rhythm
 from taciturn.party.playback import run_program as run_program
 from taciturn.party.prepared import PreparedFolder as PreparedFolder
@@ -88,5 +87,4 @@ __all__ = [
     "read_new_rows",
     "review_agreement",
     "sign_agreement_file",
-    "training_outlook",
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from taciturn.errors import BudgetExceeded
+from taciturn.jobs.train import TrainingPlan as Prospect
 from taciturn.party.consent.score_budget import ScoreBudget
-from taciturn.party.prospect import Prospect
 from taciturn.results.agreement import OpenedSum
 from taciturn.results.outlook import Refusal
 

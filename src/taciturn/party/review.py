@@ -22,12 +22,12 @@ from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
 from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
+from taciturn.jobs.train import TrainingPlan as Prospect
 from taciturn.party.agreed import misfits, own_side, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.own_limits import opened_sum, refusals
-from taciturn.party.prospect import Prospect
 from taciturn.party.sign_file import own_differences, record_of_agreement, signers_so_far
 from taciturn.party.signing import Signer, require_in_time
 from taciturn.party.tables import PartyTables, load_tables

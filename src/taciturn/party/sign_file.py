@@ -13,12 +13,12 @@ import tomlkit
 
 from taciturn.errors import OutputError, SignatureError
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
+from taciturn.jobs.train import TrainingPlan as Prospect
 from taciturn.party.agreed import misfits, own_side
 from taciturn.party.agreement_file import AgreementFile, Signature, moment_text
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.own_limits import refusals
-from taciturn.party.prospect import Prospect
 from taciturn.party.side import terms_of
 from taciturn.party.signing import (
     Signer,

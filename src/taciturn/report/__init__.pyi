@@ -26,8 +26,6 @@ from taciturn.report.model_page import model_page as render_model_page
 from taciturn.report.model_report import report_blocks as report_blocks
 from taciturn.report.review import review_blocks as review_blocks
 from taciturn.report.review import review_page as review_page
-from taciturn.report.study import study_blocks as study_blocks
-from taciturn.report.study import study_page as study_page
 from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks

@@ -23,7 +23,6 @@ from taciturn.results.model_report import ModelReport
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result, refusal
-from taciturn.results.study import SimulatedStudy, StudyRun
 
 # The first that recognises a record decides.
 _OURS: tuple[type[Result], ...] = (
@@ -39,8 +38,6 @@ _OURS: tuple[type[Result], ...] = (
     CheckResult,
     LedgerResult,
     ExposureResult,
-    SimulatedStudy,
-    StudyRun,
     Estimate,
     RunList,
     ExportResult,

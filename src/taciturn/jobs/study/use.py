@@ -21,6 +21,7 @@ from pathlib import Path
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
+from taciturn.jobs.study.result import choice_bits
 from taciturn.model.scores_file import KeptScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
@@ -29,7 +30,6 @@ from taciturn.party.log import Log
 from taciturn.party.model_file import save_model
 from taciturn.party.tables import load_tables
 from taciturn.results.model import UsedModel
-from taciturn.results.study import choice_bits
 
 
 def studied_model(config: PartyConfig, number: int) -> ModelShare:

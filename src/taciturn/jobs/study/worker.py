@@ -1,0 +1,60 @@
+"""A worker process of a simulated study: trains one model after the other on the same tables.
+
+It is told the tables, the fold of each training row, and then each training as JSON; it replies
+with the training's record, or why there is none. It ends when the connection does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import IndexArray
+from taciturn.data.split import VerticalData
+from taciturn.errors import TaciturnError
+from taciturn.results.serialise import record_of
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.run import simulate
+from taciturn.simulation.tables import of_bytes
+
+
+def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> dict[str, Any]:
+    """The record of one training; of a fold, without its rows, which are tested on instead."""
+    if training["fold"] is not None:
+        inside = folds == training["fold"]
+        rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
+        data = replace(
+            data,
+            alice_train=data.alice_train.take(rest),
+            bob_train=data.bob_train.take(rest),
+            labels_train=data.labels_train.take(rest),
+            alice_test=data.alice_train.take(judged),
+            bob_test=data.bob_train.take(judged),
+            labels_test=data.labels_train.take(judged),
+            held_out=True,
+        )
+    settings, coins = Settings.of(training["settings"]), Coins.for_seed(training["seed"])
+    try:
+        return {"run": record_of(simulate(settings, data, coins=coins).result)}
+    except TaciturnError as problem:
+        return {"problem": problem.message, "hint": problem.hint}
+
+
+def main() -> None:
+    """Train over the connection whose file descriptor is the only argument."""
+    with Connection(int(sys.argv[1])) as channel, suppress(EOFError, BrokenPipeError):
+        data, folds = of_bytes(channel.recv_bytes()), np.frombuffer(channel.recv_bytes(), "<i8")
+        while True:
+            training = json.loads(channel.recv_bytes())
+            channel.send_bytes(json.dumps(train(training, data, folds)).encode())
+
+
+if __name__ == "__main__":
+    main()
