@@ -61,6 +61,7 @@ def study(
     plan = planned(out)
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
+    wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
     if not vary:
         raise ConfigError(
             "a study names values to try of at least one setting",
@@ -73,8 +74,7 @@ def study(
     page = watched_bar("study", watch, watch_port, facts)
     with shown_by(_Varied(from_study=varied)), page as meter:
         meter.announce("training models")
-        asked_for = {"folds": folds, "rank_by": rank_by, "processes": processes}
-        result = api.study(vary=axes, progress=meter.progress, **asked_for, **wanted)
+        result = api.study(vary=axes, progress=meter.progress, **wanted)
         meter.publish(study_rows(result.study))
         meter.publish(LedgerPlanned(result.ledger, settings.get("budget")))
     if html is not None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from taciturn.errors import counted
+from taciturn.faces import hyphenated
 from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
 from taciturn.report import blocks as b
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import data_size, duration, figure, footer, share
 from taciturn.report.worth import partner_adds
-from taciturn.settings.study import Point, shown_value
+from taciturn.settings.study import shown_value
 from taciturn.version import __version__
 
 MOST_LINES, MOST_DRAWN = 40, 30
@@ -58,8 +59,7 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
             "study",
             f"{by} of each combination",
             "; ".join(
-                f"{one.number}: {Point(one.number, one.values)}: "
-                f"{figure(getattr(one, table.rank_by))}"
+                f"{one.number}: {_values(one)}: {figure(getattr(one, table.rank_by))}"
                 for one in table.settings
             ),
             _svg(table),
@@ -77,6 +77,10 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
         footer=footer(__version__, made),
         wide=True,
     )
+
+
+def _values(one: StudiedSetting) -> str:
+    return ", ".join(f"{hyphenated(name)} {shown_value(v)}" for name, v in one.values.items())
 
 
 def _subject(result: StudyRun | SimulatedStudy) -> str:
@@ -133,7 +137,7 @@ def _opened(scores: int) -> str:
 def _table(table: StudyTable, most: int | None) -> b.Table:
     settings, known = table.by_rank, table.best is not None
     names = list(settings[0].values)
-    headings = ["model", *(name.replace("_", "-") for name in names)]
+    headings = ["model", *map(hyphenated, names)]
     if known:
         headings += [_NAMES[table.rank_by], "behind", _NAMES[_other(table)]]
         headings += ["held-out AUC"] if settings[0].held_out is not None else []

@@ -17,6 +17,7 @@ leaves Alice, without these lines.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ from taciturn.results.live import LedgerPlanned, ScoresOpened
 from taciturn.results.outlook import Disclosure, LedgerSum, Outlook, Refusal
 
 if TYPE_CHECKING:
-    from taciturn.party.consent.label_budget import LabelCharge
+    from taciturn.party.consent.label_budget import LabelCharge, Release
     from taciturn.privacy.ledger import Ledger
 
 
@@ -121,19 +122,14 @@ class TrainingPlan(TrainingInputs):
         from taciturn.party.consent.label_budget import releases_of
 
         agreed, held_out = self.terms.agreement, self.tables.held_out
-        charge: LabelCharge = Charge(
-            ((self.tables.train.ids, releases_of(self.config, self.terms, self.ledger())),), session
-        )
-        if held_out is None:
-            return charge
-        if agreed.patience is not None:
+        releases: Mapping[Release, int] = releases_of(self.config, self.terms, self.ledger())
+        rows = [(self.tables.train.ids, releases)]
+        if held_out is not None and agreed.patience is not None:
             # When Bob stops depends on these labels too.
-            told = {(NonPrivate(), ""): agreed.epochs}
-        elif agreed.tell_alice == "quality":
-            told = {(release_event(agreed.tell_epsilon), ""): 1}
-        else:
-            return charge
-        return replace(charge, rows=(*charge.rows, (held_out.ids, told)))
+            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.epochs}))
+        elif held_out is not None and agreed.tell_alice == "quality":
+            rows.append((held_out.ids, {(release_event(agreed.tell_epsilon), ""): 1}))
+        return Charge(tuple(rows), session)
 
 
 def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | None:
