@@ -101,7 +101,7 @@ class StudyTable:
             folds=study.folds,
             rank_by=rank_by,
             models=study.models,
-            choice_bits=choice_bits(len(study.points)),
+            choice_bits=math.log2(len(study.points)),
             settings=tuple(
                 one if best is None else _behind(one, best, rank_by) for one in settings
             ),
@@ -257,15 +257,6 @@ def study_rows(table: StudyTable) -> GrowingTable:
     )
     headings = ("model", *names, "log loss", "AUC", "held-out AUC")
     return GrowingTable("All combinations, the best first", headings, rows)
-
-
-def choice_bits(combinations: int) -> float:
-    """The most bits that naming one of so many models tells.
-
-    >>> choice_bits(8)
-    3.0
-    """
-    return math.log2(combinations)
 
 
 def _worse(one: StudiedSetting | FoldFigures, rank_by: str) -> float:

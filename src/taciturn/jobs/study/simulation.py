@@ -27,6 +27,7 @@ from taciturn.errors import ConfigError, LocalProtocolError
 from taciturn.faces import Hint
 from taciturn.jobs.study.plan import StudyModel, opened_scores, planned_ledger, study_models
 from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
+from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
@@ -36,7 +37,6 @@ from taciturn.settings.schema import Settings
 from taciturn.settings.study import Point, Study, named
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import Source, arrange
-from taciturn.simulation.tables import to_bytes
 
 MOST_WORKERS = 16
 Channel: TypeAlias = "Connection[Any, Any]"
@@ -79,8 +79,7 @@ def simulate_study(
     models = study_models(study, folds, held_out, terms)
     count = min(workers or usable_cores(), MOST_WORKERS, len(models))
     trainings = [_training(settings[model.point.number], model, base.seed) for model in models]
-    tables = (to_bytes(data), folds.astype("<i8").tobytes())
-    runs = _train(models, trainings, tables, count, progress)
+    runs = _train(models, trainings, to_bytes(data, folds), count, progress)
     first, bob_columns = runs[study.folds], len(data.bob_train.columns)
 
     def setting(point: Point) -> StudiedSetting:
@@ -136,7 +135,7 @@ def _training(settings: Settings, model: StudyModel, seed: int | None) -> bytes:
 def _train(
     models: Sequence[StudyModel],
     trainings: Sequence[bytes],
-    tables: Sequence[bytes],
+    tables: bytes,
     workers: int,
     progress: ReportProgress,
 ) -> list[TrainingRun]:
@@ -171,7 +170,7 @@ def _train(
             return list(pool.map(train, models, trainings))
 
 
-def _worker(stack: ExitStack, tables: Sequence[bytes]) -> Channel:
+def _worker(stack: ExitStack, tables: bytes) -> Channel:
     """A process that has the tables; it ends with ``stack``."""
     channel, theirs = Pipe()
     with theirs:
@@ -187,6 +186,5 @@ def _worker(stack: ExitStack, tables: Sequence[bytes]) -> Channel:
     stack.callback(process.wait)
     stack.callback(process.terminate)
     stack.enter_context(channel)
-    for content in tables:
-        channel.send_bytes(content)
+    channel.send_bytes(tables)
     return channel
