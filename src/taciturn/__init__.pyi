@@ -2,10 +2,10 @@ from taciturn.api import TrainResult, align, estimate, runs, study, train, woe
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
+from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.check import CheckResult
 from taciturn.results.run_list import RunList
-from taciturn.results.study import SimulatedStudy
 from taciturn.version import __version__
 from taciturn_audit.api import audit, audit_session, audit_woe, check, compare
 from taciturn_audit.epsilon_bound import epsilon_lower_bound

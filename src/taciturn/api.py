@@ -25,13 +25,13 @@ from taciturn.engine.callbacks import (
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.jobs.scorecard.result import ModelReport
+from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
-from taciturn.results.study import SimulatedStudy
 from taciturn.results.training import TrainingRun
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
@@ -251,8 +251,8 @@ def study(
       where: l3=
       try:   ...
     """
+    from taciturn.jobs.study.simulation import simulate_study
     from taciturn.settings.study import Study
-    from taciturn.simulation.study import simulate_study
 
     settings, table = settings_of(data, given_options(options, study))
     listed = {name: list(values) for name, values in vary.items()}

@@ -511,7 +511,7 @@ class Company:
         """The same training in one thread, with the recorded entropy; and Bob's ledger."""
         parties, entropy = {}, {}
         for name in self.all:
-            parties[name] = self.prepared(name).inputs
+            parties[name] = self.prepared(name).plan
             header = self.transcript(name).header
             entropy[name] = KeyedEntropy(bytes.fromhex(header["coins"][role_of(name)]))
         side = parties["bob"].bob_side(entropy["bob"])

@@ -68,7 +68,8 @@ def in_one_process(folder: Path) -> dict[tuple[str, int], list[Any]]:
             continue
         own = {role: coins[role].fork(f"model {model.number}") for role in ROLES}
         parts = {
-            role: side.plan.side(side.plan.models[model.number]) for role, side in sides.items()
+            role: side.plan.inputs_of(side.plan.models[model.number])
+            for role, side in sides.items()
         }
         bob = parts["bob"].bob_side(own["bob"])
         assert bob is not None

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
-from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, load_tables, terms_of
-from taciturn.party import training_outlook as outlook
+from taciturn.jobs.train import TrainingPlan
+from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.results import Outlook, record_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.seldom import seldom
@@ -76,9 +76,7 @@ def read(folder: Path, role: str = "bob") -> PartyConfig:
 
 
 def foreseen(folder: Path, role: str = "bob") -> Outlook:
-    config = read(folder, role)
-    tables = load_tables(config)
-    return outlook(config, tables, terms_of(config, tables))
+    return TrainingPlan.of(read(folder, role)).outlook()
 
 
 def test_a_dry_run_says_it_to_both(folder):

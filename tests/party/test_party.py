@@ -364,7 +364,7 @@ def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder)
     side = TrainJob().prepare(config)
     side.begin(Log.of(config, said.append), Callbacks())
     assert any("1,000" in note for note in said)
-    assert side.inputs.peer_table == PeerTable(None, 1000)
+    assert side.plan.peer_table == PeerTable(None, 1000)
 
 
 @pytest.mark.sampled(1)

@@ -26,13 +26,13 @@ from taciturn.errors import (
 )
 from taciturn.jobs import run_party
 from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.study import StudyJob, studied_model, use_model
-from taciturn.jobs.train import training_job
+from taciturn.jobs.study import StudyJob, StudyRun, studied_model, use_model
+from taciturn.jobs.train import TrainingPlan, training_job
 from taciturn.model import ModelShare, whole_model
 from taciturn.party import PartyConfig, load_tables
 from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
 from taciturn.protocol import Event
-from taciturn.results import StudyRun, of_record
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
 from tests.expected import all_refused, refused
@@ -200,6 +200,7 @@ def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
 def test_a_budget_that_all_models_exceed_together_refuses_them(tmp_path):
     agreed = {**SGD, "mechanism": "add"}
     write_study(tmp_path, PRICED, agreement=agreed, privacy={"bob": {"budget": 5.9}})
+    assert TrainingPlan.of(PartyConfig.read(tmp_path / "bob.toml")).outlook().refused is not None
     ends = run_study(tmp_path)
     all_refused(BudgetExceeded, ends.bob, names=6)
     assert isinstance(ends.alice, AgreementError | PeerStopped)

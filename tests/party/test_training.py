@@ -178,7 +178,7 @@ def test_newton_is_near_the_optimum_of_the_joined_table(trained):
     star = trained.star
     if not trained.newton or trained.name == "sealed, told":
         return
-    parties = {name: star.prepared(name).inputs for name in (*star.names, "bob")}
+    parties = {name: star.prepared(name).plan for name in (*star.names, "bob")}
     bob = parties["bob"]
     method, side = bob.terms.mechanism, bob.bob_side(KeyedEntropy.from_seed(1))
     assert isinstance(method, EncryptedMechanism)
@@ -406,7 +406,7 @@ def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tm
         def prepare(self, config: PartyConfig) -> TrainSide:
             side = super().prepare(config)
             terms = replace(side.terms, scheme=BfvScheme(part_tiles=1))
-            side.inputs = replace(side.inputs, terms=terms)
+            side.plan = replace(side.plan, terms=terms)
             return side
 
     def act(party: Party) -> Any:

@@ -13,8 +13,8 @@ from sklearn.metrics import log_loss
 import taciturn
 from taciturn.data import fold_numbers
 from taciturn.errors import ConfigError, ShapeError, TaciturnError
-from taciturn.report import study_blocks, study_page
-from taciturn.results import SimulatedStudy, of_record
+from taciturn.jobs.study import SimulatedStudy, study_blocks, study_page
+from taciturn.results import of_record
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
 from tests.expected import refused

@@ -25,9 +25,9 @@ from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by
 from taciturn.faces import Hint
+from taciturn.jobs.study import StudyPlan
+from taciturn.jobs.train import TrainingPlan
 from taciturn.party.config import PartyConfig
-from taciturn.party.prospect import Prospect
-from taciturn.party.study_prospect import StudyProspect
 from taciturn.results.check import CheckResult
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
@@ -51,18 +51,18 @@ def check_party(
     with shown_by(config.face):
         if config.role == "alice":
             bob: tuple[str, int | None] = (seat or "both", known_rows)
-            return _at_alice(Prospect.of(config), columns, announce, bob)
+            return _at_alice(TrainingPlan.of(config), columns, announce, bob)
         if seat not in (None, "alice") or known_rows is not None:
             raise ConfigError(
                 "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
                 setting="seat" if known_rows is None else "known_rows",
                 hint="let Alice's side check its own file",
             )
-        return _at_bob(Prospect.of(config), columns, announce)
+        return _at_bob(TrainingPlan.of(config), columns, announce)
 
 
 def _at_alice(
-    prospect: Prospect,
+    prospect: TrainingPlan,
     columns: int | None,
     announce: Announce,
     bob: tuple[str, int | None],
@@ -100,17 +100,17 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
     )
 
 
-def _study(prospect: Prospect) -> tuple[str, ...]:
-    if not isinstance(prospect, StudyProspect):
+def _study(prospect: TrainingPlan) -> tuple[str, ...]:
+    if not isinstance(prospect, StudyPlan):
         return ()
-    study = prospect.plan.study
+    study = prospect.study
     return (
         f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
         f"of scores are those of all {study.models} trainings together",
     )
 
 
-def _at_bob(prospect: Prospect, columns: int | None, announce: Announce) -> CheckResult:
+def _at_bob(prospect: TrainingPlan, columns: int | None, announce: Announce) -> CheckResult:
     config, tables = prospect.config, prospect.tables
     count = columns or config.alice_columns
     if count is None:

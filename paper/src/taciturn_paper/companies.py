@@ -31,10 +31,10 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data import datasets
+from taciturn.jobs.study import StudyPlan
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.party.config import PartyConfig
-from taciturn.party.study_plan import StudyPlan
 from taciturn.party.tables import load_tables
 from taciturn.rng import KeyedEntropy
 
@@ -216,7 +216,7 @@ def beside(alice: Company, bob: Company) -> dict[str, Any]:
         config = PartyConfig.read(one.folder / one.file)
         if config.study is None:
             raise SystemExit("there is no study")
-        plans.append(StudyPlan.of(config, config.study, load_tables(config.first)))
+        plans.append(StudyPlan.of_study(config, config.study, load_tables(config.first)))
     record = json.loads((bob.folder / "bob.models" / "study.json").read_text())
     return _chosen(alice, bob, (plans[0], plans[1]), record["study"]["settings"])
 

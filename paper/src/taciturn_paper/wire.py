@@ -90,7 +90,7 @@ def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
 def in_process(folder: Path) -> tuple[float, int]:
     """Seconds of the two programs in one thread, and iterations."""
     sides = {
-        role: TrainJob().prepare(PartyConfig.read(folder / f"{role}.toml")).inputs
+        role: TrainJob().prepare(PartyConfig.read(folder / f"{role}.toml")).plan
         for role in ("alice", "bob")
     }
     alice, bob = sides["alice"], sides["bob"]

@@ -15,11 +15,11 @@ from taciturn.cli.model import model
 from taciturn.cli.party import init
 from taciturn.cli.runs import runs
 from taciturn.cli.simulate import train
-from taciturn.cli.study import study
 from taciturn.jobs.agreement.command import propose, review, sign
 from taciturn.jobs.align.command import align
 from taciturn.jobs.predict.command import predict
 from taciturn.jobs.serve.command import serve
+from taciturn.jobs.study.command import study
 from taciturn.jobs.train.command import party
 from taciturn.jobs.woe.command import woe
 from taciturn.version import __version__

@@ -25,11 +25,11 @@ from taciturn.errors import (
     counted,
     shown_by,
 )
+from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.party.config import PartyConfig
 from taciturn.party.keep import key_place
 from taciturn.party.past_exposure import past_exposure
-from taciturn.party.prospect import Prospect
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume
@@ -171,10 +171,10 @@ def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
     ]
 
 
-def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
+def _prospect(config: PartyConfig, tables: PartyTables) -> TrainingPlan:
     if config.study is not None:
-        return Prospect.of(config)
-    return Prospect(config, tables, terms_of(config, tables))
+        return TrainingPlan.of(config)
+    return TrainingPlan(config, tables, terms_of(config, tables))
 
 
 def _price(price: Outlook) -> list[Finding]:

@@ -45,7 +45,6 @@ from taciturn.party.log import Figures as Figures
 from taciturn.party.log import Log as Log
 from taciturn.party.model_file import model_share as model_share
 from taciturn.party.new_rows import new_rows as read_new_rows
-from taciturn.party.outlook import outlook as training_outlook
 from taciturn.party.playback import Rhythm as Rhythm
 from taciturn.party.playback import run_program as run_program
 from taciturn.party.prepared import PreparedFolder as PreparedFolder
@@ -75,5 +74,4 @@ from taciturn.party.way import way_to_peer as way_to_peer
 __all__ = [
     "prometheus_text",
     "read_new_rows",
-    "training_outlook",
 ]

@@ -21,8 +21,6 @@ from taciturn.report.doctor import doctor_blocks as doctor_blocks
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import escape as escape
 from taciturn.report.markdown import render as render_markdown
-from taciturn.report.study import study_blocks as study_blocks
-from taciturn.report.study import study_page as study_page
 from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks

@@ -21,7 +21,6 @@ from matplotlib.ticker import (
 )
 
 from taciturn.numerics.metrics import Metrics
-from taciturn.results.study import StudyTable
 
 INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
 
@@ -89,36 +88,6 @@ def calibration_figure(metrics: Metrics) -> Figure:
     plot(axes, [one.predicted for one in bins], [one.observed for one in bins], color=COLOURS[0])
     axes.scatter([one.predicted for one in bins], [one.observed for one in bins], sizes, COLOURS[0])
     return figure
-
-
-_MOST_STUDIED = 30
-
-
-def study_svg(table: StudyTable, name: str) -> str:
-    """Ranking figure of each combination, fold by fold; the best on top."""
-    known = [one for one in table.settings if one.behind is not None]
-    shown = sorted(known, key=lambda one: one.behind or 0.0)[:_MOST_STUDIED]
-    with style():
-        figure = Figure((860 / POINTS, (80 + 24 * len(shown)) / POINTS), layout="constrained")
-        axes = figure.add_subplot()
-        axes.spines[:].set_visible(False)
-        axes.tick_params(length=0)
-        axes.set_xlabel("log loss" if table.rank_by == "loss" else "AUC")
-        axes.grid(True, axis="x", color=LINE, clip_on=False)
-        axes.set_axisbelow(True)
-        names = [str(one.number) for one in shown]
-        axes.set_yticks(range(len(shown)), labels=names)
-        axes.set_ylabel("model")
-        axes.invert_yaxis()
-        for place, one in enumerate(shown):
-            colour = COLOURS[1] if one.number == table.best else COLOURS[0]
-            folds = [getattr(fold, table.rank_by) for fold in one.folds or ()]
-            dots = {"marker": "o", "markersize": 5, "linestyle": "none", "alpha": 0.55}
-            plot(axes, folds, [place] * len(folds), color=colour, **dots)
-            mean = getattr(one, table.rank_by)
-            bar = {"marker": "|", "markersize": 16, "markeredgewidth": 3, "linestyle": "none"}
-            plot(axes, [mean], [place], color=colour, **bar)
-        return to_svg(figure, name)
 
 
 def count_shares(axes: Axes, direction: str, ticks: int) -> None:

@@ -54,8 +54,6 @@ from taciturn.results.serialise import key as key
 from taciturn.results.serialise import read as read
 from taciturn.results.serialise import record_of as record_of
 from taciturn.results.skipped import Skipped as Skipped
-from taciturn.results.study import SimulatedStudy as SimulatedStudy
-from taciturn.results.study import StudyRun as StudyRun
 from taciturn.results.training import FeatureParty as FeatureParty
 from taciturn.results.training import HiddenBatches as HiddenBatches
 from taciturn.results.training import TrainingRun as TrainingRun

@@ -21,7 +21,6 @@ from taciturn.results.model import ModelList, UsedModel
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result, refusal
-from taciturn.results.study import SimulatedStudy, StudyRun
 
 # The first that recognises a record decides.
 _OURS: tuple[type[Result], ...] = (
@@ -32,8 +31,6 @@ _OURS: tuple[type[Result], ...] = (
     CheckResult,
     LedgerResult,
     ExposureResult,
-    SimulatedStudy,
-    StudyRun,
     Estimate,
     RunList,
     ExportResult,

@@ -196,7 +196,7 @@ def named(point: Point) -> Iterator[None]:
         raise
 
 
-def shown_value(value: Value) -> str:
+def shown_value(value: object) -> str:
     """A value of a study in a table.
 
     >>> shown_value(1e-05), shown_value("mean-one"), shown_value((0.2, 1.0))

@@ -14,8 +14,8 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded, FileError
-from taciturn.party import PartyConfig, load_tables, terms_of
-from taciturn.party import training_outlook as outlook
+from taciturn.jobs.train import TrainingPlan
+from taciturn.party import PartyConfig
 from taciturn.party.consent import Charge, ConsentStore, LabelBudget, LabelCharge, Release
 from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
 from taciturn.results import LedgerSum
@@ -165,8 +165,7 @@ def furnish(folder: Path, agreement: dict[str, Any], **privacy: Any) -> None:
 
 def foreseen(folder: Path) -> LedgerSum:
     config = PartyConfig.read(folder / "bob.toml")
-    tables = load_tables(config)
-    price = outlook(config, tables, terms_of(config, tables))
+    price = TrainingPlan.of(config).outlook()
     assert price.ledger_book is not None
     return price.ledger_book
 
@@ -197,8 +196,7 @@ def test_a_look_tells_what_sessions_add_up_to(tmp_path):
 def test_a_dry_run_says_that_a_training_would_be_beyond_the_limit(tmp_path):
     furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 1.0})
     config = PartyConfig.read(tmp_path / "bob.toml")
-    tables = load_tables(config)
-    assert outlook(config, tables, terms_of(config, tables)).refused is not None
+    assert TrainingPlan.of(config).outlook().refused is not None
 
 
 def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):

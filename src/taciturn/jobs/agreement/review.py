@@ -23,11 +23,11 @@ from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
 from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
+from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreed import source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
-from taciturn.party.prospect import Prospect
 from taciturn.party.signing import Signer
 from taciturn.results.check import CheckResult
 from taciturn.results.estimate import Estimate
@@ -46,7 +46,7 @@ def review(
     """
     config = PartyConfig.read(path, agreement)
     with shown_by(config.face):
-        prospect = Prospect.of(config)
+        prospect = TrainingPlan.of(config)
         tables, exposed = prospect.tables, None
         assumed = _assumed_columns(config, agreement, columns)
         check = _check(config, assumed, announce)
@@ -117,7 +117,7 @@ def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> Chec
     return result
 
 
-def _estimate(prospect: Prospect, assumed: int | None) -> Estimate | None:
+def _estimate(prospect: TrainingPlan, assumed: int | None) -> Estimate | None:
     config, own, held_out = prospect.config, prospect.tables.train, prospect.tables.held_out
     alices: Sequence[Columns] = [own]
     if assumed is not None:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from taciturn.errors import BudgetExceeded, OutputError, SignatureError, TaciturnError
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
 from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
+from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreed import misfits, own_side
 from taciturn.party.agreement_file import (
     AgreedSide,
@@ -28,7 +29,6 @@ from taciturn.party.agreement_file import (
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.identity import credentials_of, signer
-from taciturn.party.prospect import Prospect
 from taciturn.party.side import terms_of
 from taciturn.party.signing import Signer, Verifier, require_in_time, statement, verified
 from taciturn.party.tables import PartyTables, load_tables
@@ -83,7 +83,7 @@ def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, S
 def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) -> None:
     """Raise the first problem that keeps this side from training by an agreement."""
     for problem in problems(
-        path, config, agreement, load_tables(config), lambda: Prospect.of(config)
+        path, config, agreement, load_tables(config), lambda: TrainingPlan.of(config)
     ):
         raise problem
 
@@ -93,7 +93,7 @@ def problems(
     config: PartyConfig,
     agreement: AgreementFile,
     tables: PartyTables,
-    prospect: Callable[[], Prospect],
+    prospect: Callable[[], TrainingPlan],
 ) -> Iterator[TaciturnError]:
     """Why this side could not train by an agreement: who, when, which table, limits, settings.
 
@@ -129,7 +129,7 @@ def _require_valid(agreement: AgreementFile) -> tuple[()]:
     return ()
 
 
-def _limit_problems(config: PartyConfig, prospect: Prospect) -> Iterator[TaciturnError]:
+def _limit_problems(config: PartyConfig, prospect: TrainingPlan) -> Iterator[TaciturnError]:
     """Whether this side's consent, Bob's ledger or Alice's score count refuse."""
     try:
         refused = prospect.outlook().refused
@@ -148,7 +148,7 @@ def _limit_problems(config: PartyConfig, prospect: Prospect) -> Iterator[Tacitur
         )
 
 
-def opened_sum(prospect: Prospect) -> OpenedSum | None:
+def opened_sum(prospect: TrainingPlan) -> OpenedSum | None:
     """The scores of Alice's rows that the peer has, before and after; None at Bob."""
     budget = ScoreBudget.from_config(prospect.config)
     if budget is None:

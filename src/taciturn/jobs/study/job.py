@@ -1,16 +1,25 @@
 """``StudyJob``: one side of a study: several trainings over one link, with one journal.
 
+::
+
+    Alice                                            Bob
+      Hello (the study)                         <->  Hello
+      each model:
+        the training, from its first word to its last (taciturn.protocol.party)
+
+Which models there are, and in which order, both sides know before: nothing that Bob says depends on
+how good one of them is. With several Alices Bob greets all of them. Bob evaluates the models after
+the connection is closed.
+
 Running the job again resumes in the middle of whichever model was being trained. A model that is
-trained is on the disk before the journal forgets how it was made. Alice learns how many models
-there are, which the agreement says, and nothing of how good one is: Bob evaluates them after the
-connection to her is closed.
+trained is on the disk before the journal forgets how it was made.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,9 +29,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.exposure import OpenedScores
-from taciturn.engine.study import StudyModel
-from taciturn.errors import BudgetExceeded, ConfigError, LocalProtocolError, TaciturnError
+from taciturn.errors import ConfigError
 from taciturn.files import (
     private_folder,
     reporting_write_errors,
@@ -32,51 +39,33 @@ from taciturn.files import (
 )
 from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
-from taciturn.jobs.study.ending import StudyEnded, Trained
-from taciturn.jobs.study.evaluation import Assessment
+from taciturn.jobs.study.evaluation import evaluated
+from taciturn.jobs.study.plan import StudyModel, StudyPlan
+from taciturn.jobs.study.result import StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
 from taciturn.parallel import one_thread
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.score_budget import ScoreCharge
 from taciturn.party.keep import Kept
 from taciturn.party.link import TRAINING
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
 from taciturn.party.side import TrainingInputs
-from taciturn.party.study_plan import StudyPlan
-from taciturn.party.tables import PartyTables
-from taciturn.privacy.statement import Statement
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
+from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.study import (
-    ModelBegun,
-    ModelTrained,
-    Resumption,
-    compare_studies,
-    study_program,
-)
-from taciturn.results.estimate import Estimate
+from taciturn.protocol.together import together
 from taciturn.results.live import Stage, Stages
-from taciturn.results.outlook import Outlook
-from taciturn.results.study import (
-    StudiedSetting,
-    StudyRun,
-    StudyTable,
-    choice_bits,
-    study_rows,
-)
-from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings.study import Study
+from taciturn.results.serialise import read, record_of
+from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:
     from taciturn.crypto.bfv.crew import Engine
     from taciturn.party.bob import BobSide
-    from taciturn.party.consent.label_budget import LabelCharge
     from taciturn.party.shelf import SealedShelf
 
 TABLE_FILE = "study.json"
@@ -95,126 +84,101 @@ class StudyJob(Job[StudyRun]):
         require_mechanism(config)
         side = StudySide(config, fresh=self.fresh)
         # Before hours of work, and not after the first model.
-        with reporting_write_errors(side.models_folder, "folder of models"):
-            private_folder(side.models_folder)
+        side.make_models_folder()
         require_writable(side.models_folder / TABLE_FILE)
         return side
 
 
-class StudySide(TrainingSide[StudyEnded, StudyRun]):
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """What is kept of a model until the end of the study.
+
+    ``scores`` are those of the rows that judge it, as a shelf keeps them; None at Alice. ``losses``
+    has the training loss of each pass, ``wraps`` how many scores may have wrapped.
+    """
+
+    number: int
+    scores: object = field(default=None, repr=False)
+    losses: tuple[float, ...] = field(default=(), repr=False)
+    wraps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedStudy:
+    """A study after its last message, for the journal; ``trained`` is yet to be assessed."""
+
+    run: StudyRun
+    trained: tuple[TrainedModel, ...] = ()
+    session: str = ""
+    assessed: bool = True
+
+
+class StudySide(TrainingSide[FinishedStudy, StudyRun]):
     """One side of a study."""
 
-    def __init__(self, config: PartyConfig, *, fresh: bool = False) -> None:
-        study = config.study
-        if study is None:
-            raise ConfigError("there is no [study] in the file", where=config.where)
-        self.study: Study = study
-        self._whole = config
-        self._engine: Engine | None = None
-        self._scores: dict[int, LoadArray] = {}
-        super().__init__(config.at(study.points[0]), fresh=fresh)
+    plan: StudyPlan
 
-    def _read_tables(self, config: PartyConfig) -> PartyTables:
-        tables = super()._read_tables(config)
-        self.plan = StudyPlan.of(self._whole, self.study, tables)
-        return tables
+    def __init__(self, config: PartyConfig, *, fresh: bool = False) -> None:
+        if config.study is None:
+            raise ConfigError("there is no [study] in the file", where=config.where)
+        self.engine: Engine | None = None
+        self._scores: dict[int, LoadArray] = {}
+        super().__init__(config, fresh=fresh)
 
     def begin(self, log: Log, callbacks: Callbacks) -> None:
         """Log what the preparation found, and how many models there are."""
         super().begin(log, callbacks)
-        combinations, models = len(self.study.points), self.study.models
-        log("note", about=f"a study: {combinations} combinations, {models} models in all")
+        study = self.plan.study
+        about = f"a study: {len(study.points)} combinations, {study.models} models in all"
+        log("note", about=about)
 
     @property
     def models_folder(self) -> Path:
         """Where the models go."""
         return self.config.path(self.config.output.models_folder)
 
-    def model_path(self, model: StudyModel) -> Path:
-        """The file of a combination's model."""
-        return self.models_folder / f"model-{model.point.number:0{self._digits}d}.json"
+    def make_models_folder(self) -> None:
+        """Make the folder of the models, if there is none."""
+        with reporting_write_errors(self.models_folder, "folder of models"):
+            private_folder(self.models_folder)
 
-    @property
-    def _digits(self) -> int:
-        return max(2, len(str(len(self.study.points))))
+    def model_path(self, number: int) -> Path:
+        """The file of a combination's model."""
+        digits = max(2, len(str(len(self.plan.study.points))))
+        return self.models_folder / f"model-{number:0{digits}d}.json"
 
     def opening(self) -> Program[None]:
-        """The first words of a study."""
-        peers = tuple(self.config.parties) if self.config.role == "bob" else ()
-        rows = self.plan.tables.train
-        return compare_studies(self.config.role, self.study.canonical(), rows, peers or (ONLY,))
+        """Both sides say which study they mean, on which training rows, folds included."""
+        config, study = self.config, self.plan.study.canonical()
+        peers = config.parties if config.role == "bob" and config.parties else (ONLY,)
+        hello = greeting(config.role, study, self.tables.train)
+        yield from together({peer: shake_hands(hello) for peer in peers})
 
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
         """With this side's engine, for every model."""
-        with engine_of(self.config, log) as self._engine:
+        with engine_of(self.config, log) as self.engine:
             try:
                 yield
             finally:
-                self._engine = None
+                self.engine = None
 
-    def inputs_of(self, model: StudyModel, kept: Kept) -> TrainingInputs:
-        """What this side brings to one training."""
-        return self.plan.side(model, self._engine, kept.scratch)
-
-    @property
-    def opened(self) -> OpenedScores:
-        """The scores that all trainings open to Bob."""
-        return self.plan.scores
-
-    def outlook(self) -> Outlook:
-        """What all trainings will cost, and disclose."""
-        return self.plan.outlook()
-
-    def estimate(self, peer_columns: int, widths: tuple[int, ...]) -> Estimate | None:
-        """That of one training, times the passes over rows that all of them take."""
-        single = super().estimate(peer_columns, widths)
-        return None if single is None else self.plan.of_all(single)
-
-    def facts(self) -> dict[str, Any]:
-        """Those of a training, and the study."""
-        return {**super().facts(), **self.plan.facts()}
-
-    def planned_ledger(self) -> Statement:
-        """What labels will pay for all models together."""
-        return self.plan.ledger().statement()
-
-    def ledger_refusal(self, ledger: Statement) -> TaciturnError | None:
-        """Why Bob's file does not accept these releases; None where it does."""
-        problem, budget = super().ledger_refusal(ledger), self.config.privacy.budget
-        if problem is None and budget is not None and ledger.label_epsilon_total > budget:
-            return BudgetExceeded(
-                f"all models of the study together cost a label's epsilon of "
-                f"{ledger.label_epsilon_total:g}, and the budget is {budget:g}",
-                setting="budget",
-                hint="try fewer values, or raise the budget; nothing was sent",
-            )
-        return problem
-
-    def score_charge(self, session: str) -> ScoreCharge:
-        """The scores that all models open to Bob, of each row."""
-        return self.plan.score_charge(session)
-
-    def label_charge(self, session: str) -> LabelCharge:
-        """What all models release of each label."""
-        return self.plan.label_charge(session)
-
-    def execute(self, session: JournaledSession) -> StudyEnded:
+    def execute(self, session: JournaledSession) -> FinishedStudy:
         """Train all models, and write them."""
-        return _Models.of(self, session).run()
+        return _Models(self, session).run()
 
-    def to_record(self, outcome: StudyEnded, kept: Kept) -> bytes:
+    def to_record(self, outcome: FinishedStudy, kept: Kept) -> bytes:
         """The outcome for the journal."""
         self._recall(outcome.trained, kept.results)
-        return outcome.to_bytes()
+        return json.dumps(record_of(outcome)).encode()
 
-    def from_record(self, record: bytes, kept: Kept) -> StudyEnded:
+    def from_record(self, record: bytes, kept: Kept) -> FinishedStudy:
         """The outcome from the journal."""
-        ended = StudyEnded.of_bytes(record)
-        self._recall(ended.trained, kept.results)
-        return ended
+        finished = read(FinishedStudy, json.loads(record))
+        self._recall(finished.trained, kept.results)
+        return finished
 
-    def _recall(self, trained: tuple[Trained, ...], shelf: SealedShelf) -> None:
+    def _recall(self, trained: tuple[TrainedModel, ...], shelf: SealedShelf) -> None:
         self._scores = {
             one.number: shelf.get(one.scores) for one in trained if one.scores is not None
         }
@@ -224,35 +188,14 @@ class StudySide(TrainingSide[StudyEnded, StudyRun]):
         load = self._scores.get(model.number)
         return None if load is None else load()
 
-    def table(self) -> StudyTable:
-        """The combinations with their models, and no figure."""
-        study = self.study
-        settings = tuple(
-            StudiedSetting(
-                number=model.point.number,
-                values=model.point.values,
-                model=str(self.model_path(model)),
-                columns=len(self.tables.train.columns),
-            )
-            for model in self.plan.models
-            if model.fold is None
-        )
-        return StudyTable(
-            folds=study.folds,
-            rank_by=study.rank_by,
-            models=study.models,
-            choice_bits=choice_bits(len(study.points)),
-            settings=settings,
-        )
-
-    def assess(self, outcome: StudyEnded, entropy: KeyedEntropy) -> StudyEnded:
+    def assess(self, outcome: FinishedStudy, entropy: KeyedEntropy) -> FinishedStudy:
         """Bob's figures of every model, and which is best."""
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            run = Assessment(self, outcome).run()
+            run = evaluated(self, outcome)
         self.callbacks.publish(study_rows(run.study))
-        return StudyEnded(run)
+        return FinishedStudy(run)
 
-    def conclude(self, outcome: StudyEnded, *, confirmed: bool) -> StudyRun:
+    def conclude(self, outcome: FinishedStudy, *, confirmed: bool) -> StudyRun:
         """The result, which is written beside the models."""
         self.clear_prepared()
         result = replace(outcome.run, peer_confirmed=confirmed)
@@ -261,171 +204,149 @@ class StudySide(TrainingSide[StudyEnded, StudyRun]):
         return result
 
 
-@dataclass(slots=True, repr=False)
 class _Models:
     """All trainings of a study, from the checkpoint to the last model's file.
 
-    ``spent`` is Bob's ledger of the model under way at the checkpoint.
+    The attributes of the model that is being trained are set when its training begins: until then
+    nothing of it is made.
     """
 
-    side: StudySide
-    session: JournaledSession
-    figures: Figures
-    resume: Resumption | None = None
-    spent: dict[str, Any] | None = None
-    trained: list[Trained] = field(default_factory=list)
-    _inputs: TrainingInputs | None = None
-    _bob: BobSide | None = None
-    _losses: Figures | None = None
-    _kept_losses: dict[str, Any] | None = None
-    _number: int = 0
+    _model: StudyModel
+    _inputs: TrainingInputs
+    _bob: BobSide | None
+    _losses: Figures
 
-    @classmethod
-    def of(cls, side: StudySide, session: JournaledSession) -> _Models:
-        figures, kept, body = (
-            Figures(None, side.plan.passes, side.log),
-            session.kept,
-            session.checkpoint,
-        )
-        session.follow(figures)
-        if body is None:
-            return cls(side, session, figures)
-        trained = [Trained.of_json(values) for values in body["trained"]]
-        for one in trained:
-            if one.scores is not None:
-                # Now, rather than when the last model is trained.
-                kept.results.get(one.scores)
-        state = TrainingState.of_bytes(body["state"].encode(), kept.shelf)
-        resume = Resumption(int(body["number"]), state)
-        models = cls(side, session, figures, resume, body["ledger"], trained)
-        models._kept_losses = body["losses"]
-        return models
+    def __init__(self, side: StudySide, session: JournaledSession) -> None:
+        self._side, self._session = side, session
+        self._figures = Figures(None, side.plan.passes, side.log)
+        session.follow(self._figures)
+        self._checkpoint, kept = session.checkpoint, session.kept
+        self._state: TrainingState | None = None
+        self._trained: list[TrainedModel] = []
+        if self._checkpoint is not None:
+            self._trained = [read(TrainedModel, one) for one in self._checkpoint["trained"]]
+            for one in self._trained:
+                if one.scores is not None:
+                    # Now, rather than when the last model is trained.
+                    kept.results.get(one.scores)
+            self._state = TrainingState.of_bytes(self._checkpoint["state"].encode(), kept.shelf)
 
-    def run(self) -> StudyEnded:
+    def run(self) -> FinishedStudy:
         """Train every model and write its file; what depends on labels is left for later."""
-        side, meeting = self.side, self.session.meeting
-        set_aside_models(side.models_folder, meeting.name)
-        with reporting_write_errors(side.models_folder, "folder of models"):
-            private_folder(side.models_folder)
-        models = [self._program_of(model) for model in side.plan.models]
-        program = study_program(side.opening(), models, self.resume)
-        self.session.execute(program, self._observe, self._freeze)
-        side.log("all models of the study are trained", models=len(models))
-        bobs = side.config.role == "bob"
-        run = StudyRun(
-            identity=side.inputs.identity(),
-            study=side.table(),
-            scores_per_row=side.plan.scores.per_row,
-            ledger=side.planned_ledger() if bobs else None,
-            run=self.session.figures(self.figures),
+        side, session, plan = self._side, self._session, self._side.plan
+        set_aside_models(side.models_folder, session.meeting.name)
+        side.make_models_folder()
+        session.execute(self._program(), self._observe, self._freeze)
+        side.log("all models of the study are trained", models=len(plan.models))
+        settings = tuple(
+            StudiedSetting(
+                number=point.number,
+                values=point.values,
+                model=str(side.model_path(point.number)),
+                columns=len(side.tables.train.columns),
+            )
+            for point in plan.study.points
         )
-        return StudyEnded(run, tuple(self.trained), meeting.name, assessed=not bobs)
+        bobs = side.tables.labels is not None
+        run = StudyRun(
+            identity=plan.identity(),
+            study=StudyTable.of(plan.study, settings),
+            scores_per_row=plan.scores.per_row,
+            ledger=plan.ledger().statement() if bobs else None,
+            run=session.figures(self._figures),
+        )
+        return FinishedStudy(run, tuple(self._trained), session.meeting.name, assessed=not bobs)
 
-    def _program_of(
-        self, model: StudyModel
-    ) -> Callable[[TrainingState | None], Program[PartyResult]]:
-        """What trains one model once it is due: until then nothing of it is made."""
+    def _program(self) -> Program[None]:
+        """This side's part in the study, from its first word or from the checkpoint."""
+        at = 0
+        if self._checkpoint is None:
+            yield from self._side.opening()
+        else:
+            at = int(self._checkpoint["number"])
+        for model in self._side.plan.models[at:]:
+            self._publish_stage(model.number)
+            result = yield from self._begin(model)
+            self._keep(result)
 
-        def begin(state: TrainingState | None) -> Program[PartyResult]:
-            entropy = self.session.entropy.fork(f"model {model.number}")
-            self._begin(model, state, entropy)
-            return self._current().program(entropy, self._bob, state, self.session.kept.scratch)
-
-        return begin
-
-    def _begin(self, model: StudyModel, state: TrainingState | None, entropy: Entropy) -> None:
-        self._number = model.number
-        self._inputs = inputs = self.side.inputs_of(model, self.session.kept)
-        self._bob = inputs.bob_side(entropy, None if state is None else self.spent)
-        labels = inputs.tables.labels
+    def _begin(self, model: StudyModel) -> Program[PartyResult]:
+        """The program of one model."""
+        side, session, scratch = self._side, self._session, self._session.kept.scratch
+        body, self._checkpoint = self._checkpoint, None
+        state, self._state = self._state, None
+        entropy = session.entropy.fork(f"model {model.number}")
+        self._model = model
+        self._inputs = side.plan.inputs_of(model, side.engine, scratch)
+        self._bob = self._inputs.bob_side(entropy, None if body is None else body["ledger"])
         per_epoch, weights = model.terms.per_epoch(model.rows), model.terms.agreement.class_weight
-        self._losses = Figures(labels, per_epoch, self.side.log, weights)
-        if state is not None and self._kept_losses is not None:
-            self._losses.restore(self._kept_losses)
-
-    def _current(self) -> TrainingInputs:
-        if self._inputs is None:
-            raise LocalProtocolError("no model of the study is being trained")
-        return self._inputs
+        self._losses = Figures(self._inputs.tables.labels, per_epoch, side.log, weights)
+        if body is not None:
+            self._losses.restore(body["losses"])
+        return self._inputs.program(entropy, self._bob, state, scratch)
 
     def _observe(self, event: Event) -> None:
-        if isinstance(event, ModelTrained):
-            self._keep(event)
-        elif isinstance(event, ModelBegun):
-            self._tell_stage(event.number)
-            self.side.callbacks.observe(event)
-        elif isinstance(event, Progress | PartDone):
+        if isinstance(event, Progress | PartDone):
             self._advance(event)
-        elif isinstance(event, Boundary):
-            self._pass(event)
-        else:
-            self.side.callbacks.observe(event)
+        elif not isinstance(event, Boundary):
+            self._side.callbacks.observe(event)
+        elif self._bob is None:
+            # Alice's program says where she stands, and not out of how many.
+            self._advance(Progress(event.state.iteration, self._model.passes))
 
-    def _tell_stage(self, done: int) -> None:
-        """Publishes how many models are trained; no figure of one, which depends on labels."""
-        stage = Stage("model", done, len(self.side.plan.models))
-        self.side.callbacks.publish(Stages((stage,)))
-
-    def _pass(self, event: Boundary) -> None:
-        if self.side.config.role == "alice":
-            # Her program says where she stands, and not out of how many.
-            model = self.side.plan.models[self._number]
-            self._advance(Progress(event.state.iteration, model.passes))
+    def _publish_stage(self, done: int) -> None:
+        """Publish how many models are trained; no figure of one, which depends on labels."""
+        stage = Stage("model", done, len(self._side.plan.models))
+        self._side.callbacks.publish(Stages((stage,)))
 
     def _advance(self, event: Progress | PartDone) -> None:
-        """How far the whole study is; losses are the model's own."""
-        before = sum(model.passes for model in self.side.plan.models[: self._number])
-        done, total = before + event.done, self.side.plan.passes
+        """Report how far the whole study is; losses are the model's own."""
+        plan, observe = self._side.plan, self._side.callbacks.observe
+        done = event.done + sum(model.passes for model in plan.models[: self._model.number])
         if isinstance(event, PartDone):
-            self.side.callbacks.observe(replace(event, done=done, total=total))
+            observe(replace(event, done=done, total=plan.passes))
             return
-        if self._losses is not None:
-            self._losses.observe(event)
-        whole = Progress(done, total)
-        self.figures.observe(whole)
-        self.side.callbacks.observe(whole)
+        self._losses.observe(event)
+        whole = Progress(done, plan.passes)
+        self._figures.observe(whole)
+        observe(whole)
 
-    def _keep(self, event: ModelTrained) -> None:
-        """A model is trained: its file is written, and what is to be assessed is put away."""
-        side, inputs = self.side, self._current()
-        model, result = side.plan.models[event.number], event.result
+    def _keep(self, result: PartyResult) -> None:
+        """Write the file of a trained model, and put away what is to be assessed."""
+        side, model, session = self._side, self._model, self._session.meeting.name
         if model.fold is None:
-            name = f"{self.session.meeting.name} model {model.point.number}"
-            session = hashlib.sha256(name.encode()).hexdigest()[:32]
+            point = model.point
+            name = hashlib.sha256(f"{session} model {point.number}".encode()).hexdigest()[:32]
             study = {
-                "model": model.point.number,
-                "models": len(side.study.points),
-                "session": self.session.meeting.name,
-                "values": json.loads(json.dumps(dict(model.point.values))),
+                "model": point.number,
+                "models": len(side.plan.study.points),
+                "session": session,
+                "values": json.loads(json.dumps(dict(point.values))),
                 "used": False,
             }
-            share = model_share(inputs, self._bob, result, session, study)
-            save_model(share, side.model_path(model), side.log)
+            share = model_share(self._inputs, self._bob, result, name, study)
+            save_model(share, side.model_path(point.number), side.log)
         self._advance(Progress(result.trained.iterations, model.passes))
-        scores = result.held_out_scores
-        kept = (
-            None
-            if scores is None
-            else self.session.kept.results.put(f"scores-{event.number}", scores)
-        )
-        losses = () if self._losses is None else _losses_of(self._losses)
+        scores: object = result.held_out_scores
+        if result.held_out_scores is not None:
+            shelf = self._session.kept.results
+            scores = shelf.put(f"scores-{model.number}", result.held_out_scores)
+        points = (point.get("train_loss") for point in self._losses.curve)
+        losses = tuple(float(loss) for loss in points if loss is not None)
         wraps = suspected_wraps(model.terms, result.trained)
-        self.trained.append(Trained(event.number, kept, losses, wraps))
+        self._trained.append(TrainedModel(model.number, scores, losses, wraps))
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
-        side.log("model trained", model=model.point.number, on=fold, number=event.number + 1)
-        self._kept_losses = None
-        self._tell_stage(event.number + 1)
-        side.callbacks.observe(event)
+        side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
+        self._publish_stage(model.number + 1)
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
-        shelf = _Prefixed(self.session.kept.shelf, f"model-{self._number}-")
+        shelf = _Prefixed(self._session.kept.shelf, f"model-{self._model.number}-")
         return {
-            "number": self._number,
+            "number": self._model.number,
             "state": at.to_bytes(shelf).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
-            "losses": None if self._losses is None else self._losses.to_json(),
-            "trained": [one.to_json() for one in self.trained],
+            "losses": self._losses.to_json(),
+            "trained": [record_of(one) for one in self._trained],
         }
 
 
@@ -440,8 +361,3 @@ class _Prefixed:
 
     def get(self, kept: Any) -> LoadArray:  # noqa: ANN401 - JSON
         return self.shelf.get(kept)
-
-
-def _losses_of(figures: Figures) -> tuple[float, ...]:
-    points = (point.get("train_loss") for point in figures.curve)
-    return tuple(float(loss) for loss in points if loss is not None)

@@ -14,6 +14,7 @@ he keeps to himself.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +30,6 @@ from taciturn.party.log import Log
 from taciturn.party.model_file import save_model
 from taciturn.party.tables import load_tables
 from taciturn.results.model import UsedModel
-from taciturn.results.study import choice_bits
 
 
 def studied_model(config: PartyConfig, number: int) -> ModelShare:
@@ -62,7 +62,7 @@ def _numbered(folder: Path) -> dict[int, Path]:
 
 
 def set_aside_models(folder: Path, session: str) -> None:
-    """Gives the models of an earlier study another folder: numbers of two studies must not mix.
+    """Give the models of an earlier study another folder: numbers of two studies must not mix.
 
     A study of the same session is being resumed.
     """
@@ -82,19 +82,20 @@ def set_aside_models(folder: Path, session: str) -> None:
 
 
 def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel:
-    """Makes a model of the study the side's own; at Bob its choice is charged first.
+    """Make a model of the study the side's own; at Bob its choice is charged first.
 
     Nothing is written where the choice would exceed Bob's limit (BudgetExceeded).
     """
-    share = studied_model(config, number)
-    models = int(share.study["models"])
-    if config.role == "bob" and models > 1:
+    share, bob = studied_model(config, number), config.role == "bob"
+    models, target = int(share.study["models"]), config.path(config.output.model)
+    if bob and models > 1:
         _charge(config, f"choice {number} of {share.study['session']}")
-    target = config.path(config.output.model)
-    save_model(
-        replace(share, study={**share.study, "used": True}), target, Log.of(config, announce)
-    )
-    _take_scores(config, number, target)
+    used = replace(share, study={**share.study, "used": True})
+    save_model(used, target, Log.of(config, announce))
+    source = _numbered(config.path(config.output.models_folder))[number]
+    # Where there are no scores the model has no page.
+    with suppress(FileError):
+        KeptScores.load(scores_path(source)).save(scores_path(target))
     return UsedModel(
         role=config.role,
         model=number,
@@ -102,20 +103,13 @@ def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel
         values=share.study["values"],
         session=share.session,
         file=str(target),
-        choice_bits=choice_bits(models) if config.role == "bob" else None,
-        epsilon=float("inf") if config.role == "bob" else None,
+        choice_bits=math.log2(models) if bob else None,
+        epsilon=math.inf if bob else None,
     )
 
 
-def _take_scores(config: PartyConfig, number: int, target: Path) -> None:
-    """Puts the model's scores beside it, where there are any: without them it has no page."""
-    source = _numbered(config.path(config.output.models_folder))[number]
-    with suppress(FileError):
-        KeptScores.load(scores_path(source)).save(scores_path(target))
-
-
 def _charge(config: PartyConfig, session: str) -> None:
-    """Charges Bob's labels for his choice, once for each session of that name."""
+    """Charge Bob's labels for his choice, once for each session of that name."""
     # Only who pays for releases loads what counts them.
     from taciturn.party.consent.budget import Charge
     from taciturn.party.consent.label_budget import LabelBudget, Release

@@ -6,6 +6,7 @@ from taciturn.jobs.train.job import TrainJob as TrainJob
 from taciturn.jobs.train.job import TrainSide as TrainSide
 from taciturn.jobs.train.job import require_mechanism as require_mechanism
 from taciturn.jobs.train.job import training_job as training_job
+from taciturn.jobs.train.plan import TrainingPlan as TrainingPlan
 from taciturn.jobs.train.record import RecordedRun as RecordedRun
 from taciturn.jobs.train.report import party_blocks as party_blocks
 from taciturn.jobs.train.result import DryRun as DryRun

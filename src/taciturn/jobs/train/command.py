@@ -19,9 +19,9 @@ from taciturn.files import require_writable
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
+    from taciturn.jobs.study import StudyRun
     from taciturn.jobs.train.result import DryRun, PartyRun
     from taciturn.party.config import PartyConfig
-    from taciturn.results.study import StudyRun
 
 
 def party(

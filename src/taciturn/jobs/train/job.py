@@ -95,7 +95,7 @@ class TrainSide(TrainingSide[FinishedTraining, PartyRun]):
     def execute(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         observe = self.callbacks.observe
-        return Training.resume(self.inputs, session, self.log, observe, self._record).run()
+        return Training.resume(self.plan, session, self.log, observe, self._record).run()
 
     def to_record(self, outcome: FinishedTraining, kept: Kept) -> bytes:
         """The outcome for the journal."""
@@ -201,7 +201,7 @@ class DryRunSide(Side[PeerShape, DryRun]):
     def program(self, entropy: Entropy) -> Program[PeerShape]:
         """The first messages of the training."""
         yield from self.training.opening()
-        inputs = self.training.inputs
+        inputs = self.training.plan
         config, tables, terms = inputs.config, inputs.tables, inputs.terms
         train, held_out, peer = tables.train, tables.held_out, inputs.peer_table
         if terms.agreement.parties is None:
@@ -232,13 +232,13 @@ class DryRunSide(Side[PeerShape, DryRun]):
             outcome.columns if session.role == "bob" else len(tables.train.columns)
         )
         return DryRun(
-            identity=training.inputs.identity(),
+            identity=training.plan.identity(),
             peer_columns=outcome.columns,
-            parties=training.inputs.feature_parties(outcome.widths),
+            parties=training.plan.feature_parties(outcome.widths),
             agreement=Sizes(alice_columns, tables.train.rows),
-            outlook=training.outlook(),
+            outlook=training.plan.outlook(),
             estimate=training.estimate(outcome.columns, outcome.widths),
-            columns_exposed=training.exposure(),
+            columns_exposed=training.plan.consent.exposure(),
         )
 
 

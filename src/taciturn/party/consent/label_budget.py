@@ -25,21 +25,17 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from taciturn.data.ids import RowIds
 from taciturn.errors import FileError
 from taciturn.faces import Hint
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
 from taciturn.party.consent.store import Account, ConsentStore, Records, Values
 from taciturn.party.keep import key_place, state_key
-from taciturn.party.outlook import planned_ledger
-from taciturn.party.tables import PartyTables
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
 from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.privacy.statement import Statement
-from taciturn.privacy.told_quality import release_event
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import LedgerAccount
 
@@ -176,22 +172,6 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
 def key_name(key: bytes) -> str:
     """A name of a state key that does not tell the key."""
     return hashlib.blake2b(b"name", digest_size=8, key=key, person=b"consent store").hexdigest()
-
-
-def training_charge(
-    config: PartyConfig, tables: PartyTables, terms: Terms, session: str = ""
-) -> LabelCharge:
-    """What a training is about to release of each row; ``session`` is empty in a forecast."""
-    planned = planned_ledger(config, tables, terms)
-    releases = releases_of(config, terms, planned)
-    rows: list[tuple[RowIds, Mapping[Release, int]]] = [(tables.train.ids, releases)]
-    if tables.held_out is not None and terms.agreement.patience is not None:
-        # When Bob stops depends on these labels too.
-        rows.append((tables.held_out.ids, {_TOLD: terms.agreement.epochs}))
-    elif tables.held_out is not None and terms.agreement.tell_alice == "quality":
-        release = release_event(terms.agreement.tell_epsilon)
-        rows.append((tables.held_out.ids, {(release, ""): 1}))
-    return Charge(tuple(rows), session)
 
 
 def releases_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +10,13 @@ import typer
 
 from taciturn.cli.console import Json
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, asked, finish, planned, simulated, write_page
+from taciturn.cli.out import Out, asked, finish, moment, planned, simulated, write_page
 from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import CommandLine, hyphenated
 from taciturn.files import require_writable
+
+_EXAMPLE = "use --vary l2=1e-5,1e-4,1e-3, say"
 
 
 @with_settings
@@ -54,18 +55,18 @@ def study(
     taciturn study --data loans.csv --id customer --label default --folds 5 --vary l2=1e-3,0.1
     """
     from taciturn import api
-    from taciturn.report.study import study_page
+    from taciturn.jobs.study.result import study_rows
     from taciturn.results.live import LedgerPlanned
-    from taciturn.results.study import study_rows
 
     plan = planned(out)
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
+    wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
     if not vary:
         raise ConfigError(
             "a study names values to try of at least one setting",
             where="--vary",
-            hint="use --vary l2=1e-5,1e-4,1e-3, say",
+            hint=_EXAMPLE,
         )
     axes = dict(map(_axis, vary))
     varied = frozenset(name.replace("-", "_") for name in axes)
@@ -73,25 +74,12 @@ def study(
     page = watched_bar("study", watch, watch_port, facts)
     with shown_by(_Varied(from_study=varied)), page as meter:
         meter.announce("training models")
-        result = api.study(
-            vary=axes,
-            folds=folds,
-            rank_by=rank_by,
-            processes=processes,
-            progress=meter.progress,
-            **wanted,
-        )
+        result = api.study(vary=axes, progress=meter.progress, **wanted)
         meter.publish(study_rows(result.study))
         meter.publish(LedgerPlanned(result.ledger, settings.get("budget")))
-    made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
-        write_page(study_page(result, made), html, None)
-    finish(
-        plan,
-        result,
-        json,
-        lambda: simulated(settings, vary=axes, folds=folds, rank_by=rank_by),
-    )
+        write_page(result.page(moment()), html, None)
+    finish(plan, result, json, lambda: simulated(settings, vary=axes, folds=folds, rank_by=rank_by))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +110,7 @@ def _axis(text: str) -> tuple[str, list[object]]:
         raise ConfigError(
             f"{text!r} names no values",
             where="--vary",
-            hint="use --vary l2=1e-5,1e-4, say",
+            hint=_EXAMPLE,
         )
     if name.replace("-", "_") == "class_weight":
         words = [part.replace(",", " ").split() for part in values.split(";")]

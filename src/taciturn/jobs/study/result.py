@@ -1,4 +1,4 @@
-"""What a study gave: a model for each combination of settings, and at Bob how good each is."""
+"""Results of a study: a model for each combination of settings, and at Bob how good each is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.live import GrowingTable
 from taciturn.results.parties import Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, record_of
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result
 from taciturn.results.subject import Subject
+from taciturn.settings.study import Study
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
@@ -31,7 +32,7 @@ class FoldFigures:
 
     @classmethod
     def of(cls, metrics: Metrics) -> FoldFigures:
-        """Those of all figures that are compared over folds."""
+        """The figures that are compared over folds."""
         return cls(metrics.rows, metrics.loss, metrics.auc, metrics.accuracy)
 
 
@@ -59,6 +60,18 @@ class StudiedSetting:
     converged: bool | None = field(default=None, metadata=OMITTED)
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
 
+    def judged(self, folds: tuple[FoldFigures, ...], held_out: Metrics | None) -> StudiedSetting:
+        """The combination with its figures: the folds', or without folds the held-out rows'."""
+        judging = folds or (() if held_out is None else (FoldFigures.of(held_out),))
+        return replace(
+            self,
+            folds=folds or None,
+            held_out=held_out,
+            loss=mean_of(judging, "loss"),
+            auc=mean_of(judging, "auc"),
+            accuracy=mean_of(judging, "accuracy"),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyTable:
@@ -75,14 +88,97 @@ class StudyTable:
     settings: tuple[StudiedSetting, ...]
     best: int | None = field(default=None, metadata=OMITTED)
 
+    @classmethod
+    def of(cls, study: Study, settings: Sequence[StudiedSetting]) -> StudyTable:
+        """The combinations in their order, with how far each is behind the best.
+
+        The first of those that rank alike is the best; none is where there are no figures.
+        """
+        rank_by = study.rank_by
+        known = [one for one in settings if math.isfinite(_worse(one, rank_by))]
+        best = min(known, key=lambda one: _worse(one, rank_by), default=None)
+        return cls(
+            folds=study.folds,
+            rank_by=rank_by,
+            models=study.models,
+            choice_bits=math.log2(len(study.points)),
+            settings=tuple(
+                one if best is None else _behind(one, best, rank_by) for one in settings
+            ),
+            best=None if best is None else best.number,
+        )
+
     @property
     def best_setting(self) -> StudiedSetting | None:
         """The combination that ranks first."""
         return next((one for one in self.settings if one.number == self.best), None)
 
+    @property
+    def by_rank(self) -> list[StudiedSetting]:
+        """The combinations, the best first."""
+        unknown = math.inf
+        return sorted(self.settings, key=lambda one: unknown if one.behind is None else one.behind)
+
+
+class _StudyResult(Result):
+    __slots__ = ()
+
+    study: StudyTable
+    scores_per_row: int
+    ledger: Statement | None
+
+    def blocks(self) -> list[Block]:
+        from taciturn.jobs.study.report import study_blocks
+
+        return study_blocks(self)  # type: ignore[arg-type]  # one of the two below
+
+    def page(self, made: str = "") -> Page:
+        from taciturn.jobs.study.report import study_page
+
+        return study_page(self, made or None)  # type: ignore[arg-type]
+
+    def parts(self, bare: Part) -> tuple[Part, ...]:
+        """One run: the best combination."""
+        from taciturn.results.figures import HELD_OUT, cost_values, ledger_values, metric_values
+
+        table, ledger, best = self.study, self.ledger, self.study.best_setting
+        held_out = None if best is None else best.held_out
+        seconds, crossed = self._cost()
+        verdict = f"{len(table.settings)} combinations"
+        entry = replace(
+            bare.entry,
+            auc=None if held_out is None else held_out.auc,
+            auc_low=None if held_out is None else held_out.auc_low,
+            auc_high=None if held_out is None else held_out.auc_high,
+            label_epsilon=None if ledger is None else ledger.label_epsilon_total,
+            verdict=verdict if best is None else f"{verdict}, the best is {best.number}",
+            bytes=float(crossed) if crossed else None,
+        )
+        values = {
+            **metric_values(held_out, HELD_OUT),
+            **ledger_values(ledger),
+            "ledger/scores of a row that Bob gets": float(self.scores_per_row),
+            **cost_values(seconds),
+        }
+        if best is None:
+            return (replace(bare, entry=entry, values=values),)
+        means = {"log loss": best.loss, "AUC": best.auc}
+        values |= {
+            f"model/{name}, mean over folds": mean
+            for name, mean in means.items()
+            if mean is not None
+        }
+        return (
+            replace(bare, entry=entry, values=values, settings={**bare.settings, **best.values}),
+        )
+
+    def _cost(self) -> tuple[float, int]:
+        """Seconds, and bytes that crossed."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyRun(Result):
+class StudyRun(_StudyResult):
     """One side's part in a study between machines; figures and ledger are Bob's.
 
     ``scores_per_row`` is how many scores of a training row all models opened to Bob.
@@ -101,30 +197,21 @@ class StudyRun(Result):
     partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
-    def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
-        from taciturn.report.study import study_blocks
-
-        return study_blocks(self)
+    @classmethod
+    def recognises(cls, record: Mapping[str, Any]) -> bool:
+        """Whether a record is of this kind; a simulated study has no run."""
+        return "run" in record and "study" in record
 
     def subject(self) -> Subject:
         """This side's rows, columns and mechanism."""
         return self.identity.subject()
 
-    def parts(self, bare: Part) -> tuple[Part, ...]:
-        """One run: the best combination."""
-        seconds, crossed = self.run.seconds, self.run.bytes_sent + self.run.bytes_received
-        return (_part(self, bare, seconds, crossed),)
-
-    def page(self, made: str = "") -> Page:
-        """The table as a page."""
-        from taciturn.report.study import study_page
-
-        return study_page(self, made or None)
+    def _cost(self) -> tuple[float, int]:
+        return self.run.seconds, self.run.bytes_sent + self.run.bytes_received
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedStudy(Result):
+class SimulatedStudy(_StudyResult):
     """A study with all parties on one machine."""
 
     kind: ClassVar[str] = "study"
@@ -146,33 +233,18 @@ class SimulatedStudy(Result):
     workers: int
     notes: tuple[str, ...] = ()
 
-    def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
-        from taciturn.report.study import study_blocks
-
-        return study_blocks(self)
-
     def subject(self) -> Subject:
         """The rows, both sides' columns, and the mechanism."""
         columns = {"alice": self.alice_columns, "bob": self.bob_columns}
         return Subject(self.dataset, self.mechanism, self.rows, self.held_out_rows, columns)
 
-    def parts(self, bare: Part) -> tuple[Part, ...]:
-        """One run: the best combination."""
-        seconds, crossed = self.seconds, 0
-        return (_part(self, bare, seconds, crossed),)
-
-    def page(self, made: str = "") -> Page:
-        """The table as a page."""
-        from taciturn.report.study import study_page
-
-        return study_page(self, made or None)
+    def _cost(self) -> tuple[float, int]:
+        return self.seconds, 0
 
 
 def study_rows(table: StudyTable) -> GrowingTable:
     """The table for whoever watches Bob's side; the best stands first."""
     names = tuple(table.settings[0].values)
-    known = sorted(table.settings, key=lambda one: math.inf if one.behind is None else one.behind)
     rows = tuple(
         (
             one.number,
@@ -181,65 +253,31 @@ def study_rows(table: StudyTable) -> GrowingTable:
             one.auc,
             None if one.held_out is None else one.held_out.auc,
         )
-        for one in known
+        for one in table.by_rank
     )
-    return GrowingTable(
-        "All combinations, the best first",
-        ("model", *names, "log loss", "AUC", "held-out AUC"),
-        rows,
-    )
-
-
-def choice_bits(combinations: int) -> float:
-    """The most bits that are told by naming one of so many models.
-
-    >>> choice_bits(8)
-    3.0
-    """
-    return math.log2(combinations)
-
-
-def ranked(settings: Sequence[StudiedSetting], rank_by: str) -> tuple[StudiedSetting, ...]:
-    """The combinations in their order, with how far each is behind the best.
-
-    ``rank_by`` is ``loss``, of which less is better, or ``auc``.
-    """
-    best = best_of(settings, rank_by)
-    if best is None:
-        return tuple(settings)
-    behind = (_behind(one, best, rank_by) for one in settings)
-    return tuple(
-        replace(one, behind=mean, behind_error=error)
-        for one, (mean, error) in zip(settings, behind, strict=True)
-    )
-
-
-def best_of(settings: Sequence[StudiedSetting], rank_by: str) -> StudiedSetting | None:
-    """The one that ranks first, and the first of those that rank alike; None where none ranks."""
-    figures = {one.number: _worse(one, rank_by) for one in settings}
-    known = [one for one in settings if math.isfinite(figures[one.number])]
-    return min(known, key=lambda one: figures[one.number]) if known else None
+    headings = ("model", *names, "log loss", "AUC", "held-out AUC")
+    return GrowingTable("All combinations, the best first", headings, rows)
 
 
 def _worse(one: StudiedSetting | FoldFigures, rank_by: str) -> float:
-    if rank_by == "auc":
-        return math.inf if one.auc is None or math.isnan(one.auc) else -one.auc
-    return math.inf if one.loss is None or math.isnan(one.loss) else one.loss
+    """The figure to rank by, of which less is better; infinity where there is none."""
+    figure = one.auc if rank_by == "auc" else one.loss
+    if figure is None or math.isnan(figure):
+        return math.inf
+    return -figure if rank_by == "auc" else figure
 
 
-def _behind(
-    one: StudiedSetting, best: StudiedSetting, rank_by: str
-) -> tuple[float | None, float | None]:
+def _behind(one: StudiedSetting, best: StudiedSetting, rank_by: str) -> StudiedSetting:
     mean = _worse(one, rank_by) - _worse(best, rank_by)
     if not math.isfinite(mean):
-        return None, None
+        return one
     gaps = [
         _worse(own, rank_by) - _worse(other, rank_by)
         for own, other in zip(one.folds or (), best.folds or (), strict=True)
     ]
     if len(gaps) < 2 or not all(map(math.isfinite, gaps)):
-        return mean, None
-    return mean, stdev(gaps) / math.sqrt(len(gaps))
+        return replace(one, behind=mean)
+    return replace(one, behind=mean, behind_error=stdev(gaps) / math.sqrt(len(gaps)))
 
 
 def mean_of(folds: Sequence[FoldFigures], name: str) -> float:
@@ -257,31 +295,3 @@ def mean_of(folds: Sequence[FoldFigures], name: str) -> float:
         return math.nan
     rows = fmean(fold.rows for fold in known)
     return fmean(getattr(fold, name) * fold.rows / rows for fold in known)
-
-
-def _part(study: StudyRun | SimulatedStudy, bare: Part, seconds: float, crossed: int) -> Part:
-    from taciturn.results.figures import HELD_OUT, cost_values, ledger_values, metric_values
-
-    table, ledger = study.study, study.ledger
-    best = table.best_setting
-    held_out = None if best is None else best.held_out
-    figures = {} if held_out is None else metric_values(record_of(held_out), HELD_OUT)
-    entry = replace(
-        bare.entry,
-        auc=None if held_out is None else held_out.auc,
-        auc_low=None if held_out is None else held_out.auc_low,
-        auc_high=None if held_out is None else held_out.auc_high,
-        label_epsilon=None if ledger is None else ledger.label_epsilon_total,
-        verdict=f"{len(table.settings)} combinations"
-        + ("" if best is None else f", the best is {best.number}"),
-        bytes=float(crossed) if crossed else None,
-    )
-    over = {
-        "log loss, mean over folds": None if best is None else best.loss,
-        "AUC, mean over folds": None if best is None else best.auc,
-    }
-    known = {f"model/{name}": value for name, value in over.items() if value is not None}
-    opened = {"ledger/scores of a row that Bob gets": float(study.scores_per_row)}
-    values = {**figures, **known, **ledger_values(ledger), **opened, **cost_values(seconds)}
-    settings = {**bare.settings, **({} if best is None else best.values)}
-    return replace(bare, entry=entry, values=values, settings=settings)

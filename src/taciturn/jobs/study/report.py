@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from pathlib import Path
 
 from taciturn.errors import counted
+from taciturn.faces import hyphenated
+from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
 from taciturn.report import blocks as b
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import data_size, duration, figure, footer, share
 from taciturn.report.worth import partner_adds
-from taciturn.results.study import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
 from taciturn.settings.study import shown_value
 from taciturn.version import __version__
 
-MOST_LINES = 40
+MOST_LINES, MOST_DRAWN = 40, 30
+_NAMES = {"loss": "log loss", "auc": "AUC"}
 _ALIKE = (
     "Behind: how much worse than the best, with its standard error over the folds where there are "
     "any. What is within about two of those is not told apart by this study."
@@ -36,12 +37,10 @@ _FOR_ALICE = (
 
 def study_blocks(result: StudyRun | SimulatedStudy) -> list[b.Block]:
     """The table and what goes with it, for a terminal of 100 columns."""
-    table = result.study
-    ledger = _ledger(result)
     return [
         b.Paragraph(_subject(result), "strong"),
-        b.Facts({**_facts(result), **ledger}),
-        _table(table, MOST_LINES),
+        b.Facts(_facts(result)),
+        _table(result.study, MOST_LINES),
         *_reading(result),
         *_next(result),
     ]
@@ -49,35 +48,27 @@ def study_blocks(result: StudyRun | SimulatedStudy) -> list[b.Block]:
 
 def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.Page:
     """The page of a study; ``made`` is in UTC, None where that is not recorded."""
-    # Loaded here: drawing takes a second to load, and a terminal has no picture.
-    from taciturn.report.plots import study_svg
-
     table = result.study
-    blocks: list[b.Block] = [
-        b.Section(
-            "All combinations",
-            "table",
-            (_table(table, None), *_reading(result)),
-            "Table",
-        )
-    ]
+    combinations = (_table(table, None), *_reading(result))
+    blocks: list[b.Block] = [b.Section("All combinations", "table", combinations, "Table")]
     if table.best is not None:
-        by = "log loss" if table.rank_by == "loss" else "AUC"
+        by = _NAMES[table.rank_by]
+        by = by[0].upper() + by[1:]
         rows = "the rows of each fold" if table.folds else "the held-out rows"
         drawn = b.Figure(
             "study",
-            f"{by.capitalize()} of each combination",
-            "; ".join(f"{name_of(one)}: {figure(_ranked(one, table))}" for one in table.settings),
-            study_svg(table, "study"),
+            f"{by} of each combination",
+            "; ".join(
+                f"{one.number}: {_values(one)}: {figure(getattr(one, table.rank_by))}"
+                for one in table.settings
+            ),
+            _svg(table),
         )
-        caption = (
-            f"{by.capitalize()} on {rows}: dots are folds, the bar is their mean; the best stands "
-            "first."
-        )
+        caption = f"{by} on {rows}: dots are folds, the bar is their mean; the best stands first."
         blocks.append(
             b.Section("Picture", "picture", (b.Figures((drawn,), caption=caption, wide=True),))
         )
-    facts = b.Section("What it was", "facts", (b.Facts({**_facts(result), **_ledger(result)}),))
+    facts = b.Section("What it was", "facts", (b.Facts(_facts(result)),))
     return b.Page(
         window="A study – Taciturn",
         title="A study: which settings",
@@ -88,18 +79,8 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
     )
 
 
-def name_of(one: StudiedSetting) -> str:
-    """A combination in words.
-
-    >>> name_of(StudiedSetting(number=3, values={"l2": 0.001}, columns=2))
-    '3: l2 0.001'
-    """
-    values = ", ".join(f"{name.replace('_', '-')} {_value(v)}" for name, v in one.values.items())
-    return f"{one.number}: {values}"
-
-
-def _value(value: object) -> str:
-    return shown_value(tuple(value) if isinstance(value, list) else value)  # type: ignore[arg-type]
+def _values(one: StudiedSetting) -> str:
+    return ", ".join(f"{hyphenated(name)} {shown_value(v)}" for name, v in one.values.items())
 
 
 def _subject(result: StudyRun | SimulatedStudy) -> str:
@@ -113,17 +94,27 @@ def _subject(result: StudyRun | SimulatedStudy) -> str:
 
 
 def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
-    table = result.study
-    if isinstance(result, SimulatedStudy):
-        return {
-            "rows": f"{result.rows:,} for training, {result.held_out_rows:,} held out",
-            "columns": f"{result.alice_columns} at Alice, {result.bob_columns} at Bob",
-            "models": f"{table.models} trained, {_solver(result)}",
-            "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",
-            "Bob would see": _opened(result.scores_per_row),
-            **({"note": "; ".join(result.notes)} if result.notes else {}),
-        }
-    run, who = result.run, result.identity
+    facts = _simulated(result) if isinstance(result, SimulatedStudy) else _between(result)
+    if result.ledger is not None:
+        cost = label_epsilon(result.ledger.label_epsilon_total)
+        facts |= {"all models cost": f"of a label, {cost}"}
+        facts |= {"this rests on": result.ledger.assumption}
+    return facts
+
+
+def _simulated(result: SimulatedStudy) -> dict[str, b.Words]:
+    return {
+        "rows": f"{result.rows:,} for training, {result.held_out_rows:,} held out",
+        "columns": f"{result.alice_columns} at Alice, {result.bob_columns} at Bob",
+        "models": f"{result.study.models} trained, {result.solver}, {result.scheme}",
+        "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",
+        "Bob would see": _opened(result.scores_per_row),
+        **({"note": "; ".join(result.notes)} if result.notes else {}),
+    }
+
+
+def _between(result: StudyRun) -> dict[str, b.Words]:
+    table, run, who = result.study, result.run, result.identity
     facts: dict[str, b.Words] = {
         "rows": f"{who.rows:,} for training, {who.held_out_rows:,} held out",
         "models": f"{table.models} trained, of each combination one on all training rows",
@@ -139,78 +130,46 @@ def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
     return facts
 
 
-def _solver(result: SimulatedStudy) -> str:
-    return f"{result.solver}, {result.scheme}"
-
-
 def _opened(scores: int) -> str:
     return f"up to {scores:,} scores of a training row, over all models" if scores else "no score"
 
 
-def _ledger(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
-    ledger = result.ledger
-    if ledger is None:
-        return {}
-    return {
-        "all models cost": f"of a label, {label_epsilon(ledger.label_epsilon_total)}",
-        "this rests on": ledger.assumption,
-    }
-
-
 def _table(table: StudyTable, most: int | None) -> b.Table:
-    known = table.best is not None
-    settings = _ordered(table) if known else list(table.settings)
+    settings, known = table.by_rank, table.best is not None
     names = list(settings[0].values)
-    headings = ["model", *(name.replace("_", "-") for name in names)]
+    headings = ["model", *map(hyphenated, names)]
     if known:
-        rank = "log loss" if table.rank_by == "loss" else "AUC"
-        headings += [rank, "behind", "AUC" if table.rank_by == "loss" else "log loss"]
+        headings += [_NAMES[table.rank_by], "behind", _NAMES[_other(table)]]
         headings += ["held-out AUC"] if settings[0].held_out is not None else []
         headings += ["converged"]
     lines = [_line(one, table, names) for one in settings[:most]]
-    left = len(settings) - len(lines)
-    caption = f"The best {len(lines)} of {len(settings)}" if left else ""
-    texts = range(len(names) + 1)
-    return b.table(headings, lines, caption=caption, label="Combinations", words=tuple(texts))
+    caption = f"The best {len(lines)} of {len(settings)}" if len(lines) < len(settings) else ""
+    texts = tuple(range(len(names) + 1))
+    return b.table(headings, lines, caption=caption, label="Combinations", words=texts)
+
+
+def _other(table: StudyTable) -> str:
+    return "auc" if table.rank_by == "loss" else "loss"
 
 
 def _line(one: StudiedSetting, table: StudyTable, names: list[str]) -> tuple[b.Words, ...]:
     best = one.number == table.best
     number = b.Span(f"{one.number} best", "good") if best else b.Span(str(one.number))
-    cells: list[b.Words] = [number, *(_value(one.values[name]) for name in names)]
+    cells: list[b.Words] = [number, *(shown_value(one.values[name]) for name in names)]
     if table.best is None:
         return tuple(cells)
-    other = one.auc if table.rank_by == "loss" else one.loss
-    cells += [
-        _figure(_ranked(one, table), table.rank_by),
-        _behind(one, table),
-        _figure(other, "auc" if table.rank_by == "loss" else "loss"),
-    ]
+    behind = "–"
+    if one.behind is not None and not best:
+        error = "" if one.behind_error is None else f" ± {figure(one.behind_error, 5)}"
+        behind = f"{figure(one.behind, 5)}{error}"
+    cells += [_figure(one, table.rank_by), behind, _figure(one, _other(table))]
     cells += [share(one.held_out.auc)] if one.held_out is not None else []
     cells += ["–" if one.converged is None else ("yes" if one.converged else "no")]
     return tuple(cells)
 
 
-def _ranked(one: StudiedSetting, table: StudyTable) -> float | None:
-    return one.loss if table.rank_by == "loss" else one.auc
-
-
-def _figure(value: float | None, name: str) -> str:
-    return share(value) if name == "auc" else figure(value, 5)
-
-
-def _behind(one: StudiedSetting, table: StudyTable) -> str:
-    if one.behind is None or one.number == table.best:
-        return "–"
-    error = "" if one.behind_error is None else f" ± {figure(one.behind_error, 5)}"
-    return f"{figure(one.behind, 5)}{error}"
-
-
-def _ordered(table: StudyTable) -> list[StudiedSetting]:
-    return sorted(
-        table.settings,
-        key=lambda one: math.inf if one.behind is None else one.behind,
-    )
+def _figure(one: StudiedSetting, name: str) -> str:
+    return share(one.auc) if name == "auc" else figure(one.loss, 5)
 
 
 def _reading(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
@@ -233,3 +192,34 @@ def _next(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
         f"names it to {result.identity.peer}, a release: at most {table.choice_bits:.1f} bits "
         "about all labels together, which have no finite price."
     )
+
+
+def _svg(table: StudyTable) -> str:
+    """Ranking figure of each combination, fold by fold; the best on top."""
+    # Loaded here: drawing takes a second to load, and a terminal has no picture.
+    from matplotlib.figure import Figure
+
+    from taciturn.report.plots import COLOURS, LINE, POINTS, plot, style, to_svg
+
+    shown = [one for one in table.by_rank if one.behind is not None][:MOST_DRAWN]
+    with style():
+        drawn = Figure((860 / POINTS, (80 + 24 * len(shown)) / POINTS), layout="constrained")
+        axes = drawn.add_subplot()
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        axes.set_xlabel(_NAMES[table.rank_by])
+        axes.grid(True, axis="x", color=LINE, clip_on=False)
+        axes.set_axisbelow(True)
+        names = [str(one.number) for one in shown]
+        axes.set_yticks(range(len(shown)), labels=names)
+        axes.set_ylabel("model")
+        axes.invert_yaxis()
+        for place, one in enumerate(shown):
+            colour = COLOURS[1] if one.number == table.best else COLOURS[0]
+            folds = [getattr(fold, table.rank_by) for fold in one.folds or ()]
+            dots = {"marker": "o", "markersize": 5, "linestyle": "none", "alpha": 0.55}
+            plot(axes, folds, [place] * len(folds), color=colour, **dots)
+            mean = getattr(one, table.rank_by)
+            bar = {"marker": "|", "markersize": 16, "markeredgewidth": 3, "linestyle": "none"}
+            plot(axes, [mean], [place], color=colour, **bar)
+        return to_svg(drawn, "study")

@@ -1,0 +1,296 @@
+"""``StudyPlan``: every training of a study, each with its rows and terms, known before the first.
+
+For each combination of values there is a training for each fold, without its rows, which are scored
+then, and one on all training rows. A side's table is prepared once for all of them, on all its
+training rows: the preparation knows no label, and new rows are prepared as it says.
+
+**Guarantee.** What a study gives away is known here, in total, before anything leaves: scores of
+each row at Alice's, releases of each label at Bob's. It depends on no label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taciturn.arrays import IndexArray
+from taciturn.crypto.engines import on_engine
+from taciturn.data.folds import filled_folds
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.disclosure import disclosure
+from taciturn.engine.exposure import OpenedScores
+from taciturn.errors import BudgetExceeded, counted, shown_by
+from taciturn.jobs.train import TrainingPlan
+from taciturn.memmap import MEMORY, Scratch, row_blocks
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
+from taciturn.party.side import (
+    TrainingInputs,
+    require_agreed_columns,
+    require_agreed_rows,
+    terms_for,
+    terms_of,
+)
+from taciturn.party.tables import PartyTables
+from taciturn.privacy.statement import Statement
+from taciturn.protocol.terms import Terms
+from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Disclosure
+from taciturn.settings.study import Point, Study, named
+
+if TYPE_CHECKING:
+    from taciturn.crypto.bfv.crew import Engine
+    from taciturn.party.consent.label_budget import LabelCharge
+    from taciturn.privacy.ledger import Ledger
+
+# Tables of folds are made again for each model where they take more than this together.
+_MOST_KEPT_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StudyModel:
+    """One training of a study.
+
+    ``number`` counts from 0 in the order of training. ``fold`` is the fold that it leaves out; None
+    where it has all training rows. ``scored`` counts the rows scored at its end: its fold's, or the
+    held-out ones.
+    """
+
+    number: int
+    point: Point
+    fold: int | None
+    terms: Terms
+    rows: int
+    scored: int
+
+    @property
+    def passes(self) -> int:
+        """The number of iterations."""
+        return self.terms.agreement.epochs * self.terms.per_epoch(self.rows)
+
+    @property
+    def opened(self) -> OpenedScores:
+        """The scores that it opens to Bob."""
+        return OpenedScores.of(self.terms, self.rows, self.scored)
+
+
+def study_models(
+    study: Study, folds: IndexArray, held_out: int, terms: Callable[[Point, int], Terms]
+) -> tuple[StudyModel, ...]:
+    """All trainings, in their order; ``terms`` are those of a combination on so many rows."""
+    models: list[StudyModel] = []
+    for point in study.points:
+        for fold in (*range(study.folds), None):
+            inside = 0 if fold is None else int(np.count_nonzero(folds == fold))
+            rows = len(folds) - inside
+            with named(point):
+                agreed = terms(point, rows)
+            scored = held_out if fold is None else inside
+            models.append(StudyModel(len(models), point, fold, agreed, rows, scored))
+    return tuple(models)
+
+
+def opened_of_fold(models: Sequence[StudyModel], fold: int) -> int:
+    """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
+    return sum(
+        model.opened.per_held_out_row if model.fold == fold else model.opened.per_row
+        for model in models
+    )
+
+
+def opened_scores(models: Sequence[StudyModel], folds: int) -> OpenedScores:
+    """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
+    whole = [model for model in models if model.fold is None]
+    return OpenedScores(
+        per_row=max(opened_of_fold(models, fold) for fold in range(max(folds, 1))),
+        per_held_out_row=sum(model.opened.per_held_out_row for model in whole if model.scored),
+        in_all=sum(model.opened.in_all for model in models),
+    )
+
+
+def planned_ledger(
+    models: Sequence[StudyModel], folds: int, bob_columns: int, delta: float
+) -> Ledger:
+    """Bob's ledger after all trainings, of one row that stands for each fold."""
+    # Only who pays for releases loads what counts them.
+    from taciturn.protocol.bob.forecast import Planned, forecast_all
+
+    planned = [Planned(model.terms, model.rows, model.fold) for model in models]
+    return forecast_all(planned, folds, bob_columns, delta=delta)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StudyPlan(TrainingPlan):
+    """All trainings of one side's study.
+
+    ``settings`` are those of each combination, by its number; ``folds`` has the fold of each
+    training row.
+    """
+
+    study: Study
+    settings: Mapping[int, PartyConfig]
+    models: tuple[StudyModel, ...]
+    folds: IndexArray
+    _made: dict[int, PartyTables] = field(default_factory=dict)
+
+    @classmethod
+    def of_study(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
+        """Plan the trainings on this side's table."""
+        train, held_out = tables.train, tables.held_out
+        with shown_by(config.face):
+            require_agreed_columns(config, len(train.columns))
+            require_agreed_rows(config, train.rows)
+        folds = filled_folds(train.ids, study.folds, config.agreed["split_salt"])
+        # What sizes a mechanism that is sized by Alice's columns.
+        columns = config.alice_columns or len(train.columns)
+        settings = {point.number: config.at(point) for point in study.points}
+
+        @cache
+        def of_all_rows(number: int) -> Terms:
+            return terms_of(settings[number], tables)
+
+        def terms(point: Point, rows: int) -> Terms:
+            whole = of_all_rows(point.number)
+            if rows == train.rows:
+                return whole
+            # The penalty of a fold is that of all training rows, also where it is a default.
+            penalty = {"l2": whole.agreement.l2}
+            fold = terms_for(settings[point.number], columns, rows)
+            return replace(fold, agreement=fold.agreement.model_copy(update=penalty))
+
+        models = study_models(study, folds, 0 if held_out is None else held_out.rows, terms)
+        # The first combination's model of all training rows.
+        first = models[study.folds]
+        own = settings[first.point.number]
+        return cls(own, tables, first.terms, study, settings, models, folds)
+
+    @property
+    def passes(self) -> int:
+        """The number of iterations of all trainings."""
+        return sum(model.passes for model in self.models)
+
+    def inputs_of(
+        self, model: StudyModel, engine: Engine | None = None, scratch: Scratch = MEMORY
+    ) -> TrainingInputs:
+        """What this side brings to one training; many rows of a fold lie in ``scratch``."""
+        terms = model.terms
+        if engine is not None:
+            terms = replace(terms, scheme=on_engine(terms.scheme, engine))
+        tables = self._tables_of(model.fold, scratch)
+        return TrainingInputs(self.settings[model.point.number], tables, terms)
+
+    def labels_of(self, model: StudyModel) -> LabelTable | None:
+        """Bob's labels of the rows that judge a model; None where there are none."""
+        labels = self.tables.labels
+        if model.fold is None or labels is None:
+            return self.tables.held_out_labels
+        return labels.take(np.flatnonzero(self.folds == model.fold))
+
+    def _tables_of(self, fold: int | None, scratch: Scratch) -> PartyTables:
+        """The tables of a fold: trained without its rows, which are held out instead."""
+        if fold is None:
+            return self.tables
+        if fold not in self._made:
+            tables, labels = self.tables, self.tables.labels
+            if (len(self._made) + 1) * tables.train.values.nbytes > _MOST_KEPT_BYTES:
+                self._made.clear()
+            rest, inside = np.flatnonzero(self.folds != fold), np.flatnonzero(self.folds == fold)
+            self._made[fold] = replace(
+                tables,
+                train=_rows_of(tables.train, rest, scratch),
+                labels=None if labels is None else labels.take(rest),
+                held_out=_rows_of(tables.train, inside, scratch),
+                held_out_labels=None if labels is None else labels.take(inside),
+                held_out_ids=tables.train.ids.take(inside),
+            )
+        return self._made[fold]
+
+    def facts(self) -> dict[str, str]:
+        """The study, and the terms of its models."""
+        agreed = "".join(model.terms.agreement.canonical() for model in self.models)
+        return {
+            "study": self.study.canonical(),
+            "terms of the study's models": sha256(agreed.encode()).hexdigest(),
+        }
+
+    @property
+    def scores(self) -> OpenedScores:
+        """The scores that all trainings open to Bob."""
+        return opened_scores(self.models, self.study.folds)
+
+    def of_all(self, single: Estimate) -> Estimate:
+        """Time and traffic of all trainings, by their passes over rows."""
+        first = self.models[self.study.folds]
+        share = sum(model.passes * model.rows for model in self.models)
+        times = share / (first.passes * first.rows)
+        return Estimate(
+            iterations=self.passes,
+            seconds=single.seconds * times,
+            bytes_to_alice=round(single.bytes_to_alice * times),
+            bytes_to_bob=round(single.bytes_to_bob * times),
+        )
+
+    def disclosure(self) -> Disclosure:
+        """What each side receives in all trainings together."""
+        study = (
+            f"All this is of {counted(self.study.models, 'training')}, for "
+            f"{counted(len(self.study.points), 'combination')} of settings, together; which of "
+            "their models Bob takes into use later he tells Alice by using it, and is charged for."
+        )
+        rows = self.tables.train.rows
+        return disclosure(self.terms, rows, self.held_out_rows, self.scores, study)
+
+    def score_charge(self, session: str) -> ScoreCharge:
+        """Alice's scores of each row, in total; the session is charged once."""
+        held_out, scores = self.tables.held_out, self.scores
+        rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
+        if held_out is not None:
+            rows.append((held_out.ids, scores.per_held_out_row))
+        return Charge(tuple(rows), session, opening_facts(self.terms, scores))
+
+    def ledger(self) -> Ledger:
+        """Bob's ledger after all trainings, of one row that stands for each fold."""
+        columns, delta = len(self.tables.train.columns), self.config.privacy.delta
+        return planned_ledger(self.models, self.study.folds, columns, delta)
+
+    def unaffordable(self, ledger: Statement) -> BudgetExceeded | None:
+        """Why Bob's budget does not pay for all trainings."""
+        total, budget = ledger.label_epsilon_total, self.config.privacy.budget
+        if budget is None or total <= budget:
+            return None
+        return BudgetExceeded(
+            f"all models of the study together cost a label's epsilon of {total:g}, and the "
+            f"budget is {budget:g}",
+            setting="budget",
+            hint="try fewer values, or raise the budget; nothing was sent",
+        )
+
+    def label_charge(self, session: str = "") -> LabelCharge:
+        """What all trainings release of each row; ``session`` is empty in a forecast."""
+        from taciturn.party.consent.label_budget import releases_of
+
+        planned = self.ledger()
+        rows = (
+            (ids, releases_of(self.config, self.terms, planned, fold))
+            for fold, ids in self._fold_ids()
+        )
+        return Charge(tuple(rows), session)
+
+    def _fold_ids(self) -> list[tuple[int, RowIds]]:
+        ids, folds = self.tables.train.ids, range(max(self.study.folds, 1))
+        return [(fold, ids.take(np.flatnonzero(self.folds == fold))) for fold in folds]
+
+
+def _rows_of(table: FeatureTable, rows: IndexArray, scratch: Scratch) -> FeatureTable:
+    """Some rows of a table, by blocks: it may be larger than memory."""
+    values = scratch.unnamed((len(rows), len(table.columns)), np.float64)
+    for place, block in row_blocks(values):
+        block[:] = table.values[rows[place]]
+    return FeatureTable(table.ids.take(rows), table.columns, values)

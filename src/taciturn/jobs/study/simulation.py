@@ -1,0 +1,190 @@
+"""A study with all parties on this machine: its trainings on all cores.
+
+Each training is a simulated one, in a worker process with one core: they need nothing of each
+other, so that two cores do twice as many. Which models there are, their folds and their order are
+those of a study between machines (``taciturn.jobs.study.plan``).
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from multiprocessing.connection import Connection, Pipe
+from queue import SimpleQueue
+from typing import Any, TypeAlias
+
+from taciturn.data.folds import filled_folds
+from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.errors import ConfigError, LocalProtocolError
+from taciturn.faces import Hint
+from taciturn.jobs.study.plan import StudyModel, opened_scores, planned_ledger, study_models
+from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
+from taciturn.jobs.study.worker import to_bytes
+from taciturn.parallel import usable_cores
+from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import Terms
+from taciturn.results.serialise import read
+from taciturn.results.training import TrainingRun
+from taciturn.settings.schema import Settings
+from taciturn.settings.study import Point, Study, named
+from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import Source, arrange
+
+MOST_WORKERS = 16
+Channel: TypeAlias = "Connection[Any, Any]"
+
+
+def simulate_study(
+    base: Settings,
+    study: Study,
+    raw: Source,
+    *,
+    workers: int | None = None,
+    progress: ReportProgress = quietly,
+) -> SimulatedStudy:
+    """Train every model of a study; None for ``workers`` uses one process a core.
+
+    Raises ``ConfigError`` where the settings of a model do not go together, and ``ShapeError``
+    where there are too few rows for the folds.
+    """
+    start = time.perf_counter()
+    if base.seeds > 1:
+        raise ConfigError(
+            "a study has one seed: its folds are the repetitions",
+            setting="seeds",
+            hint=Hint("leave {seeds} out"),
+        )
+    coins = Coins.for_seed(base.seed)
+    settings = {point.number: _settings_at(base, point) for point in study.points}
+    data = arrange(settings[study.points[0].number], raw, coins.data)
+    rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
+    folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
+    for number, own in settings.items():
+        # The penalty of a fold is that of all training rows, also where it is a default.
+        if own.solver == "newton" and own.l2 is None:
+            settings[number] = own.model_copy(update={"l2": 1.0 / rows})
+    pins, columns = coins.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
+
+    def terms(point: Point, rows: int) -> Terms:
+        return agree(settings[point.number], columns, rows, parties=pins)
+
+    models = study_models(study, folds, held_out, terms)
+    count = min(workers or usable_cores(), MOST_WORKERS, len(models))
+    trainings = [_training(settings[model.point.number], model, base.seed) for model in models]
+    runs = _train(models, trainings, to_bytes(data, folds), count, progress)
+    first, bob_columns = runs[study.folds], len(data.bob_train.columns)
+
+    def setting(point: Point) -> StudiedSetting:
+        own = [(model, runs[model.number]) for model in models if model.point == point]
+        whole = own[-1][1]
+        judged = StudiedSetting(
+            number=point.number,
+            values=point.values,
+            columns=columns + bob_columns,
+            converged=whole.converged,
+        ).judged(tuple(FoldFigures.of(run.test) for model, run in own[:-1]), whole.test)
+        return judged if data.held_out else replace(judged, held_out=None)
+
+    return SimulatedStudy(
+        dataset=base.dataset or base.data,
+        mechanism=base.mechanism,
+        solver=first.solver,
+        scheme=first.scheme,
+        seed=base.seed,
+        rows=rows,
+        held_out_rows=held_out,
+        alice_columns=columns,
+        bob_columns=bob_columns - data.bob_train.free,
+        study=StudyTable.of(study, [setting(point) for point in study.points]),
+        scores_per_row=opened_scores(models, study.folds).per_row,
+        ledger=planned_ledger(models, study.folds, bob_columns, base.delta).statement(),
+        seconds=time.perf_counter() - start,
+        workers=count,
+        notes=first.notes,
+    )
+
+
+def _settings_at(base: Settings, point: Point) -> Settings:
+    given = base.model_dump(exclude_none=True) | dict(point.values)
+    if given.get("solver") == "sgd" and "passes" not in point.values:
+        given.pop("passes", None)
+    with named(point):
+        return Settings.of(given).resolved()
+
+
+def _training(settings: Settings, model: StudyModel, seed: int | None) -> bytes:
+    """What a worker is told of a training."""
+    given = settings.model_dump(mode="json", exclude_none=True)
+    return json.dumps(
+        {
+            "fold": model.fold,
+            "settings": {**given, "seed": None, "cores": 1},
+            "seed": None if seed is None else (seed << 16) + model.number,
+        }
+    ).encode()
+
+
+def _train(
+    models: Sequence[StudyModel],
+    trainings: Sequence[bytes],
+    tables: bytes,
+    workers: int,
+    progress: ReportProgress,
+) -> list[TrainingRun]:
+    """The runs of all models; ``trainings`` and ``tables`` are what workers are told."""
+    finished, idle = itertools.count(1), SimpleQueue[Channel]()
+
+    def train(model: StudyModel, training: bytes) -> TrainingRun:
+        channel = idle.get()
+        try:
+            channel.send_bytes(training)
+            reply = json.loads(channel.recv_bytes())
+        except (EOFError, OSError):
+            raise LocalProtocolError(
+                "a process of the study has ended before its work was done",
+                hint="look at the memory of this machine, or use fewer workers",
+            ) from None
+        finally:
+            idle.put(channel)
+        if "problem" in reply:
+            raise ConfigError(
+                f"model {model.point.number} of the study ({model.point}): {reply['problem']}",
+                hint=reply["hint"],
+            )
+        progress(next(finished), len(models))
+        return read(TrainingRun, reply["run"])
+
+    with ExitStack() as stack:
+        for _ in range(workers):
+            idle.put(_worker(stack, tables))
+        with ThreadPoolExecutor(workers, thread_name_prefix="taciturn-study") as pool:
+            # The first that fails ends the others.
+            return list(pool.map(train, models, trainings))
+
+
+def _worker(stack: ExitStack, tables: bytes) -> Channel:
+    """A process that has the tables; it ends with ``stack``."""
+    channel, theirs = Pipe()
+    with theirs:
+        # The module is found where this one was, and not in the folder one happens to be in.
+        places = os.pathsep.join(entry for entry in sys.path if entry)
+        process = subprocess.Popen(  # noqa: S603 - this program
+            [sys.executable, "-P", "-m", "taciturn.jobs.study.worker", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            # Nothing that it prints may come between what this process prints.
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": places},
+        )
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+    stack.enter_context(channel)
+    channel.send_bytes(tables)
+    return channel

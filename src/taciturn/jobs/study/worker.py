@@ -1,0 +1,100 @@
+"""A worker process of a simulated study: trains one model after the other on the same tables.
+
+It is told the tables, with the fold of each training row, and then each training as JSON; it
+replies with the training's record, or why there is none. It ends when the connection does.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import IndexArray
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import Preparation
+from taciturn.data.split import VerticalData
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import TaciturnError
+from taciturn.jobs.train.simulation import simulate
+from taciturn.results.serialise import record_of
+from taciturn.settings.schema import Settings
+from taciturn.simulation.coins import Coins
+
+_FEATURES = ("alice_train", "bob_train", "alice_test", "bob_test")
+_LABELS = ("labels_train", "labels_test")
+
+
+def to_bytes(data: VerticalData, folds: IndexArray) -> bytes:
+    """Columns, labels and folds; ids become numbers, and the preparation is left out."""
+    stream = io.BytesIO()
+    facts = {
+        "columns": {name: getattr(data, name).columns for name in _FEATURES},
+        "held_out": data.held_out,
+        "alices": [[name, place.start, place.stop] for name, place in data.alices],
+    }
+    arrays: dict[str, Any] = {name: getattr(data, name).values for name in (*_FEATURES, *_LABELS)}
+    text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    np.savez(stream, facts=text, folds=folds, **arrays)
+    return stream.getvalue()
+
+
+def of_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
+    """What ``to_bytes`` was given."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        facts = json.loads(arrays["facts"].tobytes())
+        ids = {name[-5:]: RowIds.numbered(len(arrays[name])) for name in _LABELS}
+        tables: dict[str, Any] = {
+            name: FeatureTable(ids[name[-5:]], tuple(facts["columns"][name]), arrays[name])
+            for name in _FEATURES
+        }
+        tables |= {name: LabelTable(ids[name[-5:]], arrays[name]) for name in _LABELS}
+        data = VerticalData(
+            **tables,
+            preparation=Preparation(()),
+            notes=(),
+            held_out=facts["held_out"],
+            alices=tuple((name, slice(start, stop)) for name, start, stop in facts["alices"]),
+        )
+        return data, arrays["folds"]
+
+
+def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> dict[str, Any]:
+    """The record of one training; of a fold, without its rows, which are tested on instead."""
+    if training["fold"] is not None:
+        inside = folds == training["fold"]
+        rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
+        data = replace(
+            data,
+            alice_train=data.alice_train.take(rest),
+            bob_train=data.bob_train.take(rest),
+            labels_train=data.labels_train.take(rest),
+            alice_test=data.alice_train.take(judged),
+            bob_test=data.bob_train.take(judged),
+            labels_test=data.labels_train.take(judged),
+            held_out=True,
+        )
+    settings, coins = Settings.of(training["settings"]), Coins.for_seed(training["seed"])
+    try:
+        return {"run": record_of(simulate(settings, data, coins=coins).result)}
+    except TaciturnError as problem:
+        return {"problem": problem.message, "hint": problem.hint}
+
+
+def main() -> None:
+    """Train over the connection whose file descriptor is the only argument."""
+    with Connection(int(sys.argv[1])) as channel, suppress(EOFError, BrokenPipeError):
+        data, folds = of_bytes(channel.recv_bytes())
+        while True:
+            training = json.loads(channel.recv_bytes())
+            channel.send_bytes(json.dumps(train(training, data, folds)).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,331 @@
+"""``TrainingPlan``: what a training will cost and disclose, and whether this side accepts it.
+
+An agreement under which Alice can compute labels (its ledger will say infinity) begins only where
+Bob's own file says so in words: ``[privacy] accept-leak``. Which agreements these are follows from
+the prices of what they release, also where another package's mechanism releases it.
+
+An agreement that opens training scores to Bob, from which he can reconstruct Alice's columns,
+begins only where Alice's own file says so: ``[privacy] accept-column-exposure``. Which agreements
+these are follows from the mechanism (``shares_scores``).
+
+**Guarantee.** Between two parties nothing of an infinite price leaves Bob, and no training score
+leaves Alice, without these lines.
+
+**Assumes.** What the forecast assumes (``taciturn.protocol.bob.forecast``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from taciturn.engine.callbacks import Publish, unpublished
+from taciturn.engine.disclosure import disclosure
+from taciturn.engine.exposure import OpenedScores, column_exposure
+from taciturn.errors import BudgetExceeded, ConfigError, LocalProtocolError, TaciturnError
+from taciturn.faces import Hint
+from taciturn.jobs.resumable import BudgetCheck
+from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, MOST_COLUMNS, PartyConfig
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge, opening_facts
+from taciturn.party.side import TrainingInputs, terms_of
+from taciturn.party.tables import PartyTables, load_tables
+from taciturn.privacy.events import NonPrivate
+from taciturn.privacy.statement import Statement
+from taciturn.privacy.told_quality import TOLD, release_event
+from taciturn.results.check import ColumnExposure
+from taciturn.results.estimate import Estimate
+from taciturn.results.live import LedgerPlanned, ScoresOpened
+from taciturn.results.outlook import Disclosure, LedgerSum, Outlook, Refusal
+
+if TYPE_CHECKING:
+    from taciturn.party.consent.label_budget import LabelCharge, Release
+    from taciturn.privacy.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingPlan(TrainingInputs):
+    """One side of a training before it begins.
+
+    For a study the figures are those of all its trainings together; the settings and terms are
+    those of its first combination.
+    """
+
+    @classmethod
+    def of(cls, config: PartyConfig, tables: PartyTables | None = None) -> TrainingPlan:
+        """The plan of a party's file; its table is read where ``tables`` is None."""
+        tables = tables or load_tables(config.first)
+        if config.study is not None:
+            # Loaded here: most files train one model.
+            from taciturn.jobs.study import StudyPlan
+
+            return StudyPlan.of_study(config, config.study, tables)
+        return cls(config, tables, terms_of(config, tables))
+
+    @property
+    def held_out_rows(self) -> int:
+        """The number of held-out rows."""
+        return 0 if self.tables.held_out is None else self.tables.held_out.rows
+
+    @property
+    def scores(self) -> OpenedScores:
+        """The scores that are opened to Bob."""
+        return OpenedScores.of(self.terms, self.tables.train.rows, self.held_out_rows)
+
+    @property
+    def consent(self) -> FeatureConsent | LabelConsent:
+        """What this side's own file has to accept, and what its budget is charged."""
+        return FeatureConsent(self) if self.config.role == "alice" else LabelConsent(self)
+
+    def facts(self) -> dict[str, str]:
+        """What must not change while a session is unfinished, beside tables and terms."""
+        return {}
+
+    def disclosure(self) -> Disclosure:
+        """What each side receives."""
+        return disclosure(self.terms, self.tables.train.rows, self.held_out_rows)
+
+    def outlook(self) -> Outlook:
+        """Cost and disclosure; BudgetExceeded where the training would end with it on its way."""
+        return self.consent.outlook()
+
+    def of_all(self, single: Estimate) -> Estimate:
+        """Time and traffic of everything, from those of the training with these terms."""
+        return single
+
+    def ledger(self) -> Ledger:
+        """Bob's ledger at the end, of one row that stands for all."""
+        # Each side loads its own programs only.
+        from taciturn.protocol.bob.forecast import forecast
+
+        train, limits = self.tables.train, self.config.privacy
+        columns = len(train.columns)
+        return forecast(self.terms, train.rows, columns, budget=limits.budget, delta=limits.delta)
+
+    def unaffordable(self, ledger: Statement) -> BudgetExceeded | None:
+        """Why Bob's budget does not pay for all trainings; one ends where the budget does."""
+        return None
+
+    def score_charge(self, session: str) -> ScoreCharge:
+        """The scores of each row that are opened to Bob."""
+        counts, held_out = self.scores, self.tables.held_out
+        rows = [(self.tables.train.ids, counts.per_row)]
+        if held_out is not None:
+            rows.append((held_out.ids, counts.per_held_out_row))
+        return Charge(tuple(rows), session, opening_facts(self.terms, counts))
+
+    def label_charge(self, session: str = "") -> LabelCharge:
+        """The releases of each label; ``session`` is empty in a forecast."""
+        from taciturn.party.consent.label_budget import releases_of
+
+        agreed, held_out = self.terms.agreement, self.tables.held_out
+        releases: Mapping[Release, int] = releases_of(self.config, self.terms, self.ledger())
+        rows = [(self.tables.train.ids, releases)]
+        if held_out is not None and agreed.patience is not None:
+            # When Bob stops depends on these labels too.
+            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.epochs}))
+        elif held_out is not None and agreed.tell_alice == "quality":
+            rows.append((held_out.ids, {(release_event(agreed.tell_epsilon), ""): 1}))
+        return Charge(tuple(rows), session)
+
+
+def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | None:
+    if problem is None:
+        return None
+    problem.face = config.face
+    return Refusal(problem.message, problem.hint)
+
+
+class FeatureConsent:
+    """Alice's consent: scores of her training rows are opened to Bob.
+
+    ``line`` is the line of her file that accepts it, and ``accepts`` what it accepts.
+    """
+
+    line, accepts = "accept-column-exposure", "columns can be reconstructed"
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        self.plan, self.config, self.terms = plan, plan.config, plan.terms
+
+    @property
+    def superfluous(self) -> bool:
+        """Whether no training score is opened, and the line is there."""
+        line = self.config.privacy.accept_column_exposure
+        return bool(line) and self.terms.mechanism.shares_scores
+
+    def refusal(self) -> ConfigError | None:
+        """Why Alice does not begin; None where no training score leaves, or she accepts it."""
+        accepted = self.config.privacy.accept_column_exposure == ACCEPTED_EXPOSURE
+        if self.terms.mechanism.shares_scores or accepted:
+            return None
+        line = "write {accept_column_exposure} in [privacy]"
+        return ConfigError(
+            f"with this agreement {self.config.peer} can reconstruct this side's columns: "
+            f"{self.terms.agreement.mechanism} opens scores of every training row",
+            setting="accept_column_exposure",
+            hint=Hint(
+                f"agree on {{mechanism}}, which opens none; or, if that is what you want, {line}"
+                if self.terms.agreement.alices == 1
+                else f"if that is what you want, {line}; only {{mechanism}} opens none, for one "
+                "Alice",
+                mechanism="mutual",
+                accept_column_exposure=ACCEPTED_EXPOSURE,
+            ),
+        )
+
+    def outlook(self) -> Outlook:
+        """Alice has no ledger."""
+        refused = _refusal(self.refusal(), self.config)
+        return Outlook(ledger=None, learns=self.plan.disclosure(), refused=refused)
+
+    def budget(self, session: str) -> BudgetCheck:
+        """Alice's budget of scores."""
+        scores, charge = self._scores, self.plan.score_charge(session)
+        return BudgetCheck(partial(scores.require, charge), partial(scores.charge, charge))
+
+    def publish(self, publish: Publish) -> None:
+        """Publish how many scores are opened, now and before."""
+        # Reading the store takes time that nobody who listens to nothing should wait.
+        if publish is not unpublished:
+            counts, scores = self.plan.scores, self._scores
+            given = scores.most_given()
+            publish(ScoresOpened(counts.per_row, counts.in_all, given, scores.limit))
+
+    def notes(self) -> tuple[str, ...]:
+        """A note where Alice sets no limit to what Bob may learn of her columns."""
+        if self.config.privacy.scores_per_row is not None:
+            return ()
+        peer = self.config.peer
+        return (f"scores-per-row is not set: scores for {peer} are counted, not limited",)
+
+    def exposure(self) -> ColumnExposure | None:
+        """What Bob can learn of Alice's columns, beside what he was given before."""
+        train, given = self.plan.tables.train, self._scores.most_given()
+        exposed = column_exposure(self.terms, train.rows, train, opened=self.plan.scores)
+        limit = self.config.privacy.scores_per_row
+        bound = "no limit is set (scores-per-row)"
+        if limit is not None:
+            refused = given + exposed.scores_per_row > limit
+            bound = f"the limit is {limit:,}"
+            bound += " and a new training of these rows is refused" if refused else ""
+        so_far = f"So far {self.config.peer} was given up to {given:,} of a row; {bound}"
+        return replace(exposed, warning=f"{exposed.warning}. {so_far}")
+
+    @cached_property
+    def _scores(self) -> ScoreBudget:
+        budget = ScoreBudget.from_config(self.config)
+        if budget is None:
+            raise LocalProtocolError("Bob has no budget of scores")
+        return budget
+
+
+class LabelConsent:
+    """Bob's consent: his labels pay for what is released about them.
+
+    ``line`` is the line of his file that accepts a leak, and ``accepts`` what it accepts.
+    """
+
+    line, accepts = "accept-leak", "labels can be computed"
+
+    def __init__(self, plan: TrainingPlan) -> None:
+        self.plan, self.config, self.terms = plan, plan.config, plan.terms
+
+    @cached_property
+    def ledger(self) -> Statement:
+        """What labels will pay, all releases together."""
+        return self.plan.ledger().statement()
+
+    @property
+    def superfluous(self) -> bool:
+        """Whether labels are protected, and the line is there."""
+        return bool(self.config.privacy.accept_leak) and self._protected
+
+    @property
+    def _protected(self) -> bool:
+        return math.isfinite(self.ledger.label_epsilon_total)
+
+    def refusal(self) -> TaciturnError | None:
+        """Why Bob does not begin; None where labels are protected, or he accepts the leak."""
+        if self._protected or self.config.privacy.accept_leak == ACCEPTED_LEAK:
+            return self.plan.unaffordable(self.ledger)
+        if self.ledger.assumption == TOLD and self._protected_but_for_telling():
+            return ConfigError(
+                f"with this agreement {self.config.peer} is told how good the model is, in whole "
+                "per cent: a few bits about all labels together, which have no finite price",
+                setting="accept_leak",
+                hint=Hint(
+                    "leave {tell_alice} out on both sides; or, if that is what you want, write "
+                    "{accept_leak} in [privacy]",
+                    accept_leak=ACCEPTED_LEAK,
+                ),
+            )
+        return ConfigError(
+            f"with this agreement {self.config.peer} can compute labels: "
+            f"{self.terms.mechanism.receives()}; the ledger says: {self.ledger.assumption}",
+            setting="accept_leak",
+            hint=Hint(
+                "agree on {mechanism} with its defaults, under which none can be computed; or, if "
+                "that is what you want, write {accept_leak} in [privacy]",
+                mechanism="sealed",
+                accept_leak=ACCEPTED_LEAK,
+            ),
+        )
+
+    def outlook(self) -> Outlook:
+        """With what Bob's labels will pay, and have paid."""
+        # Only who pays for releases loads what counts them.
+        from taciturn.party.consent.label_budget import LabelBudget
+
+        budget, charge = LabelBudget.from_config(self.config), self.plan.label_charge()
+        so_far, then = budget.statements(charge)
+        problem = self.refusal()
+        try:
+            budget.require(charge)
+        except BudgetExceeded as exceeded:
+            problem = problem or exceeded
+        return Outlook(
+            ledger=self.ledger,
+            learns=self.plan.disclosure(),
+            ledger_book=LedgerSum(
+                trainings=len(budget.sessions()), so_far=so_far, then=then, limit=budget.limit
+            ),
+            refused=_refusal(problem, self.config),
+        )
+
+    def budget(self, session: str) -> BudgetCheck:
+        """Bob's budget of labels."""
+        from taciturn.party.consent.label_budget import LabelBudget
+
+        labels = LabelBudget.from_config(self.config)
+        # The charge anew each time: by then labels may have been flipped.
+        return BudgetCheck(
+            lambda: labels.require(self.plan.label_charge(session)),
+            lambda: labels.charge(self.plan.label_charge(session)),
+        )
+
+    def publish(self, publish: Publish) -> None:
+        """Publish what labels will pay."""
+        publish(LedgerPlanned(self.ledger, self.config.privacy.budget))
+
+    def notes(self) -> tuple[str, ...]:
+        """A note where Bob does not know how many columns to expect."""
+        if self.config.alice_columns is not None:
+            return ()
+        return (f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted",)
+
+    def exposure(self) -> ColumnExposure | None:
+        """Of Alice's columns, Bob's file says nothing."""
+        return None
+
+    def _protected_but_for_telling(self) -> bool:
+        """Whether the price would be finite if Alice were told nothing of the model."""
+        # Each side loads its own programs only.
+        from taciturn.protocol.bob.forecast import forecast
+
+        told = {"tell_alice": "nothing", "tell_epsilon": None}
+        untold = replace(self.terms, agreement=self.terms.agreement.model_copy(update=told))
+        ledger = forecast(untold, rows=1, bob_columns=1)
+        return math.isfinite(ledger.statement().label_epsilon_total)
