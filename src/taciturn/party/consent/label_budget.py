@@ -30,7 +30,8 @@ from taciturn.errors import FileError
 from taciturn.faces import Hint
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
-from taciturn.party.consent.store import Account, ConsentStore, Records, Values
+from taciturn.party.consent.records import Account, Records, Values
+from taciturn.party.consent.store import ConsentStore
 from taciturn.party.keep import key_place, state_key
 from taciturn.party.outlook import planned_ledger
 from taciturn.party.tables import PartyTables

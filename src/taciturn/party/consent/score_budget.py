@@ -18,7 +18,8 @@ import numpy as np
 from taciturn.engine.exposure import OpenedScores
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
-from taciturn.party.consent.store import Account, ConsentStore, Values
+from taciturn.party.consent.records import Account, Values
+from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import ExposedSession
 
