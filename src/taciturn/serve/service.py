@@ -41,7 +41,7 @@ def partner_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
     require_begun_in_time(config)
     standing = _standing(config, model)
     standing.require_hidden()
-    scores = ScoreBudget.from_config(config)
+    scores = ScoreBudget.from_config(config, callbacks.announce)
     if scores is None:
         raise ConfigError("this is not Alice's file", where=config.where)
     with ExitStack() as held:
@@ -67,7 +67,8 @@ def service_of(config: PartyConfig, model: Path, callbacks: Callbacks) -> Iterat
     with ExitStack() as held:
         share = standing.used.model
         source = held.enter_context(closing(source_of(config, share)))
-        store = held.enter_context(closing(ConsentStore.from_config(config).open()))
+        consent = ConsentStore.from_config(config, callbacks.announce)
+        store = held.enter_context(closing(consent.open()))
         endpoint = held.enter_context(way_to_peer(config, callbacks.announce, keys))
         desk = held.enter_context(closing(Desk(config, standing, endpoint, callbacks)))
         preparer = Preparer(share, Dialect.of(config.data).missing)

@@ -26,6 +26,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.group import library
 from taciturn.crypto.signatures import Identity
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
+from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thread_pool
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
@@ -161,6 +162,12 @@ class PredictionSide(Side[Predicted, Answer]):
         if self.budget is not None:
             # Those alone that are scored: of the others the peer learns no number.
             self.budget.charge(Charge(((event.ids, 1),)))
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Let the budget log that it waits for another program."""
+        if self.budget is not None:
+            store = replace(self.budget.store, announce=log)
+            self.budget = replace(self.budget, store=store)
 
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:

@@ -178,7 +178,7 @@ class TrainingSide(ResumableSide[O, R]):
 
     def budget(self, session: str) -> BudgetCheck:
         """Alice's budget of scores, or Bob's of labels."""
-        scores = ScoreBudget.from_config(self.config)
+        scores = ScoreBudget.from_config(self.config, self.log)
         if scores is not None:
             charge = self.score_charge(session)
             self._publish_opened(scores)
@@ -186,7 +186,7 @@ class TrainingSide(ResumableSide[O, R]):
         # Only who pays for releases loads what counts them.
         from taciturn.party.consent.label_budget import LabelBudget
 
-        labels = LabelBudget.from_config(self.config)
+        labels = LabelBudget.from_config(self.config, self.log)
         # The charge anew each time: by then labels may have been flipped.
         return BudgetCheck(
             lambda: labels.require(self.label_charge(session)),

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import OpenedScores
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
@@ -47,11 +48,11 @@ class ScoreBudget(RowBudget[int]):
     limit: int | None = None
 
     @classmethod
-    def from_config(cls, config: PartyConfig) -> ScoreBudget | None:
+    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ScoreBudget | None:
         """Alice's budget for this peer; None at Bob."""
         if config.role == "bob":
             return None
-        store = ConsentStore.from_config(config)
+        store = ConsentStore.from_config(config, announce)
         return cls(store, config.peer, config.privacy.scores_per_row)
 
     def most_given(self) -> int:
