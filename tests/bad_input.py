@@ -777,6 +777,7 @@ CASES = (
     ),
     party('file = "bob.csv"', 'file = "postgresql+psycopg://me:word@db/crm"', "file"),
     party("[serve]", '[serve]\nsource = "mysql://me:word@db/crm"', "source"),
+    party("[serve]", '[serve]\nsource = "postgresql://me:word@db/crm"\ntable = "people"', "source"),
     party("[data]", '[data]\ntransform.age = "logg"', "transform"),
     party("[data]", "[data]\nbins = [25, 35]", "bins"),
     party("[data]", "[data]\nbins.age = []", "bins"),

@@ -212,7 +212,7 @@ def test_a_recording_without_his_keys_is_refused(folder):
 def test_lost_flipped_labels_are_missed(tmp_path):
     prepared(tmp_path, **KINDS["label-rr"])
     assert record(tmp_path).records
-    for store in tmp_path.rglob("bob.consent.sqlite"):
+    for store in tmp_path.rglob("bob.consent.sqlite*"):
         store.unlink()
     with refused(FileError, names=92):
         audited(tmp_path)

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,6 +36,7 @@ from taciturn.doctor import (
     look_at_scheme,
 )
 from taciturn.party import AlignedRows
+from taciturn.party.consent import ConsentStore
 from taciturn.results import Finding, Level
 from taciturn.transport import make_certificates
 from tests.party.sides import write_config, write_tables
@@ -271,6 +274,18 @@ def test_a_state_folder_that_is_in_use_or_has_a_damaged_key(bob):
     text = said(look_at_party(bob), "state")
     assert "64" in text
     assert "short" not in text
+
+
+def test_a_consent_store_is_read_whole(bob):
+    store = ConsentStore(bob.parent / "bob.consent.sqlite")
+    assert "consent" not in {finding.area for finding in look_at_party(bob)}
+    with store.writing() as records:
+        account = records.account("answers", "carol")
+        account.write_values(account.tags(["ann", "bess"]), np.array([1, 2]))
+    assert said(look_at_party(bob), "consent", Level.OK)
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute("update buckets set sum = sum + 1")
+    assert said(look_at_party(bob), "consent")
 
 
 def test_a_session_that_has_no_room_to_be_resumed(bob, tmp_path):

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from taciturn.engine import Transcript
-from taciturn.errors import TaciturnError
+from taciturn.errors import FileError, TaciturnError
 from taciturn.party import PartyConfig, PreparedFolder, load_tables
 from tests.faults.damage import DAMAGES, damage
 from tests.faults.setups import pair_is_same, state_of, train_on
@@ -78,7 +78,11 @@ def resume(folder: Path, scores: int) -> tuple[Any, str]:
     """Runs both sides again, as they are; the verdict, and the name of the error."""
     sides = train_on(Wire(), folder)
     finished = not any(isinstance(end, BaseException) for end in sides.values())
-    same = finished and said_once(folder) and pair_is_same(folder, scores)
+    try:
+        same = finished and said_once(folder) and pair_is_same(folder, scores)
+    except FileError as problem:
+        # A session that was charged before does not read the counts of its rows again.
+        return judged({"counts": problem}, None)
     return judged(sides, same if finished else None)
 
 
@@ -121,7 +125,7 @@ def older_state_folder(folder: Path, stopped: Stopped, role: str) -> None:
 
 
 def older_budget(folder: Path, stopped: Stopped, role: str) -> None:
-    """Of before the session was charged."""
+    """Of before the session was charged: there was none."""
     (folder / STATE_FILES["budget"](role)).unlink()
 
 
@@ -177,9 +181,9 @@ def test_state_that_was_swapped_or_rolled_back_is_resumed_alike_or_refused(stopp
             verdict, name = resume(folder, stopped.scores)
             tally.add(change.__name__.replace("_", " "), verdict, name, role)
     tally.require_none_wrong(2 * len(CHANGES))
-    # Only what both sides went back to, or what is counted elsewhere, can be taken.
+    # Only what both sides went back to can be taken.
     taken = {kind for kind, counts in tally.counts.items() if counts["identical"]}
-    assert taken == {"older budget", "everything older"}
+    assert taken == {"everything older"}
 
 
 # --- models ---------------------------------------------------------------------------------------

@@ -393,7 +393,7 @@ def test_a_choice_without_noise_is_charged_infinity_once(finished):
 
 
 def test_a_choice_is_charged_under_a_state_key(finished):
-    for name in ("bob.key", "bob.consent.sqlite"):
+    for name in ("bob.key", "bob.consent.sqlite", "bob.consent.sqlite-generation"):
         (finished / name).unlink()
     config = PartyConfig.read(finished / "bob.toml")
     use_model(config, 2, silent)
@@ -416,7 +416,8 @@ def test_a_store_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(
     write_study(tmp_path, state={"alice": every, "bob": every})
     ends = run_study(tmp_path, watch={"alice": Callbacks(observe=Killer(20))})
     assert isinstance(ends.alice, Killed)
-    (tmp_path / "alice.consent.sqlite").unlink()
+    for store in tmp_path.glob("alice.consent.sqlite*"):
+        store.unlink()
     run_study(tmp_path).records  # noqa: B018 - raises what went wrong
     budget = ScoreBudget.from_config(PartyConfig.read(tmp_path / "alice.toml"))
     assert budget is not None

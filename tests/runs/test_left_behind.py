@@ -44,7 +44,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, content in session_files().items():
         (folder / name).write_bytes(content)
     # The key that it was made under is another process's.
-    (folder / "bob.consent.sqlite").unlink()
+    for store in folder.glob("bob.consent.sqlite*"):
+        store.unlink()
     return folder
 
 

@@ -28,6 +28,7 @@ from taciturn.errors import (
 from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreed import require_begun_in_time, require_fit, require_signed
 from taciturn.party.config import PartyConfig
+from taciturn.party.consent.store import ConsentStore
 from taciturn.party.keep import key_place
 from taciturn.party.past_exposure import past_exposure
 from taciturn.party.side import terms_of
@@ -62,6 +63,7 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
         *look_at_agreement(config),
         *look_at_table(config, report),
         *look_at_past(config, report),
+        *look_at_consent(config),
         *look_at_state(config),
         *look_at_output(config),
         look_at_link(config),
@@ -169,6 +171,17 @@ def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
             "see which below; what was opened cannot be taken back",
         )
     ]
+
+
+def look_at_consent(config: PartyConfig) -> list[Finding]:
+    """Every record of the consent store; nothing where there is no store yet."""
+    try:
+        rows = ConsentStore.from_config(config).verify()
+    except TaciturnError as problem:
+        return [Finding.of_error("consent", problem)]
+    if rows is None:
+        return []
+    return [Finding.ok("consent", f"{config.consent_file} is whole, {counted(rows, 'row')} in it")]
 
 
 def _prospect(config: PartyConfig, tables: PartyTables) -> TrainingPlan:

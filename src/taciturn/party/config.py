@@ -579,8 +579,8 @@ class ServeSection(Checked):
     source: Annotated[
         str | None,
         _serve(
-            "The rows to score, by id: a table, `sqlite:FILE`, or `postgresql://…` (default: the "
-            "table of `[data]`).",
+            "The rows to score, by id: a table, `sqlite:FILE`, or `postgresql://…`, without a "
+            "password (default: the table of `[data]`).",
             detail="A table is of the kinds that a training reads, and is held in memory; of a "
             "database the rows that are asked for are read ([serve.md](serve.md))",
             example="customers.parquet",
@@ -661,8 +661,7 @@ class ServeSection(Checked):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        # Not a database's address that is known here: errors would name it as a path.
-        if not self.is_database and has_password(self.source or ""):
+        if has_password(self.source or ""):
             raise _password_in("source")
         if self.is_database != (self.table is not None):
             raise ConfigError(

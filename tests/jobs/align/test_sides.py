@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
+    ConfigError,
     ConnectionLost,
     OutputError,
     PeerStopped,
@@ -201,6 +203,23 @@ def test_new_rows_are_aligned_for_a_prediction_and_any_number_may_match(tmp_path
     assert alice["file"] == str(tmp_path / "new-alice.aligned.csv")
     assert (alice["configured"], alice["added"], alice["to_add"]) == (False, [], [])
     assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own == RowIds.of(["n4"])
+
+
+@pytest.mark.parametrize("name", ["{role}.new.csv", "{role}.csv", "{role}.csv.gz"])
+def test_the_list_of_new_rows_never_replaces_the_trainings(tmp_path, name):
+    people(tmp_path, ["a", "b"], ["b", "a"])
+    both(tmp_path).records  # noqa: B018 - raises where a side failed
+    before = [(tmp_path / f"{role}.aligned.csv").read_bytes() for role in ROLES]
+    rows = {role: tmp_path / name.format(role=role) for role in ROLES}
+    for role in ROLES:
+        content = pl.DataFrame({"id": ["a", "n"]}).write_csv().encode()
+        rows[role].write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+    ends = both(tmp_path, rows=rows)
+    if ".new." in name:
+        assert ends.records[1]["file"] == str(tmp_path / "bob.new.aligned.csv")
+    else:
+        all_refused(ConfigError, ends.alice, ends.bob)
+    assert [(tmp_path / f"{role}.aligned.csv").read_bytes() for role in ROLES] == before
 
 
 def test_too_small_a_match_stops_both_sides_until_the_setting_accepts_it(tmp_path):

@@ -8,14 +8,17 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from taciturn.data import LabelTable, RowIds
 from taciturn.engine import Callbacks
@@ -39,14 +42,20 @@ from taciturn.party.consent import (
     LabelFlipStore,
     RowCounter,
     ScoreBudget,
+    ScoreCharge,
     ServiceBudget,
 )
+
+# The tests change how long a wait is not announced, and how large buckets are.
+from taciturn.party.consent.database import Database
+from taciturn.party.consent.records import Records
 from taciturn.privacy import AdditiveNoise, FlippedLabels, LabelResponse, Unprotected
 from taciturn.protocol import Boundary, Event
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import REMOVED, REMOVED_FILES
 from tests.expected import all_refused, refused
 from tests.faults.damage import DAMAGES, damage
+from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.system import small_disk
 
@@ -241,11 +250,52 @@ def test_one_program_at_a_time_writes(store, member):
     assert member.given(store, "bob") == 1
 
 
+def test_who_waits_for_another_program_says_so(store, monkeypatch):
+    monkeypatch.setattr(module_of(Database), "_UNANNOUNCED_SECONDS", 0)
+    MEMBERS["scores"].charge(store, "bob")
+    with closing(store.open()) as other, ExitStack() as busy:
+        busy.enter_context(other.transaction())
+        announced = list[str]()
+
+        def announce(text: str) -> None:
+            announced.append(text)
+            busy.close()
+
+        MEMBERS["scores"].charge(replace(store, announce=announce), "bob")
+    assert len(announced) == 1
+    assert MEMBERS["scores"].given(store, "bob") == 2
+
+
+def test_a_lock_a_full_disk_and_a_read_only_one_are_told_apart(tmp_path):
+    member, hints = MEMBERS["scores"], []
+    with small_disk(tmp_path, 512 << 10) as disk:
+        store = ConsentStore(disk / "consent.sqlite", wait_seconds=0)
+        member.charge(store, "bob")
+
+        def charge() -> None:
+            with refused(OutputError, names=store.path) as raised:
+                member.charge(store, "bob")
+            hints.append(raised.value.hint)
+
+        with store.writing():
+            charge()
+        (disk / "rest").write_bytes(bytes(shutil.disk_usage(disk).free))
+        charge()
+        (disk / "rest").unlink()
+        remount = ["mount", "-o", "remount,ro", str(disk)]
+        subprocess.run(remount, check=True)
+        charge()
+        subprocess.run([*remount[:2], "remount,rw", str(disk)], check=True)
+        assert member.given(store, "bob") == 1
+    assert len({*hints}) == 3
+
+
 def test_the_file_is_for_its_owner_alone_and_names_no_row(store, member):
     member.charge(store, "bob")
-    assert [file.name for file in store.path.parent.iterdir()] == [store.path.name]
-    assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
-    content = store.path.read_bytes()
+    files = {*store.path.parent.iterdir()}
+    assert files == {store.path, store.generation_file}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    content = b"".join(file.read_bytes() for file in files)
     assert not any(name.encode() in content for name in IDS.series.to_list())
 
 
@@ -317,23 +367,197 @@ def test_a_file_that_was_removed_from_its_log_is_no_new_one(store):
     assert not store.path.exists()
 
 
+def execute(store: ConsentStore, statement: str) -> None:
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute(statement)
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        "update rows set value = value + 1",
-        "update rows set tag = tag + 1",
-        "update rows set account = account + 1",
+        "update buckets set content = x''",
+        "update buckets set content = null, sum = null",
+        "update buckets set sum = sum + 1",
+        "update buckets set id = id + 1",
+        "delete from buckets",
+        "update entries set value = '{\"scores_per_row\":0}'",
+        "update entries set account = account + 1",
+        "delete from entries",
         "update accounts set name = name || 'x'",
+        "update accounts set buckets = 0",
+        "delete from accounts",
+        "update meta set generation = generation + 1",
         "update meta set salt = x'00'",
         "delete from meta",
+        "drop table buckets",
     ],
 )
-def test_a_changed_record_is_refused(store, change):
-    MEMBERS["scores"].charge(store, "bob")
-    with closing(sqlite3.connect(store.path)) as database, database:
-        database.execute(change)
+def test_a_record_that_was_changed_or_lost_is_refused(store, change):
+    budget = ScoreBudget(store, "bob", LIMIT)
+    budget.charge(Charge(((IDS, 1),), "first"))
+    execute(store, change)
+    for attempt in (budget.charge, budget.require):
+        with refused(FileError, names=store.path):
+            attempt(Charge(((IDS, 1),), "second"))
     with refused(FileError, names=store.path):
-        MEMBERS["scores"].charge(store, "bob")
+        store.verify()
+
+
+MANY = [f"p{number}" for number in range(3000)]
+
+
+def many(first: int = 0, last: int = len(MANY)) -> ScoreCharge:
+    """A charge of many rows, which have more than one bucket."""
+    return Charge(((RowIds.of(MANY[first:last]), 1),))
+
+
+def test_damage_is_noticed_where_it_is_read_and_by_a_whole_check(store):
+    """To open the store and to charge rows reads no other rows."""
+    budget = ScoreBudget(store, "bob", LIMIT)
+    budget.charge(many())
+    assert store.verify() == len(MANY)
+    execute(store, "update buckets set sum = sum + 1 where id = (select min(id) from buckets)")
+    refusals = []
+    for row in range(100):
+        try:
+            budget.charge(many(row, row + 1))
+        except FileError:
+            refusals.append(row)
+    assert 0 < len(refusals) < 50
+    for attempt in (store.verify, budget.most_given, lambda: budget.charge(many())):
+        with refused(FileError, names=store.path):
+            attempt()
+
+
+def test_an_earlier_version_of_some_rows_is_noticed_by_a_whole_check(store):
+    budget = ScoreBudget(store, "bob", LIMIT)
+    budget.charge(many())
+    earlier = store.path.with_name("earlier")
+    shutil.copy(store.path, earlier)
+    budget.charge(many())
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute(f"attach '{earlier}' as earlier")
+        database.execute("replace into buckets select * from earlier.buckets limit 1")
+    for attempt in (store.verify, budget.most_given):
+        with refused(FileError, names=store.path):
+            attempt()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DAMAGES if kind != "emptied"])
+def test_no_row_of_a_damaged_file_counts_less(store, kind):
+    draw, budget = np.random.default_rng(36), ScoreBudget(store, "bob")
+    budget.charge(many())
+    budget.charge(many(0, 500))
+    whole = store.path.read_bytes()
+    for _ in range(20):
+        store.path.write_bytes(whole)
+        damage(store.path, kind, draw)
+        for first in range(0, len(MANY), 100):
+            with suppress(FileError, StateError, OutputError), store.reading() as records:
+                account = records.account("scores", "bob")
+                values = account.values(account.tags(MANY[first : first + 100]))
+                assert values.tolist() == [2 if first < 500 else 1] * 100
+
+
+def test_an_older_copy_is_refused(store, member):
+    member.charge(store, "bob")
+    older = store.path.read_bytes()
+    member.charge(store, "bob")
+    newest = store.path.read_bytes()
+    store.path.write_bytes(older)
+    for attempt in (member.given, member.charge):
+        with refused(FileError, names=store.path):
+            attempt(store, "bob")
+    assert store.path.read_bytes() == older
+    store.path.write_bytes(newest)
+    assert member.given(store, "bob") == 2
+    # The way out where there is no newer one.
+    store.path.write_bytes(older)
+    store.generation_file.unlink()
+    member.charge(store, "bob")
+    assert member.given(store, "bob") == 2
+
+
+def test_another_store_in_its_place_is_refused(store):
+    other = ConsentStore(store.path.with_name("other"))
+    for one, times in ((store, 1), (other, 3)):
+        for _ in range(times):
+            MEMBERS["scores"].charge(one, "bob")
+    shutil.copy(other.path, store.path)
+    with refused(FileError, names=store.path):
+        MEMBERS["scores"].given(store, "bob")
+
+
+def test_a_store_that_was_removed_is_no_new_one_until_its_note_is_removed_too(store, member):
+    member.charge(store, "bob")
+    store.path.unlink()
+    for attempt in (member.given, member.charge):
+        with refused(FileError, names=store.path):
+            attempt(store, "bob")
+    store.generation_file.unlink()
+    assert store.verify() is None
+    assert member.given(store, "bob") == 0
+
+
+@pytest.mark.parametrize("note", [b"", b"\xff", b"0 1\n"])
+def test_a_damaged_note_is_written_anew(store, note):
+    MEMBERS["scores"].charge(store, "bob")
+    store.generation_file.write_bytes(note)
+    older = store.path.read_bytes()
+    MEMBERS["scores"].charge(store, "bob")
+    store.path.write_bytes(older)
+    with refused(FileError, names=store.path):
+        MEMBERS["scores"].given(store, "bob")
+
+
+def test_a_service_whose_store_is_replaced_counts_nothing_more(store):
+    with closing(store.open()) as opened:
+        counter = RowCounter(ANSWERS, "bob", LIMIT)
+        assert ServiceBudget(opened).spend([counter], ["ann"]) == [True]
+        copy = Path(shutil.copy(store.path, store.path.with_name("copy")))
+        for act in (lambda: copy.replace(store.path), store.path.unlink):
+            act()
+            with refused(FileError, names=store.path):
+                ServiceBudget(opened).spend([counter], ["ann"])
+
+
+def test_a_copy_of_the_file_alone_has_what_a_running_service_charged(store, tmp_path):
+    with closing(store.open()) as opened:
+        ServiceBudget(opened).spend([RowCounter(ANSWERS, "bob", LIMIT)], ["ann"])
+        copy = ConsentStore(Path(shutil.copy(store.path, tmp_path / "copy")))
+        assert largest("answers")(copy, "bob") == 1
+
+
+@given(
+    writes=st.lists(
+        st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**40), max_size=40),
+        max_size=6,
+    )
+)
+def test_values_are_those_written_last_however_many_buckets_there_are(writes):
+    module, expected = module_of(Records), dict[int, int]()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # Splits, and more than one group of buckets, with a few rows.
+        patch.setattr(module, "_BUCKET_ROWS", 2)
+        patch.setattr(module, "_GROUP", 3)
+        store = ConsentStore(Path(folder) / "consent.sqlite")
+        for write in writes:
+            expected |= write
+            with store.writing() as records:
+                tags, values = (np.array([*side], np.int64) for side in (write, write.values()))
+                records.account("scores", "bob").write_values(tags, values)
+            asked = np.array([*expected, 5, 6], np.int64)
+            with store.reading() as records:
+                account = records.account("scores", "bob")
+                found = account.values(asked).tolist()
+                tags, values = account.rows()
+                assert dict(zip(tags.tolist(), values.tolist(), strict=True)) == expected
+                assert account.row_count == len(expected)
+            assert found == [*expected.values(), expected.get(5, 0), expected.get(6, 0)]
+            assert store.verify() == len(expected)
 
 
 def test_another_version_is_refused_by_its_number(store, member):

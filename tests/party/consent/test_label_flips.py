@@ -155,6 +155,7 @@ def test_a_set_has_a_name_of_its_own(flips, labels):
     flips.release(labels, coins(2))
     assert flips.name() == name
     # Where the file was lost another one has another name.
-    flips.store.path.unlink()
+    for file in (flips.store.path, flips.store.generation_file):
+        file.unlink()
     flips.release(labels, coins(4))
     assert flips.name() != name

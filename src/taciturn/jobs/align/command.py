@@ -29,7 +29,7 @@ def align(
         typer.Option(
             help="Write the list of common rows to this .csv or .parquet file; by default to the "
             "one that the settings name as aligned, or else to ROLE.aligned.csv beside them; of "
-            "new rows to NAME.aligned.csv beside these."
+            "new rows in NAME.csv to NAME.aligned.csv beside these."
         ),
     ] = None,
     normalise: Normalise = None,

@@ -17,7 +17,7 @@ from pathlib import Path
 from taciturn.crypto.group import library
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
-from taciturn.errors import shown_by
+from taciturn.errors import ConfigError, shown_by
 from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors
 from taciturn.jobs.align.intersection import (
@@ -50,10 +50,20 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
     """Where the list goes: as asked for, beside new rows, or where the party's file says."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
-    path = config.path(config.data.aligned or f"{stem}.aligned.csv") if out is None else out
-    if out is None and rows is not None:
-        path = rows.with_name(f"{rows.name.partition('.')[0]}.aligned.csv")
+    of_training = config.path(config.data.aligned or f"{stem}.aligned.csv")
+    if rows is None:
+        path = out or of_training
+    else:
+        name = Path(rows.name.removesuffix(".gz")).stem
+        path = out or rows.with_name(f"{name}.aligned.csv")
     with shown_by(config.face):
+        if rows is not None and path.resolve() == of_training.resolve():
+            raise ConfigError(
+                "the list of new rows would replace the list that a training uses",
+                setting="out",
+                value=str(path),
+                hint="name another file",
+            )
         require_kind(path, "aligned" if out is None else "out")
     return path
 

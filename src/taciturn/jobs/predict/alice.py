@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 
 from taciturn.crypto.signatures import Identity
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.base import Consent, SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.log import Log
 from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.circle import NO_MASKS
@@ -35,6 +37,12 @@ class FeatureSide(PredictionSide):
     def consent(self) -> Consent[ScoresDue]:
         """The scored rows, before her scores leave."""
         return Consent(ScoresDue, self._charge)
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Let the budget log that it waits for another program."""
+        if self.budget is not None:
+            store = replace(self.budget.store, announce=log)
+            self.budget = replace(self.budget, store=store)
 
     def _charge(self, event: ScoresDue) -> None:
         if self.budget is not None:

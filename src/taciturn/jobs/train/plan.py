@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from taciturn.engine.callbacks import Publish, unpublished
+from taciturn.engine.callbacks import Announce, Publish, silent, unpublished
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import BudgetExceeded, ConfigError, LocalProtocolError, TaciturnError
@@ -181,9 +181,9 @@ class FeatureConsent:
         refused = _refusal(self.refusal(), self.config)
         return Outlook(ledger=None, learns=self.plan.disclosure(), refused=refused)
 
-    def budget(self, session: str) -> BudgetCheck:
-        """Alice's budget of scores."""
-        scores, charge = self._scores, self.plan.score_charge(session)
+    def budget(self, session: str, announce: Announce) -> BudgetCheck:
+        """Alice's budget of scores; ``announce`` is told where another program has the store."""
+        scores, charge = self._budget(announce), self.plan.score_charge(session)
         return BudgetCheck(partial(scores.require, charge), partial(scores.charge, charge))
 
     def publish(self, publish: Publish) -> None:
@@ -216,7 +216,10 @@ class FeatureConsent:
 
     @cached_property
     def _scores(self) -> ScoreBudget:
-        budget = ScoreBudget.from_config(self.config)
+        return self._budget(silent)
+
+    def _budget(self, announce: Announce) -> ScoreBudget:
+        budget = ScoreBudget.from_config(self.config, announce)
         if budget is None:
             raise LocalProtocolError("Bob has no budget of scores")
         return budget
@@ -295,11 +298,11 @@ class LabelConsent:
             refused=_refusal(problem, self.config),
         )
 
-    def budget(self, session: str) -> BudgetCheck:
-        """Bob's budget of labels."""
+    def budget(self, session: str, announce: Announce) -> BudgetCheck:
+        """Bob's budget of labels; ``announce`` is told where another program has the store."""
         from taciturn.party.consent.label_budget import LabelBudget
 
-        labels = LabelBudget.from_config(self.config)
+        labels = LabelBudget.from_config(self.config, announce)
         # The charge anew each time: by then labels may have been flipped.
         return BudgetCheck(
             lambda: labels.require(self.plan.label_charge(session)),

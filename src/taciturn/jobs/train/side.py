@@ -135,7 +135,7 @@ class TrainingSide(ResumableSide[O, R]):
 
     def budget(self, session: str) -> BudgetCheck:
         """Alice's budget of scores, or Bob's of labels."""
-        return self.plan.consent.budget(session)
+        return self.plan.consent.budget(session, self.log)
 
     def threshold_of(
         self, held_out: LabelTable | None, scores: FloatArray | None, terms: Terms

@@ -14,7 +14,8 @@ from typing import ClassVar
 from taciturn.files import canonical_json
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Namespace
-from taciturn.party.consent.store import Account, ConsentStore, Records
+from taciturn.party.consent.records import Account, Records
+from taciturn.party.consent.store import ConsentStore
 
 _TABLE = "table"
 

@@ -22,6 +22,7 @@ from taciturn.data.own import OwnRows
 from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
@@ -160,6 +161,12 @@ class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
     memory: int = DEFAULT_TABLE_MEMORY
     budget: WoeBudget | None = None
     tables: WoeTables | None = None
+
+    def begin(self, log: Log, callbacks: Callbacks) -> None:
+        """Let the budget log that it waits for another program."""
+        if self.budget is not None:
+            store = replace(self.budget.store, announce=log)
+            self.budget = replace(self.budget, store=store)
 
     @property
     def consent(self) -> Consent[BinsDue]:

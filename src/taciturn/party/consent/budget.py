@@ -11,7 +11,8 @@ of it is charged.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -19,7 +20,8 @@ from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
 from taciturn.faces import Hint
 from taciturn.files import canonical_json
-from taciturn.party.consent.store import Account, ConsentStore, Records, Values
+from taciturn.party.consent.records import Account, Records, Tags, Values
+from taciturn.party.consent.store import ConsentStore
 
 SESSION = "session"
 """The kind of the entries that name charged sessions."""
@@ -84,16 +86,23 @@ class RowBudget(Generic[A]):
             with self.store.reading() as records:
                 account = self.account(records)
                 if not self._is_charged(account, charge.session):
-                    self._apply(account, charge, write=False)
+                    self._apply(account, charge, self._tags(account, charge), write=False)
 
     def charge(self, charge: Charge[A]) -> None:
         """Charges the budget before anything is sent; nothing is charged on BudgetExceeded."""
-        with self.store.writing() as records:
-            account = self.account(records)
-            if not self._is_charged(account, charge.session):
-                self._apply(account, charge, write=True)
-                if charge.session:
-                    account.write_entry(SESSION, charge.session, canonical_json(charge.facts))
+        with closing(self.store.open()) as opened:
+            with opened.transaction(write=False) as records:
+                account = self.account(records)
+                if self._is_charged(account, charge.session):
+                    return
+                # Before the lock: with many rows it takes longest, and other programs wait.
+                tags = self._tags(account, charge)
+            with opened.transaction() as records:
+                account = self.account(records)
+                if not self._is_charged(account, charge.session):
+                    self._apply(account, charge, tags, write=True)
+                    if charge.session:
+                        account.write_entry(SESSION, charge.session, canonical_json(charge.facts))
 
     def sessions(self) -> tuple[str, ...]:
         """The sessions that were charged, the oldest first."""
@@ -108,13 +117,18 @@ class RowBudget(Generic[A]):
     def _added(self, account: Account, before: Values, amount: A, *, write: bool) -> Values:
         """The values of rows after a charge; BudgetExceeded where it is not within the limit."""
 
-    def _apply(self, account: Account, charge: Charge[A], *, write: bool) -> None:
-        for ids, amount in charge.rows:
-            tags = account.tags(ids.series)
-            before = account.values(tags)
+    def _apply(
+        self, account: Account, charge: Charge[A], tags: Sequence[Tags], *, write: bool
+    ) -> None:
+        for of_rows, (_, amount) in zip(tags, charge.rows, strict=True):
+            before = account.values(of_rows)
             after = self._added(account, before, amount, write=write)
             if write:
-                account.write_values(tags, after)
+                account.write_values(of_rows, after)
+
+    @staticmethod
+    def _tags(account: Account, charge: Charge[A]) -> list[Tags]:
+        return [account.tags(ids.series) for ids, _ in charge.rows]
 
     @staticmethod
     def _is_charged(account: Account, session: str) -> bool:

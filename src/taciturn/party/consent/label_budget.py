@@ -25,11 +25,13 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.errors import FileError
 from taciturn.faces import Hint
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
-from taciturn.party.consent.store import Account, ConsentStore, Records, Values
+from taciturn.party.consent.records import Account, Records, Values
+from taciturn.party.consent.store import ConsentStore
 from taciturn.party.keep import key_place, state_key
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
@@ -70,13 +72,13 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
     delta: float = DEFAULT_DELTA
 
     @classmethod
-    def from_config(cls, config: PartyConfig) -> LabelBudget:
+    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> LabelBudget:
         """Bob's budget for this peer and his label; nothing is created here."""
         # A look must not make a key: without a store none is needed.
         key = state_key(config)[0] if key_place(config)[0].exists() else b""
         limits = config.privacy
         return cls(
-            ConsentStore.from_config(config),
+            ConsentStore.from_config(config, announce),
             # Several Alices are one partner, in whatever order the agreement names them.
             ", ".join(sorted(config.peers)),
             limits.budget_total,

@@ -34,7 +34,8 @@ from taciturn.files import canonical_json
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Namespace
 from taciturn.party.consent.label_budget import key_name
-from taciturn.party.consent.store import Account, ConsentStore, Records, Values
+from taciturn.party.consent.records import Account, Records, Values
+from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
 
@@ -72,10 +73,11 @@ class LabelFlipStore:
         The true labels of known rows are only compared. A set of another epsilon, another label or
         a key that is not accepted is refused (PrivacyError).
         """
+        digests = self.digests(labels)
         with self.store.writing() as records:
             account = self._account(records)
             self._bind(account, entropy)
-            tags, digests = account.tags(labels.ids.series), self.digests(labels)
+            tags = account.tags(labels.ids.series)
             before = account.values(tags)
             known = before != 0
             bound = _digests_in(before)
@@ -122,7 +124,7 @@ class LabelFlipStore:
     def rows(self) -> int:
         """How many rows have an answer."""
         with self.store.reading() as records:
-            return sum(self._account(records).distinct_values().values())
+            return self._account(records).row_count
 
     def digests(self, labels: LabelTable) -> Values:
         """A short keyed digest of each row's id and true label; none is 0."""

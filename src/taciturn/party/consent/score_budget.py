@@ -15,10 +15,12 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import OpenedScores
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
-from taciturn.party.consent.store import Account, ConsentStore, Values
+from taciturn.party.consent.records import Account, Values
+from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
 from taciturn.results.ledger import ExposedSession
 
@@ -46,11 +48,11 @@ class ScoreBudget(RowBudget[int]):
     limit: int | None = None
 
     @classmethod
-    def from_config(cls, config: PartyConfig) -> ScoreBudget | None:
+    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ScoreBudget | None:
         """Alice's budget for this peer; None at Bob."""
         if config.role == "bob":
             return None
-        store = ConsentStore.from_config(config)
+        store = ConsentStore.from_config(config, announce)
         return cls(store, config.peer, config.privacy.scores_per_row)
 
     def most_given(self) -> int:
