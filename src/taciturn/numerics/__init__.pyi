@@ -74,6 +74,7 @@ from taciturn.numerics.scorecard import Scale as Scale
 from taciturn.numerics.sgd import train_centralised as train_centralised
 from taciturn.numerics.shared_fraction import UNIT_BITS as UNIT_BITS
 from taciturn.numerics.shared_fraction import Carried as Carried
+from taciturn.numerics.shared_fraction import Momentum as Momentum
 from taciturn.numerics.shared_fraction import SharedFraction as SharedFraction
 from taciturn.numerics.stability import stability as population_stability
 from taciturn.numerics.subspace import ITERATIONS as ITERATIONS
