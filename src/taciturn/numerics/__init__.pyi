@@ -82,6 +82,7 @@ from taciturn.numerics.subspace import NEWTON_STEPS as NEWTON_STEPS
 from taciturn.numerics.subspace import OUTER_ITERATIONS as OUTER_ITERATIONS
 from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver
+from taciturn.numerics.subspace import least_change as least_change
 from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
 from taciturn.numerics.threshold import Threshold as Threshold

@@ -9,8 +9,8 @@ Where no score is seen there is no search. Each side changes to coordinates in w
 is a step of length 1 on the penalised loss, P the penalty in these coordinates. The momenta are
 ``b_k = (t_k - 1) / t_(k+1)`` and ``g_k = t_k / t_(k+1)`` with ``t_(k+1) = (1 + sqrt(1 + 4 t_k^2)) /
 2``, and 8 in place of 4 for the last point. The loss of that point y_N is within ``|w*|^2 / (N +
-1)^2`` of its least [KimFessler16]: half of what Nesterov's acceleration has, which is ``g = 0``. The
-model is w after a step from there, which is no worse.
+1)^2`` of its least [KimFessler16]: half of what Nesterov's acceleration has, the case ``g = 0``.
+The model is w after a step from there, which is no worse.
 """
 
 from __future__ import annotations
