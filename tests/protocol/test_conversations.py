@@ -273,7 +273,8 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
         residues = np.where(labels, high, low) * (labels - plan.sigmoid.sigmoid(table @ ahead))
         stays = [part @ square for square, part in zip(kept, np.split(ahead, splits), strict=True)]
         before, now = now, np.concatenate(stays) + residues @ table / rows
-        ahead = now + momentum(number) / (1 << UNIT_BITS) * (now - before)
+        by_step, by_point = np.array(momentum(number, plan.passes)) / (1 << UNIT_BITS)
+        ahead = now + by_step * (now - before) + by_point * (now - ahead)
     parts = zip(owned, np.split(now, splits), strict=True)
     expected = np.concatenate([own.whitening.weights(part) for own, part in parts])
     return Compared(talk.weights, expected, 2e-4)

@@ -148,8 +148,8 @@ def test_what_shares_cannot_give_is_refused_by_name(changes, setting):
 
 def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
     terms = Terms(newton(BFV, epochs=40), BFV)
-    with refused(ConfigError, names=("40", "2,000,000")):
-        TablePlan.of(terms, 2_000_000, Columns(4, 4), Columns(0, 0))
+    with refused(ConfigError, names=("40", "8,000,000")):
+        TablePlan.of(terms, 8_000_000, Columns(4, 4), Columns(0, 0))
     with refused(CryptoError):
         TablePlan.of(terms, 100_000, Columns(50, 18), Columns(2, 2))
     plan = TablePlan.of(terms, 40_000, Columns(41, 9), Columns(40, 9))

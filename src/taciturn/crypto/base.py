@@ -464,13 +464,20 @@ class SlotPublicKey(Protocol):
         """The key for the wire."""
         ...
 
-    def product(
-        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
-        """``table * vector + masks``, elementwise, modulo ``SlotScheme.modulus``.
+    def sum_of(self, length: int) -> SlotSum:
+        """An empty sum of products of ``length`` numbers each."""
+        ...
 
-        Table entries are below 2^31 in size. Masks are uniform from 0 to the modulus and used once.
-        """
+
+class SlotSum(Protocol):
+    """A sum of elementwise products, modulo ``SlotScheme.modulus``."""
+
+    def add(self, table: IntArray, vector: EncryptedVector) -> None:
+        """Add ``table * vector``, elementwise; table entries are below 2^31 in size."""
+        ...
+
+    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """The sum plus ``masks``, which are uniform from 0 to the modulus and used once."""
         ...
 
 
@@ -491,7 +498,7 @@ class SlotSecretKey(Protocol):
         ...
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products, from 0 to the modulus."""
+        """The masked sums, from 0 to the modulus."""
         ...
 
 
@@ -512,8 +519,8 @@ class SlotScheme(Protocol):
         """The prime modulus."""
         ...
 
-    def leak_bits(self, answers: int) -> float:
-        """-log2 of the statistical distance of what so many answers tell of their tables."""
+    def leak_bits(self, products: int) -> float:
+        """-log2 of the statistical distance of what an answer tells that sums so many products."""
         ...
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:

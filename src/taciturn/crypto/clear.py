@@ -274,19 +274,33 @@ class ClearSlotPublicKey:
         """Empty bytes."""
         return b""
 
-    def product(
-        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
-        """``table * vector + masks`` modulo the prime of the default scheme, in clear."""
+    def sum_of(self, length: int) -> ClearSlotSum:
+        """An empty sum."""
+        return ClearSlotSum(length)
+
+
+class ClearSlotSum:
+    """A sum of elementwise products modulo the prime of the default scheme, in clear."""
+
+    def __init__(self, length: int) -> None:
+        self._sum = np.zeros(length, dtype=np.int64)
+
+    def add(self, table: IntArray, vector: EncryptedVector) -> None:
+        """Add ``table * vector``."""
         check_slots(table, DEGREE, "a table")
+        check_length(table, len(self._sum), "factor")
         if vector.length != len(table):
             raise CryptoError(f"a table of {len(table)} times a vector of {vector.length}")
-        check_length(masks, len(table), "mask")
         values = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
         check_slots(values, DEGREE, "a vector")
-        # Factors of 31 bits: the product is exact, and so is the sum with a mask below 2^59.
-        summed = (table * values % SLOT_MODULUS + masks) % SLOT_MODULUS
-        return EncryptedAnswer(summed.astype("<i8", copy=False).tobytes(), len(table))
+        # Factors of 31 bits: the product is exact, and so is the sum of two numbers below 2^59.
+        self._sum = (table * values % SLOT_MODULUS + self._sum) % SLOT_MODULUS
+
+    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """The sum plus ``masks``."""
+        check_length(masks, len(self._sum), "mask")
+        summed = (self._sum + masks) % SLOT_MODULUS
+        return EncryptedAnswer(summed.astype("<i8", copy=False).tobytes(), len(summed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +319,7 @@ class ClearSlotSecretKey:
         return EncryptedVector(values.astype("<i8", copy=False).tobytes(), len(values))
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products."""
+        """The masked sums."""
         words = np.frombuffer(_exactly(answer.data, answer.length), dtype="<u8")
         return words.astype(np.uint64)
 
@@ -317,7 +331,7 @@ class ClearSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, products: int) -> float:
         """Infinite: there is nothing to hide."""
         return math.inf
 

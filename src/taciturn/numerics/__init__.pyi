@@ -74,6 +74,7 @@ from taciturn.numerics.scorecard import Scale as Scale
 from taciturn.numerics.sgd import train_centralised as train_centralised
 from taciturn.numerics.shared_fraction import UNIT_BITS as UNIT_BITS
 from taciturn.numerics.shared_fraction import Carried as Carried
+from taciturn.numerics.shared_fraction import Momentum as Momentum
 from taciturn.numerics.shared_fraction import SharedFraction as SharedFraction
 from taciturn.numerics.stability import stability as population_stability
 from taciturn.numerics.subspace import ITERATIONS as ITERATIONS
@@ -81,6 +82,7 @@ from taciturn.numerics.subspace import NEWTON_STEPS as NEWTON_STEPS
 from taciturn.numerics.subspace import OUTER_ITERATIONS as OUTER_ITERATIONS
 from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver
+from taciturn.numerics.subspace import least_change as least_change
 from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
 from taciturn.numerics.threshold import Threshold as Threshold

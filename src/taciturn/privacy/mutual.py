@@ -37,7 +37,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
         "reveal": False,
         "reveal_bob": False,
         "score_range": 64.0,
-        "sigmoid_error": 1e-3,
+        "sigmoid_error": 3e-3,
     }
 )
 

@@ -89,7 +89,9 @@ from taciturn.protocol.messages import SharedVector as SharedVector
 from taciturn.protocol.messages import ShareNumbers as ShareNumbers
 from taciturn.protocol.messages import TwiceBlinded as TwiceBlinded
 from taciturn.protocol.model_release import model_release_of as model_release_of
+from taciturn.protocol.mutual import MOST_WAVES as MOST_WAVES
 from taciturn.protocol.mutual import Columns as Columns
+from taciturn.protocol.mutual import slot_blocks as slot_blocks
 from taciturn.protocol.mutual_table import OwnTable as OwnTable
 from taciturn.protocol.mutual_table import TablePlan as TablePlan
 from taciturn.protocol.mutual_table import shared_sigmoid as shared_sigmoid

@@ -4,9 +4,10 @@ Shares live modulo ``t = 2^k``. Who owns the key asks (``Question``), who owns t
 (``Matrix``) and draws the masks; the two halves of an exchange are one program, mirrored.
 
 **The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under a key of his for
-products number by number, times Alice's of hers. She masks every product, and returns it; a residue
-is the sum of a row's products, so that her share of it is minus the sum of the masks; the label,
-times the step, is Bob's to add.
+products number by number, times Alice's of hers. A residue is the sum of a row's products. Number j
+of a block of rows stands in ciphertext j, so that she sums the products, masks the sum, and answers
+once; her share is minus the mask. Of few rows a ciphertext holds several numbers each
+(``SlotBlock``), and each side sums what is left. The label, times the step, is Bob's to add.
 
 Those sums are modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
 (``SlotScheme.modulus``). With her share s taken from 0 to p and his likewise, ``s + s'`` is
@@ -21,7 +22,7 @@ decrypts changes what it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +38,7 @@ from taciturn.crypto.base import (
     SlotScheme,
     Wrapping,
 )
+from taciturn.crypto.bfv.modular import block_sums
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.faces import Hint
 from taciturn.protocol.keyrings import own_keys, peer_keys
@@ -71,16 +73,73 @@ def slots_of(scheme: Scheme) -> SlotScheme:
     return slots
 
 
-def cut(slots: SlotScheme, rows: int, entries: int) -> Iterator[slice]:
-    """The rows of which a ciphertext each holds the numbers, ``entries`` a row.
+@dataclass(frozen=True, slots=True)
+class SlotBlock:
+    """Rows whose numbers stand in the same slots of some ciphertexts.
+
+    A ciphertext holds ``groups`` numbers of each row, number after number, so that products of
+    several ciphertexts are summed slot by slot, and one answer serves them all.
+    """
+
+    rows: slice
+    groups: int
+    ciphertexts: int
+
+    @property
+    def length(self) -> int:
+        """How many numbers a ciphertext holds."""
+        return self.groups * (self.rows.stop - self.rows.start)
+
+    def vectors(self, numbers: IntArray) -> IntArray:
+        """The numbers of each row, in the slots of each ciphertext; what is left is zero."""
+        rows, entries = numbers.shape
+        slots = np.zeros((self.ciphertexts * self.groups, rows), dtype=np.int64)
+        slots[:entries] = numbers.T
+        return slots.reshape(self.ciphertexts, self.length)
+
+    def sums(self, slots: WordArray, modulus: int) -> WordArray:
+        """The sum of each row's slots, modulo a prime."""
+        return block_sums(slots.reshape(self.groups, -1).T, modulus)
+
+
+def slot_blocks(slots: SlotScheme, rows: int, entries: int) -> list[SlotBlock]:
+    """How the numbers of all rows, ``entries`` a row, lie in ciphertexts.
 
     >>> from taciturn.crypto.bfv.slots import BfvSlots
-    >>> [(part.start, part.stop) for part in cut(BfvSlots(), 600, 28)]
-    [(0, 292), (292, 584), (584, 600)]
+    >>> for block in slot_blocks(BfvSlots(), 9000, 42):
+    ...     print(block.rows.start, block.rows.stop, block.groups, block.ciphertexts)
+    0 8192 1 42
+    8192 9000 9 5
     """
-    size = slots.slots // entries
-    for start in range(0, rows, size):
-        yield slice(start, min(start + size, rows))
+    most, blocks = slots.slots, []
+    rest = _few_ciphertexts(rows % most, entries, most) if rows % most else []
+    start = 0
+    for count in [most] * (rows // most) + rest:
+        ciphertexts = _ciphertexts(count, entries, most)
+        place = slice(start, start + count)
+        blocks.append(SlotBlock(place, -(-entries // ciphertexts), ciphertexts))
+        start += count
+    return blocks
+
+
+def _ciphertexts(rows: int, entries: int, most: int) -> int:
+    return -(-entries // min(most // rows, entries))
+
+
+def _few_ciphertexts(rows: int, entries: int, most: int) -> list[int]:
+    """Sizes of blocks: one for all rows, or a smaller one that leaves no slot empty, and the rest.
+
+    Whichever has fewer ciphertexts, the answers included.
+    """
+
+    def cost(sizes: list[int]) -> int:
+        return sum(_ciphertexts(size, entries, most) + 1 for size in sizes)
+
+    groups = most // rows
+    if groups >= entries:
+        return [rows]
+    first = most // (groups + 1)
+    return min([rows], [first, *_few_ciphertexts(rows - first, entries, most)], key=cost)
 
 
 def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:

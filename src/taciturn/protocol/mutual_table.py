@@ -16,7 +16,7 @@ whitened table and K the matrix ``I - P`` of its penalty, rounded once.
                                                 <-   SharedVector        <y_A>
                                                 <-   SharedProduct       <X~_B y_B + eta>
       SharedProduct        <X~_A y_A + eta>     ->
-                                                <-   Phases, some at a time
+                                                <-   Phases, several for a block of rows
       ResidueShares                             ->   shares of r' = (y - sigma(z)) / n
       SharedVector         <r', y_B>            ->   (where he has columns)
                                                 <-   SharedVector        <r', y_A>
@@ -33,7 +33,7 @@ share's product. Table and penalty are one matrix, X~ above K, multiplied from e
 **Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
 needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,
 four numbers each, are multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of
-the same kind, so that one exchange serves both.
+the same kind, of w and of the y from which the step started: one exchange serves both.
 
 Shares of a carry are modulo the slots' prime p, and are taken for shares modulo ``2^k`` like those
 of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for a weight in a pass.
@@ -62,13 +62,19 @@ from taciturn.crypto.base import (
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.numerics.acceleration import momentum
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
-from taciturn.numerics.shared_fraction import SEGMENTS, Carried, SharedFraction
+from taciturn.numerics.shared_fraction import SEGMENTS, Carried, Momentum, SharedFraction
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
-from taciturn.protocol.mutual import LEAST_LEAK_BITS, MOST_WAVES, Columns, cut, exchange, slots_of
+from taciturn.protocol.mutual import (
+    LEAST_LEAK_BITS,
+    MOST_WAVES,
+    Columns,
+    exchange,
+    slot_blocks,
+    slots_of,
+)
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
@@ -162,13 +168,14 @@ class TablePlan:
     @property
     def alice_leak(self) -> float:
         """What all answers tell of her columns, and of her shares: a distance."""
-        weights = self.alice.count + self.bob.count
-        answers = sum(
-            len(list(cut(self.slots, rows, entries)))
-            for rows, entries in ((self.rows, self.sigmoid.entries), (weights, SEGMENTS))
+        carries = 2 * (self.alice.count + self.bob.count)
+        slots = self.slots
+        numbers = sum(
+            2.0 ** -slots.leak_bits(block.ciphertexts)
+            for rows, entries in ((self.rows, self.sigmoid.entries), (carries, SEGMENTS))
+            for block in slot_blocks(slots, rows, entries)
         )
-        numbers = 2.0 ** -self.slots.leak_bits(self.passes * answers)
-        return float(numbers + self._table_leak(self.alice))
+        return float(self.passes * numbers + self._table_leak(self.alice))
 
     @property
     def bob_leak(self) -> float:
@@ -360,20 +367,26 @@ class Point:
         self,
         fraction: SharedFraction,
         ring: Wrapping,
-        number: int,
+        momentum: Momentum,
         products: IntArray,
         carries: IntArray,
     ) -> Point:
-        """After pass ``number``, of which these are the products."""
-        now = Carried(fraction.parts(products), carries)
+        """After a pass of which these are the products; ``carries`` are those of ``divided``."""
+        of_products, of_start = np.split(carries, 2)
+        now = Carried(fraction.parts(products), of_products)
         before = Carried(fraction.parts(self.products), self.carries)
-        ahead = ring.centred(fraction.accelerated(now, before, momentum(number)))
-        return Point(ahead, products, carries)
+        start = Carried(fraction.parts(self.ahead), of_start)
+        ahead = ring.centred(fraction.accelerated(now, before, start, momentum))
+        return Point(ahead, products, of_products)
+
+    def divided(self, fraction: SharedFraction, products: IntArray) -> IntArray:
+        """The parts of which a pass needs the carries: its products, and the points before it."""
+        return fraction.parts(np.concatenate([products, self.ahead]))
 
     def weights(self, fraction: SharedFraction, ring: Wrapping) -> IntArray:
         """The weights themselves, without momentum."""
         now = Carried(fraction.parts(self.products), self.carries)
-        return ring.centred(fraction.accelerated(now, now, 0))
+        return ring.centred(fraction.scaled_down(now))
 
 
 def weight_shares(

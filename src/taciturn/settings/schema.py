@@ -72,7 +72,7 @@ DEFAULT_TOLD_PASSES = 4
 # Several Alices do not whiten, which takes some more.
 DEFAULT_SEVERAL_PASSES = 20
 # Where nobody sees a score there is no search: steps on a public schedule, which need more.
-DEFAULT_SHARED_PASSES = 40
+DEFAULT_SHARED_PASSES = 28
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Those that newton has; the mechanisms say it of themselves (``whole_table``).
@@ -208,7 +208,7 @@ class Protection(Checked):
         Annotated[float, Field(ge=1e-6, le=1e-2)] | None,
         _protection(
             "`mutual`: the most by which the sigmoid of a shared score may be off (default: "
-            "0.001).",
+            "0.003).",
             example=0.001,
         ),
     ] = None

@@ -25,6 +25,7 @@ from taciturn.crypto.base import (
     SlotPublicKey,
     SlotScheme,
     SlotSecretKey,
+    SlotSum,
     Table,
     TableSize,
     Wrapping,
@@ -172,11 +173,23 @@ class RecallSlotKey:
         """The real key's bytes."""
         return self._key.to_bytes()
 
-    def product(
-        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
+    def sum_of(self, length: int) -> SlotSum:
+        """A sum that answers with nothing."""
+        return RecallSlotSum(length)
+
+
+class RecallSlotSum:
+    """A sum of products that skips the work."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+
+    def add(self, table: IntArray, vector: EncryptedVector) -> None:
+        """Nothing."""
+
+    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
-        return EncryptedAnswer(data=b"", length=len(table))
+        return EncryptedAnswer(data=b"", length=self._length)
 
 
 class RecallSlots:
@@ -186,9 +199,9 @@ class RecallSlots:
         self._scheme = scheme
         self.slots, self.modulus = scheme.slots, scheme.modulus
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, products: int) -> float:
         """The real scheme's: it decides whether the parties talked."""
-        return self._scheme.leak_bits(answers)
+        return self._scheme.leak_bits(products)
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """The recorded public key."""

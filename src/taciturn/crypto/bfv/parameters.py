@@ -64,10 +64,13 @@ the deviations count TAIL times.
 products are number by number. As polynomials in ``x^(N/n)`` both factors have n coefficients of up
 to t/2, so that ``E = P (e + rho)`` with ``|P_i| <= t/2``, and of e and rho the n that stand beside
 them. Here the messages' roundings rho *are* random: they go up or down by coins of the owner's,
-with mean zero given the message, and are sub-Gaussian with variance proxy 1/4 (``Grid``). So, with
-n coefficients sent and nothing known of P,
+with mean zero given the message, and are sub-Gaussian with variance proxy 1/4 (``Grid``). An answer
+sums the products of c ciphertexts, whose errors and roundings are independent: variances add. So,
+with n coefficients sent and nothing known of P,
 
-    E|E| <= (t/2) sqrt((21/2 + 1/4) n) + 21 (2N + 1),     leak of an answer <= n E|E| / 2R
+    E|E| <= (t/2) sqrt((21/2 + 1/4) n c) + 21 (2N + 1),     leak of an answer <= n E|E| / 2R
+
+c answers of a product each would add up to about sqrt(c) times as much.
 
 Two primes of 48 bits are dropped for it, one after the other; what the first switch rounds the
 second divides by 2^48, and the bound on failures is as above with P their product.
@@ -275,33 +278,33 @@ SLOT_MODULUS = (1 << 59) - 212_991
 """The largest prime below 2^59 that is 1 modulo 2N: x^N + 1 splits into N factors there."""
 
 
-def slot_noise(deviations: float = 1.0) -> float:
-    """A bound on the mean size of E in a coefficient of a product of slots, or on its tail.
+def slot_noise(products: int = 1, deviations: float = 1.0) -> float:
+    """A bound on the mean size of E in a coefficient of a sum of products, or on its tail.
 
-    >>> round(math.log2(slot_noise()), 1)
-    66.2
+    >>> round(math.log2(slot_noise()), 1), round(math.log2(slot_noise(64)), 1)
+    (66.2, 69.2)
     """
-    largest = SLOT_MODULUS / 2
-    return deviations * math.sqrt((_ERROR_PROXY + 0.25) * DEGREE) * largest + _ZERO_LARGEST
+    largest, proxy = SLOT_MODULUS / 2, (_ERROR_PROXY + 0.25) * DEGREE * products
+    return deviations * math.sqrt(proxy) * largest + _ZERO_LARGEST
 
 
-def slot_leak_bits(answers: int) -> float:
-    """-log2 of the statistical distance of what so many answers tell of their tables.
+def slot_leak_bits(products: int = 1) -> float:
+    """-log2 of the statistical distance of what an answer tells that sums so many products.
 
-    >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000))
-    (58, 41)
+    >>> round(slot_leak_bits(1)), round(slot_leak_bits(64))
+    (58, 55)
     """
     hidden = 2 * SLOTS.flood_at(SLOT_MODULUS)
-    return math.log2(hidden) - math.log2(answers * DEGREE * slot_noise())
+    return math.log2(hidden) - math.log2(DEGREE * slot_noise(products))
 
 
-def slot_failure_bits() -> float:
+def slot_failure_bits(products: int = 1) -> float:
     """-log2 of a bound on the probability that a coefficient of an answer is wrong.
 
-    >>> slot_failure_bits() > LEAST_FAILURE_BITS
+    >>> slot_failure_bits(256) > LEAST_FAILURE_BITS
     True
     """
-    return SLOTS.failure_bits_at(slot_noise(_TAIL))
+    return SLOTS.failure_bits_at(slot_noise(products, _TAIL))
 
 
 def require_fit(capacity: Capacity) -> BfvParameters:

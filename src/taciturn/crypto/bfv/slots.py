@@ -7,10 +7,10 @@ the smallest power of two that holds the numbers, and y is ``x^(N/n)``: a polyno
 need therefore hold no other coefficient: what is multiplied with a polynomial in y, in these
 places, depends on these places alone. The second half is whole, as ever.
 
-The owner encrypts with its secret key, as in ``keys``; the other multiplies by a polynomial of its
-own numbers, adds an encryption of its masks and a flood on *every* coefficient that is sent, and
-switches the dropped primes away. ``parameters`` has the bounds on failures and on what an answer
-tells.
+The owner encrypts with its secret key, as in ``keys``; the other multiplies by polynomials of its
+own numbers, sums the products of several ciphertexts, adds an encryption of its masks and a flood
+on *every* coefficient that is sent, and switches the dropped primes away. ``parameters`` has the
+bounds on failures and on what an answer tells.
 
 **Guarantee.** As in ``keys``: exact but for a probability below 2^-100; of a table no more than
 ``parameters.slot_leak_bits`` is told.
@@ -117,30 +117,53 @@ class BfvSlotPublicKey:
         """One polynomial and the seed of the other."""
         return self._half.to_bytes(self._seal)
 
-    def product(
-        self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
-    ) -> EncryptedAnswer:
-        """The masked product, re-randomised, flooded and switched to the kept primes."""
+    def sum_of(self, length: int) -> BfvSlotSum:
+        """An empty sum."""
+        if not 1 <= length <= DEGREE:
+            raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
+        return BfvSlotSum(self._seal, self._answering, self._coders.of(length), length)
+
+
+class BfvSlotSum:
+    """A running sum of products under one public key: re-randomised, masked and flooded once."""
+
+    def __init__(self, seal: Seal, answering: Answering, coder: Coder, length: int) -> None:
+        self._seal, self._answering, self._coder, self._length = seal, answering, coder, length
+        self._sum: Any = None
+
+    def add(self, table: IntArray, vector: EncryptedVector) -> None:
+        """Add ``table * vector``."""
         check_slots(table, DEGREE, "a table")
-        if vector.length != len(table) or masks.shape != table.shape:
+        if not self._length == vector.length == len(table):
             raise CryptoError(
-                f"a table of {len(table)} times a vector of {vector.length}, with masks of shape "
-                f"{masks.shape}"
+                f"a table of {len(table)} times a vector of {vector.length}, in a sum of "
+                f"{self._length}"
             )
-        coder = self._coders.of(len(table))
-        piece = self._piece(vector, coder)
+        piece = self._piece(vector)
+        # SEAL refuses a product with nothing but zeros, which adds nothing.
+        if not table.any():
+            return
+        product = self._times(piece, table)
+        if self._sum is None:
+            self._sum = product
+        else:
+            self._seal.evaluator.add_inplace(self._sum, product)
+
+    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """The masked sum, switched to the kept primes."""
+        if masks.shape != (self._length,):
+            raise CryptoError(f"masks of shape {masks.shape} for a sum of {self._length}")
+        coder = self._coder
         # Slots that are left get a mask as well: what is in them is nobody's business.
         whole = coder.uniform(entropy.fork("slots"))
         whole[: len(masks)] = masks.astype(np.uint64)
         covered = coder.polynomial(whole).view(np.int64)
         cover = self._answering.cover(covered, coder.places, entropy.fork("flood"))
-        # SEAL refuses a product with nothing but zeros; then the cover alone is the answer.
-        product = self._times(piece, table) if table.any() else None
-        answer = self._answering.covered(product, cover)
-        return EncryptedAnswer(self._answering.written(answer, coder.places), len(table))
+        answer = self._answering.covered(self._sum, cover)
+        return EncryptedAnswer(self._answering.written(answer, coder.places), self._length)
 
-    def _piece(self, vector: EncryptedVector, coder: Coder) -> Any:  # noqa: ANN401
-        primes = self._seal.primes[:-1]
+    def _piece(self, vector: EncryptedVector) -> Any:  # noqa: ANN401
+        coder, primes = self._coder, self._seal.primes[:-1]
         size = coder.slots * widths(primes) + SEED_BYTES
         parts = exactly(vector.data, size, "an encrypted vector")
         first = np.zeros((len(primes), DEGREE), dtype=np.uint64)
@@ -151,7 +174,7 @@ class BfvSlotPublicKey:
         return piece
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
-        coder, whole = self._coders.of(len(table)), np.zeros(DEGREE, dtype=np.uint64)
+        coder, whole = self._coder, np.zeros(DEGREE, dtype=np.uint64)
         whole[coder.places] = coder.polynomial(coder.filled(reduced(table, SLOT_MODULUS)))
         plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
         evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
@@ -199,7 +222,7 @@ class BfvSlotSecretKey:
         return lowered(summed + _T - coder.polynomial(blinds), _T)
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
-        """The masked products modulo t; the same work for all of them."""
+        """The masked sums modulo t; the same work for all of them."""
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
         coder, primes = self._coders.of(answer.length), self._blinds.primes
@@ -225,9 +248,9 @@ class BfvSlots:
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
 
-    def leak_bits(self, answers: int) -> float:
+    def leak_bits(self, products: int) -> float:
         """The bound of ``parameters``."""
-        return slot_leak_bits(answers)
+        return slot_leak_bits(products)
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
         """Generate a key pair."""

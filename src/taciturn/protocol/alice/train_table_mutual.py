@@ -13,6 +13,7 @@ import numpy as np
 
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
 from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.acceleration import momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
@@ -57,8 +58,10 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             residues = yield from answers.residues(number, plan.sigmoid, scores)
             hers, his = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
-            carries = yield from answers.carries(number, fraction.table(fraction.parts(products)))
-            point = point.following(fraction, ring, number, products, carries)
+            divided = point.divided(fraction, products)
+            carries = yield from answers.carries(number, fraction.table(divided))
+            ahead = momentum(number, plan.passes)
+            point = point.following(fraction, ring, ahead, products, carries)
     finally:
         tables.close()
     share, bobs_share = weight_shares(plan, point.weights(fraction, ring), alice=table.whitening)

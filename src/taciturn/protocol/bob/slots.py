@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import EncryptedAnswer, SlotScheme, SlotSecretKey, Wrapping
-from taciturn.crypto.bfv.modular import block_sums
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.protocol.messages import (
     CarryShares,
@@ -20,12 +18,9 @@ from taciturn.protocol.messages import (
     ResidueShares,
     Segments,
 )
-from taciturn.protocol.mutual import cut, shares_modulo_power, sized_answer
+from taciturn.protocol.mutual import SlotBlock, shares_modulo_power, sized_answer, slot_blocks
 from taciturn.protocol.steps import Program, keep, receive, require_turn, send
 from taciturn.rng import Entropy
-
-# How many ciphertexts are under way before the first answer is read: enough to keep both at work.
-AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,51 +41,46 @@ class Questions:
         label's sign.
         """
         sums = np.empty(len(scores), dtype=np.uint64)
-        for sent, answered in _turns(list(cut(self.slots, len(scores), sigmoid.entries))):
+        for sent, answered in _turns(slot_blocks(self.slots, len(scores), sigmoid.entries)):
             if sent is not None:
                 # Minus: a residue is y - sigma(z).
-                phases = sigmoid.phases(scores[sent], -2.0 * np.abs(halves[sent]))
-                coins = self.entropy.fork(f"waves {number} {sent.start}")
-                yield from send(Phases(number, self.key.encrypt(phases.ravel(), coins)))
+                phases = sigmoid.phases(scores[sent.rows], -2.0 * np.abs(halves[sent.rows]))
+                coins = self.entropy.fork(f"waves {number} {sent.rows.start}")
+                for at, vector in enumerate(sent.vectors(phases)):
+                    encrypted = self.key.encrypt(vector, coins.fork(f"{at}"))
+                    yield from send(Phases(number, encrypted))
             if answered is not None:
                 message = yield from receive(ResidueShares)
                 require_turn("ResidueShares", message.iteration, number)
-                rows = answered.stop - answered.start
-                sums[answered] = self._sums(message.answer, (rows, sigmoid.entries))
+                sums[answered.rows] = self._sums(message.answer, answered)
         shares = shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
         return self.ring.centred(shares + np.rint(halves * sigmoid.step).astype(np.int64))
 
     def carries(self, number: int, marks: IntArray) -> Program[IntArray]:
         """His share of the weights' carries, from the segments of his shares."""
         sums = np.empty(len(marks), dtype=np.uint64)
-        for sent, answered in _turns(list(cut(self.slots, *marks.shape))):
+        for sent, answered in _turns(slot_blocks(self.slots, *marks.shape)):
             if sent is not None:
-                coins = self.entropy.fork(f"segments {number} {sent.start}")
-                yield from send(Segments(number, self.key.encrypt(marks[sent].ravel(), coins)))
+                coins = self.entropy.fork(f"segments {number} {sent.rows.start}")
+                for at, vector in enumerate(sent.vectors(marks[sent.rows])):
+                    encrypted = self.key.encrypt(vector, coins.fork(f"{at}"))
+                    yield from send(Segments(number, encrypted))
             if answered is not None:
                 message = yield from receive(CarryShares)
                 require_turn("CarryShares", message.iteration, number)
-                sums[answered] = self._sums(message.answer, marks[answered].shape)
+                sums[answered.rows] = self._sums(message.answer, answered)
         return shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
 
-    def _sums(self, answer: EncryptedAnswer, shape: tuple[int, ...]) -> WordArray:
-        products = self.key.decrypt(sized_answer(answer, math.prod(shape)))
-        return block_sums(products.reshape(shape), self.slots.modulus)
+    def _sums(self, answer: EncryptedAnswer, block: SlotBlock) -> WordArray:
+        slots = self.key.decrypt(sized_answer(answer, block.length))
+        return block.sums(slots, self.slots.modulus)
 
 
-def _turns(parts: list[slice]) -> Iterator[tuple[slice | None, slice | None]]:
-    """Which part is sent next, and the answer to which is read then.
-
-    >>> for sent, answered in _turns([slice(0, 2), slice(2, 4)]):
-    ...     print(sent, answered)
-    slice(0, 2, None) None
-    slice(2, 4, None) None
-    None slice(0, 2, None)
-    None slice(2, 4, None)
-    """
-    late = min(AHEAD, len(parts))
-    for at in range(len(parts) + late):
-        yield parts[at] if at < len(parts) else None, parts[at - late] if at >= late else None
+def _turns(blocks: list[SlotBlock]) -> Iterator[tuple[SlotBlock | None, SlotBlock | None]]:
+    """Which block is sent next, and the answer to which is read then."""
+    # The next block is on its way before an answer is read, so that both sides are at work.
+    for at in range(len(blocks) + 1):
+        yield blocks[at] if at < len(blocks) else None, blocks[at - 1] if at else None
 
 
 def offer_slot_key(

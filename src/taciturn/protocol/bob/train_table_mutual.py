@@ -17,6 +17,7 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
+from taciturn.numerics.acceleration import momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
@@ -67,8 +68,10 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             residues = yield from questions.residues(number, plan.sigmoid, scores, halves)
             his, hers = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
-            carries = yield from questions.carries(number, fraction.marks(fraction.parts(products)))
-            point = point.following(fraction, ring, number, products, carries)
+            divided = point.divided(fraction, products)
+            carries = yield from questions.carries(number, fraction.marks(divided))
+            ahead = momentum(number, plan.passes)
+            point = point.following(fraction, ring, ahead, products, carries)
             yield from emit(Progress(number + 1, plan.passes))
     finally:
         tables.close()
