@@ -36,7 +36,7 @@ from taciturn_audit import (
 from taciturn_audit import train_on_random_labels as challenge
 
 # private: one look and its features, without a training
-from taciturn_audit.distinguisher import _look, _shape_features
+from taciturn_audit.distinguishing_game import _look, _shape_features
 from taciturn_audit.report import audit_page
 from taciturn_audit.results import AuditResult, Distinguisher
 from taciturn_audit.views import AliceView

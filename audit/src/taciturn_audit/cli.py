@@ -348,7 +348,7 @@ def demo(
     labels; the attacks show what either can learn of the other's from the messages.
     """
     from taciturn_audit import api
-    from taciturn_audit.results.demo import DemoResult
+    from taciturn_audit.results.runs import DemoResult
 
     require_writable(html)
     plan = planned(out)

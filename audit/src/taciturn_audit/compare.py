@@ -26,6 +26,7 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.estimate import estimate
 from taciturn.simulation.outcome import require_arrived
 from taciturn.simulation.run import simulate
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.compare import (
     BestAttack,
@@ -34,7 +35,6 @@ from taciturn_audit.results.compare import (
     RefusedMechanism,
 )
 from taciturn_audit.runner import examine
-from taciturn_audit.seats import outcome_view
 from taciturn_audit.verdict import (
     Measure,
     Status,

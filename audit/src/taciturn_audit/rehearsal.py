@@ -33,7 +33,7 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import simulate
-from taciturn_audit.seats import outcome_view
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.views.alice_view import AliceView
 
 MOST_EPOCHS = 30

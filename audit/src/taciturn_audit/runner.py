@@ -19,9 +19,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
 from taciturn.results.skipped import Skipped
 from taciturn_audit.attacks import registry
-from taciturn_audit.attacks.base import LabelAttack, LabelGuess
-from taciturn_audit.attacks.controls import ModelOnlyControl
-from taciturn_audit.attacks.flipped import about_labels
+from taciturn_audit.attacks.base import LabelAttack, LabelGuess, ModelOnlyControl, about_labels
 from taciturn_audit.judge import commoner_label, control, judge, prior
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.verdict import weigh

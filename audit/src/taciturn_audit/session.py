@@ -28,15 +28,15 @@ from taciturn.simulation.coins import Coins
 from taciturn.simulation.outcome import Outcome, require_arrived
 from taciturn.simulation.run import simulate
 from taciturn.simulation.source import Source, with_coin_labels
+from taciturn_audit.adversaries import members, outcome_view
 from taciturn_audit.advice import inapplicable
-from taciturn_audit.attacks.base import LabelAttack
-from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.base import LabelAttack, ModelOnlyControl
 from taciturn_audit.attacks.membership import guess_membership
 from taciturn_audit.attacks.registry import attacks
-from taciturn_audit.bob_seat import BobAudit
-from taciturn_audit.distinguisher import applies, distinguish
+from taciturn_audit.column_audit import BobAudit
+from taciturn_audit.distinguishing_game import applies, distinguish
 from taciturn_audit.evidence import evidence
-from taciturn_audit.membership import judge_membership
+from taciturn_audit.judge import judge_membership
 from taciturn_audit.messages import messages_to_alice
 from taciturn_audit.results.audit import (
     Accuracy,
@@ -49,7 +49,6 @@ from taciturn_audit.results.audit import (
 )
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.runner import Examination, examine
-from taciturn_audit.seats import members, outcome_view
 from taciturn_audit.views.alice_view import AliceView
 
 # Attacks whose solvers did more on the whole run are not repeated for the picture over epochs.
@@ -73,7 +72,7 @@ class Session:
     """Audits of runs of one table, or of two parties' tables.
 
     ``shuffle_truth`` judges against labels shuffled after the run. ``attacks`` are loaded before
-    anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.seats``;
+    anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.adversaries``;
     ``known_rows`` as in ``BobAudit``.
     """
 

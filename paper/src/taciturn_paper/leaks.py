@@ -23,14 +23,14 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
+from taciturn_audit.advice import first_hidden, recoverable
 from taciturn_audit.attacks.base import LabelAttack, LabelGuess
-from taciturn_audit.attacks.exact_solve import ExactSolveAttack
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
-from taciturn_audit.attacks.likelihood import LikelihoodAttack
+from taciturn_audit.attacks.linear import ExactSolveAttack
+from taciturn_audit.attacks.released_residues import LikelihoodAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.preflight import preflight
 from taciturn_audit.runner import examine
-from taciturn_audit.transition import first_hidden, recoverable
 from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper import paper
 from taciturn_paper.tasks import SMALL, Record, Request, Task, available, load, results

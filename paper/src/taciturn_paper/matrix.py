@@ -21,7 +21,7 @@ from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
-from taciturn_audit.bob_seat import BobAudit
+from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine

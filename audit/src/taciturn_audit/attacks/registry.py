@@ -18,15 +18,12 @@ from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.extensions import Extension
 from taciturn.protocol.observations import Signal
 from taciturn_audit.attacks.base import Attack, LabelAttack, LabelGuess
-from taciturn_audit.attacks.exact_solve import ExactSolveAttack
-from taciturn_audit.attacks.gradient_direction import GradientDirectionAttack
-from taciturn_audit.attacks.gradient_norm import GradientNormAttack
+from taciturn_audit.attacks.gradient_statistics import GradientDirectionAttack, GradientNormAttack
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
 from taciturn_audit.attacks.label_enumeration import LabelEnumerationAttack
-from taciturn_audit.attacks.least_squares import LeastSquaresAttack
-from taciturn_audit.attacks.likelihood import LikelihoodAttack
+from taciturn_audit.attacks.linear import ExactSolveAttack, LeastSquaresAttack
 from taciturn_audit.attacks.moments import MomentsAttack
-from taciturn_audit.attacks.sign import SignAttack
+from taciturn_audit.attacks.released_residues import LikelihoodAttack, SignAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.attacks.stacking import StackingAttack
 from taciturn_audit.views.alice_view import AliceView

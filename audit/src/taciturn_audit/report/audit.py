@@ -1,6 +1,7 @@
 """An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
 
-Of several runs, what they do not share is the first run's, and the words say so.
+Of several runs, what they do not share is the first run's, and the words say so. In plain words a
+hundred people stand for a share, so that no reader needs to know what an accuracy is.
 """
 
 from __future__ import annotations
@@ -8,11 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taciturn.errors import counted
-from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.argument import SIGNED
+from taciturn.report.blocks import (
+    Badge,
+    Blanks,
+    Block,
+    Paragraph,
+    Section,
+    Span,
+    Table,
+    Words,
+    table,
+)
 from taciturn.report.training import training_blocks
-from taciturn.report.words import NONE, data_size, epsilon, interval, share
+from taciturn.report.words import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn_audit.report.columns import seat_blocks, seats_blocks
-from taciturn_audit.report.officer import in_plain_words
 from taciturn_audit.results.audit import (
     AttackScore,
     Control,
@@ -21,16 +32,82 @@ from taciturn_audit.results.audit import (
     Findings,
     Membership,
 )
-from taciturn_audit.results.demo import DemoResult
-from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.results.runs import AuditResult, DemoResult
 from taciturn_audit.verdict import (
     Conclusion,
+    Measure,
     Status,
     Verdict,
     Weighed,
     apart_sentence,
     conclude,
+    value_of,
 )
+
+_KNOWN = {
+    "prior": "always guessing the commoner label",
+    "model-only": "asking the model that Alice ends up with",
+}
+
+
+def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
+    """Findings of a run, or of the mean of several, as a number of a hundred people."""
+    verdict = weighed.verdict
+    by = verdict.figure
+    known = _controls(verdict.controls, by)
+    lead = "Of"
+    if shuffled:
+        lead = "With labels shuffled before training, which only the protocol can tell: of"
+    if verdict.attack is None:
+        return (
+            f"{lead} 100 people, no attack of ours can name any from what Alice received; without "
+            f"any message, {known}."
+        )
+    right, name = _of_hundred(value_of(verdict.attack, by)), verdict.attack.name
+    attack = _KNOWN.get(name, f"the attack {name}")
+    if by == "AUC":
+        return (
+            f"{lead} 100 pairs of a person labelled 1 and one labelled 0, {attack} "
+            f"puts {right} in the right order; {known}."
+        )
+    return (
+        f"{lead} 100 people, {attack} names the labels of {right} rightly; "
+        f"without any message, {known}."
+    )
+
+
+def _controls(controls: tuple[Control, ...], by: Measure) -> str:
+    verb = "puts" if by == "AUC" else "names"
+    parts = [
+        f"{'a coin' if by == 'AUC' and one.name == 'prior' else _KNOWN.get(one.name, one.name)} "
+        f"{verb} {_of_hundred(value_of(one, by))}"
+        for one in controls
+    ]
+    return " and ".join(parts)
+
+
+def _of_hundred(value: float) -> str:
+    """A share as a number of a hundred people; all of them only where it is all.
+
+    >>> _of_hundred(1.0), _of_hundred(0.998), _of_hundred(0.004), _of_hundred(float("nan"))
+    ('all', '99', 'fewer than 1', 'an unknown number')
+    """
+    if not value >= 0:
+        return "an unknown number"
+    if value >= 1:
+        return "all"
+    if 0 < value < 0.005:
+        return "fewer than 1"
+    return str(min(99, round(100 * value)))
+
+
+def decision(audited: str | None) -> Section:
+    """Empty lines, to be filled in on paper."""
+    made = f" made on {printed_date(audited)}" if audited else ""
+    words = f"This report{made} is what was decided on. It is no proof of safety."
+    blocks = (Paragraph(words, "muted"), Blanks(SIGNED))
+    return Section("Decision", "decision", blocks, "Decision")
+
 
 SHUFFLED = "Labels shuffled before training"
 ABOVE = "▲"

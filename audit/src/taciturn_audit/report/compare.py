@@ -8,8 +8,7 @@ from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.training import at_alice, traffic
 from taciturn.report.words import NONE, data_size, duration, epsilon, footer, interval, share
-from taciturn_audit.report.audit import ABOVE
-from taciturn_audit.report.officer import decision
+from taciturn_audit.report.audit import ABOVE, decision
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (

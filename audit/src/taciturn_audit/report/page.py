@@ -36,8 +36,8 @@ from taciturn.report.worth import divergence
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared
+from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import seat_section
-from taciturn_audit.report.officer import decision
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     AfterEpochs,

@@ -7,8 +7,8 @@ from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.words import NONE, footer, printed_date
 from taciturn_audit.report import audit as shared
+from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import COLUMN_WORDS, seat_blocks
-from taciturn_audit.report.officer import decision
 from taciturn_audit.report.page import (
     LIMITS,
     MEANINGS,

@@ -1,4 +1,4 @@
-"""Bob's seat of an audit: his view of a training, the column attacks, and their judge.
+"""Bob as the adversary: his view of a training, the column attacks, and their judge.
 
 **Guarantee.** An attack gets Bob's view and the rows that are handed to it here, and nothing else
 of Alice's; the truth meets its estimate afterwards, in ``columns``. Every attack is scored or
