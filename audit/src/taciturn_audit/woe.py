@@ -279,5 +279,5 @@ def _alike(ours: list[bytes], others: list[bytes]) -> bool:
 
 def _bins_told(table: _Table) -> tuple[BinsTold, ...]:
     columns = zip(table.columns, table.ones, strict=True)
-    told = [bin_knowledge(ones, column.rows, column.name) for column, ones in columns]
-    return tuple(sorted(told, key=lambda one: -one.bits))
+    known = [bin_knowledge(ones, column.rows, column.name) for column, ones in columns]
+    return tuple(sorted(known, key=lambda one: -one.bits))
