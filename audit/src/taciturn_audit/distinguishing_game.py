@@ -34,14 +34,14 @@ effect, is not noticed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import betainc, betaincinv
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.crypto.base import EncryptedVector, Scheme
+from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -68,12 +68,28 @@ from taciturn.rng import KeyedEntropy
 from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn_audit.views.alice_view import AliceView
 
+FALSE_ALARM = 1e-6
+# Of a dependence that is this likely to be noticed the report says how large it is.
+POWER = 0.95
+BLOCK = 16
+# A byte of bfv has 7.93 bits and one of paillier 8; residues and shares in 8 bytes have 5.5 to 7.
+LEAST_ENTROPY = 7.5
+
+BYTES, SHAPE, TIMES = "bytes", "lengths and order", "times"
+_LOOKS = (BYTES, SHAPE, TIMES)
+_CHUNKS, _ENDS = 64, 32
+# Guesses between two fits of the regression.
+_STEP = 10
+# Unencrypted residues tell nearly every coin: a third of the trainings show it.
+_CONTROL_SHARE = 3
+_MICROSECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000)
+_MARKED_BYTES = (1, 16, 128, 1024, 8192)
 TRAININGS = 180
 _MOST_ROWS, _MOST_COLUMNS = 64, 64
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceivedMessages:
     """Messages that Alice received in one training.
 
     ``kinds`` are message codes, ``lengths`` bytes. ``seconds`` is the time of each message after
@@ -90,7 +106,7 @@ class Heard:
 class Challenge:
     """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
 
-    heard: tuple[Heard, ...]
+    messages: tuple[ReceivedMessages, ...]
     coins: BoolArray = field(repr=False)
     rows: int
     columns: int
@@ -108,11 +124,11 @@ def challenge(
     columns = min(len(view.features.columns), _MOST_COLUMNS)
     terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
     coins = entropy.fork("coins").integers(2, trainings) == 1
-    heard = tuple(
+    messages = tuple(
         _train(view, terms, columns, coin, entropy.fork(f"training {number}"))
         for number, coin in enumerate(coins.tolist())
     )
-    return Challenge(heard, coins, rows, columns, scheme.name)
+    return Challenge(messages, coins, rows, columns, scheme.name)
 
 
 def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
@@ -131,7 +147,9 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
     }
 
 
-def _train(view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy) -> Heard:
+def _train(
+    view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy
+) -> ReceivedMessages:
     rows = terms.agreement.batch_size
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
@@ -145,7 +163,7 @@ def _train(view: AliceView, terms: Terms, columns: int, coin: bool, entropy: Key
         BOB[terms.conversation](BobInputs(his, labels, terms, method, ledger, bob)),
         tap=stopwatch,
     )
-    return stopwatch.heard()
+    return stopwatch.received()
 
 
 def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> FloatArray:
@@ -162,6 +180,22 @@ def _bobs_columns(
     return tuple(f"b{number}" for number in range(count)), values.reshape(rows, count)
 
 
+# The field of each message that holds a vector under Bob's key.
+_VECTORS: dict[type[Message], str] = {
+    SealedResidues: "residues",
+    Phases: "phases",
+    Segments: "marks",
+    SharedVector: "vector",
+    SealedWeights: "weights",
+}
+
+
+def encrypted(frame: bytes) -> bytes:
+    """The bytes of the vector under Bob's key that a frame brings, if any."""
+    field_name = _VECTORS.get(kind_of(frame))
+    return b"" if field_name is None else bytes(getattr(decode(frame), field_name).data)
+
+
 class _Stopwatch:
     def __init__(self) -> None:
         self._frames: list[tuple[bytes, float]] = []
@@ -173,46 +207,14 @@ class _Stopwatch:
             self._frames.append((frame, now - self._last))
         self._last = now
 
-    def heard(self) -> Heard:
-        messages = [decode(frame) for frame, _ in self._frames]
-        vectors = [vector.data for message in messages for vector in encrypted(message)]
-        return Heard(
-            kinds=tuple(message.code for message in messages),
-            lengths=tuple(len(frame) for frame, _ in self._frames),
+    def received(self) -> ReceivedMessages:
+        frames = [frame for frame, _ in self._frames]
+        return ReceivedMessages(
+            kinds=tuple(kind_of(frame).code for frame in frames),
+            lengths=tuple(map(len, frames)),
             seconds=tuple(elapsed for _, elapsed in self._frames),
-            payload=b"".join(vectors),
+            payload=b"".join(map(encrypted, frames)),
         )
-
-
-def encrypted(message: Message) -> Sequence[EncryptedVector]:
-    """The vectors under Bob's key that a message brings."""
-    if isinstance(message, SealedResidues):
-        return (message.residues,)
-    if isinstance(message, Phases):
-        return (message.phases,)
-    if isinstance(message, Segments):
-        return (message.marks,)
-    if isinstance(message, SharedVector):
-        return (message.vector,)
-    return (message.weights,) if isinstance(message, SealedWeights) else ()
-
-
-FALSE_ALARM = 1e-6
-# Of a dependence that is this likely to be noticed the report says how large it is.
-POWER = 0.95
-BLOCK = 16
-# A byte of bfv has 7.93 bits and one of paillier 8; residues and shares in 8 bytes have 5.5 to 7.
-LEAST_ENTROPY = 7.5
-
-BYTES, SHAPE, TIMES = "bytes", "lengths and order", "times"
-_LOOKS = (BYTES, SHAPE, TIMES)
-_CHUNKS, _ENDS = 64, 32
-# Guesses between two fits of the regression.
-_STEP = 10
-# Unencrypted residues tell nearly every coin: a third of the trainings show it.
-_CONTROL_SHARE = 3
-_MICROSECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000)
-_MARKED_BYTES = (1, 16, 128, 1024, 8192)
 
 
 def applies(view: AliceView) -> bool:
@@ -234,9 +236,9 @@ def distinguish(
     start = time.perf_counter()
     with one_thread():
         received = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
-        payloads = [one.payload for one in received.heard]
+        payloads = [one.payload for one in received.messages]
         looks = _looks(received)
-        repeated = repeated_blocks([*payloads, *_recorded(view)])
+        repeated = repeated_blocks([*payloads, *map(encrypted, view.received)])
         bits = entropy_bits(payloads)
         faults = (
             _unencrypted(view, entropy, trainings // _CONTROL_SHARE),
@@ -252,7 +254,7 @@ def distinguish(
         columns=received.columns,
         scheme=received.scheme,
         looks=looks,
-        messages=len(received.heard),
+        messages=len(received.messages),
         bytes=sum(map(len, payloads)),
         repeated=repeated,
         entropy=bits,
@@ -329,7 +331,7 @@ def detectable(judged: int) -> float:
 
 
 def _byte_features(received: Challenge) -> FloatArray:
-    return np.array([_of_bytes(one.payload) for one in received.heard])
+    return np.array([_of_bytes(one.payload) for one in received.messages])
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
@@ -344,11 +346,11 @@ def _of_bytes(payload: bytes) -> FloatArray:
 
 def _shape_features(received: Challenge) -> FloatArray:
     """How many messages, of which kinds, of what lengths."""
-    most = max(len(one.kinds) for one in received.heard)
-    return np.array([_shape(one, most) for one in received.heard])
+    most = max(len(one.kinds) for one in received.messages)
+    return np.array([_shape(one, most) for one in received.messages])
 
 
-def _shape(one: Heard, most: int) -> list[float]:
+def _shape(one: ReceivedMessages, most: int) -> list[float]:
     blank = [0.0] * (most - len(one.kinds))
     return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
 
@@ -358,9 +360,9 @@ def _time_features(received: Challenge) -> FloatArray:
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
-    most = max(len(one.seconds) for one in received.heard)
-    times = np.zeros((len(received.heard), most + 1))
-    for row, one in zip(times, received.heard, strict=True):
+    most = max(len(one.seconds) for one in received.messages)
+    times = np.zeros((len(received.messages), most + 1))
+    for row, one in zip(times, received.messages, strict=True):
         row[: len(one.seconds)] = one.seconds
         row[most] = sum(one.seconds)
     columns = [*times.T, *(_beside(column) for column in times.T)]
@@ -410,12 +412,6 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
-def _recorded(view: AliceView) -> Iterator[bytes]:
-    for frame in view.received:
-        if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
-            yield from (vector.data for vector in encrypted(decode(frame)))
-
-
 # --- faults that must be noticed --------------------------------------------------------------
 
 
@@ -439,15 +435,15 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
 
 def _marked(received: Challenge) -> Fault:
     """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
-    length = min(len(one.payload) for one in received.heard)
+    length = min(len(one.payload) for one in received.messages)
 
     def noticed(count: int) -> bool:
         at = length // 2
-        heard = [
+        messages = [
             replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(received.heard, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.coins, strict=True)
         ]
-        spoilt = replace(received, heard=tuple(heard))
+        spoilt = replace(received, messages=tuple(messages))
         return _look(BYTES, _byte_features(spoilt), received.coins).noticed
 
     size = _least(_MARKED_BYTES, noticed)
@@ -463,15 +459,15 @@ def _delayed(received: Challenge) -> Fault:
     """The least time that an answer takes longer where the labels are 1."""
 
     def noticed(microseconds: int) -> bool:
-        heard = [
+        messages = [
             replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(received.heard, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.coins, strict=True)
         ]
-        spoilt = replace(received, heard=tuple(heard))
+        spoilt = replace(received, messages=tuple(messages))
         return _look(TIMES, _time_features(spoilt), received.coins).noticed
 
     size = _least(_MICROSECONDS, noticed)
-    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.heard]))
+    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.messages]))
     words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
     return Fault("delay", words, TIMES, size is not None, size)
 

@@ -37,13 +37,13 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.outcome import feature_parties
 from taciturn_audit import advice
 from taciturn_audit.advice import largest_sparsity, prediction_notes
-from taciturn_audit.attacks.base import LabelAttack, ModelOnlyControl, about_labels
+from taciturn_audit.attacks.base import Attack, ModelOnlyControl, about_labels
 from taciturn_audit.attacks.registry import rehearsal_attacks
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack
 from taciturn_audit.column_attacks.regression import AnchoredAttack
-from taciturn_audit.column_audit import bob_view, examine_columns, known_rows_of, lacks
+from taciturn_audit.column_audit import bob_view, examine_columns, known_rows_of
 from taciturn_audit.columns import Truth, settled
 from taciturn_audit.rehearsal import MOST_EPOCHS, Rehearsal
 from taciturn_audit.verdict import foresee, worst
@@ -104,11 +104,9 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
 
 
-def _verdict(attack: LabelAttack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
+def _verdict(attack: Attack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
     view = rehearsal.view
-    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
-    reason = f"Alice does not have {missing}" if missing else attack.obstacle(view)
-    if reason:
+    if reason := attack.lacks(view):
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
     kind = "labels" if rehearsal.own_labels else "coin labels"
@@ -256,7 +254,7 @@ def _exposed(view: BobView, truth: Truth, coins: KeyedEntropy) -> tuple[ExposedC
     few = known_rows_of(truth, coins, min(view.columns, view.features.rows // 2))
     fits = np.full(len(truth.names), -np.inf)
     for attack in (AnchoredAttack(), LatticeAttack(), IntegerColumnsAttack()):
-        if lacks(attack, view):
+        if attack.lacks(view):
             continue
         known = few if attack.uses_known_rows else KnownRows.none(view.columns)
         values, rows = settled(attack.estimate(view, known), truth, known)

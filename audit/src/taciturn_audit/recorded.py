@@ -33,14 +33,14 @@ from taciturn.simulation.coins import Coins
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
-from taciturn_audit.column_audit import BobAudit, examine_columns, lacks
+from taciturn_audit.column_audit import BobAudit, examine_columns
 from taciturn_audit.columns import Truth, explained
 from taciturn_audit.guesses import GuessesFile
 from taciturn_audit.messages import messages_to_alice
 from taciturn_audit.recording import OtherSide, RecordedSession, both_tables, labels_of
 from taciturn_audit.results.audit import Findings
-from taciturn_audit.results.session import Estimated, Guessed, SessionAudit
-from taciturn_audit.runner import Guesses, guess_labels
+from taciturn_audit.results.session import Estimated, Guessed, Recording, SessionAudit
+from taciturn_audit.runner import guess_labels
 from taciturn_audit.session import SHUFFLED_TRUTH, Session, look_at_ciphertexts, shuffled
 from taciturn_audit.views.bob_view import BobView
 
@@ -93,7 +93,7 @@ def audit_recording(
         file.save(write_guesses)
     notes = inapplicable(view) or None
     if judge is None:
-        return replace(_unjudged(file), notes=notes)
+        return replace(_guessed(file), notes=notes)
     audit = replace(audit_guesses(file, judge, shuffle_truth=shuffle_truth), notes=notes)
     # Other Alices' tables are not here, and without them it would be another training.
     if audit.findings is None or not wanted or view.agreement.parties is not None:
@@ -130,7 +130,7 @@ def audit_guesses(
     if shuffle_truth:
         findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
     return replace(
-        _unjudged(file),
+        _guessed(file),
         judgement=truth.judgement(),
         shuffle_truth=shuffle_truth,
         findings=findings,
@@ -138,25 +138,25 @@ def audit_guesses(
     )
 
 
-def _unjudged(file: GuessesFile) -> SessionAudit:
+def _unjudged(recording: Recording, skipped: tuple[Skipped, ...]) -> SessionAudit:
     return SessionAudit(
-        seat=file.recording.recorder,
-        recording=file.recording,
-        guesses=_summaries(file.guesses),
-        skipped=file.guesses.skipped,
+        seat=recording.recorder,
+        recording=recording,
+        guesses=(),
+        skipped=skipped,
         judgement=None,
         shuffle_truth=False,
         findings=None,
         canary=None,
         over_epochs=(),
         evidence=None,
-        messages=file.messages,
-        distinguisher=file.distinguisher,
+        messages=(),
     )
 
 
-def _summaries(guesses: Guesses) -> tuple[Guessed, ...]:
-    return tuple(
+def _guessed(file: GuessesFile) -> SessionAudit:
+    guesses = file.guesses
+    summaries = tuple(
         Guessed(
             name,
             int(np.count_nonzero(guess.signal)),
@@ -166,6 +166,12 @@ def _summaries(guesses: Guesses) -> tuple[Guessed, ...]:
             guess.limited or None,
         )
         for name, guess in guesses.attacks.items()
+    )
+    return replace(
+        _unjudged(file.recording, guesses.skipped),
+        guesses=summaries,
+        messages=file.messages,
+        distinguisher=file.distinguisher,
     )
 
 
@@ -192,18 +198,9 @@ def audit_columns(
     else:
         seat = _judged(session, view, alice, known_rows, canary, callbacks)
         skipped = seat.findings.skipped
-    return SessionAudit(
-        seat="bob",
-        recording=session.recording,
-        guesses=(),
-        skipped=skipped,
+    return replace(
+        _unjudged(session.recording, skipped),
         judgement=None if alice is None else alice.judgement(),
-        shuffle_truth=False,
-        findings=None,
-        canary=None,
-        over_epochs=(),
-        evidence=None,
-        messages=(),
         estimates=estimates,
         bob_seat=seat,
     )
@@ -215,7 +212,7 @@ def _estimates(
     estimates: list[Estimated] = []
     skipped: list[Skipped] = []
     for attack in COLUMN_ATTACKS:
-        reason = lacks(attack, view) or ("" if attack.works_without else _NO_ROWS)
+        reason = attack.lacks(view) or ("" if attack.works_without else _NO_ROWS)
         if reason:
             skipped.append(Skipped(attack.name, reason))
             continue

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -168,32 +168,6 @@ class Problem:
 def walk() -> FloatArray:
     """The scores at which sigmoids are compared."""
     return np.linspace(-SCORE_RANGE, SCORE_RANGE, POINTS)
-
-
-class Contender(Protocol):
-    """Something that trains between two processes."""
-
-    @property
-    def name(self) -> str:
-        """Whose protocol it is."""
-        ...
-
-    @property
-    def sigmoid(self) -> str:
-        """Which sigmoid it has."""
-        ...
-
-    def lap(self, problem: Problem) -> Lap:
-        """Trains once."""
-        ...
-
-    def steps(self, problem: Problem) -> int:
-        """How many epochs or passes it trains."""
-        ...
-
-    def expected(self, problem: Problem) -> FloatArray:
-        """The weights that a training on joined rows gives."""
-        ...
 
 
 # --- ours -------------------------------------------------------------------------------------
@@ -346,6 +320,9 @@ class Cheetah:
         (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
         np.savez(folder / "alice.npz", alice=tables.alice)
         np.savez(folder / "bob.npz", bob=tables.bob, labels=tables.labels)
+
+
+Contender: TypeAlias = Ours | Cheetah
 
 
 # --- the comparison ---------------------------------------------------------------------------

@@ -24,12 +24,12 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.base import Capacity
+from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Announce, silent
@@ -52,17 +52,6 @@ from taciturn_paper import paper
 from taciturn_paper.sides import TimedScheme
 
 MASK_BITS = 60
-
-
-class Contender(Protocol):
-    """Something that can do one iteration."""
-
-    name: str
-    bits: int
-
-    def lap(self, matrix: IntArray, vector: IntArray) -> Trial:
-        """Encrypt, multiply, mask, decrypt, with serialisation both ways."""
-        ...
 
 
 def _module(name: str, package: str) -> Any:  # noqa: ANN401 - an optional library
@@ -141,7 +130,7 @@ def _error(products: list[int], matrix: IntArray, vector: IntArray) -> int:
     return max(abs(f - t) for f, t in zip(products, true, strict=True))
 
 
-RIVALS: dict[str, tuple[Callable[[], Contender], ...]] = {
+RIVALS: dict[str, tuple[Callable[[], PythonPaillier | Heu], ...]] = {
     "phe": (lambda: PythonPaillier(2048), lambda: PythonPaillier(3072)),
     "heu": (lambda: Heu("ZPaillier", 2048), lambda: Heu("OU", 2048)),
 }
@@ -209,6 +198,8 @@ class Ours:
             self._keys[terms] = KeyPair.of(scheme(self.name), self.bits, capacity, self._coins)
         return self._keys[terms].trial(matrix, vector, self._coins)
 
+
+Contender: TypeAlias = Ours | PythonPaillier | Heu
 
 OURS = (("bfv", 128), ("paillier", 2048), ("paillier", 3072))
 
@@ -331,7 +322,9 @@ def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
     timed = TimedScheme(scheme(scheme_name))
     coins = Coins.for_seed(1)
     data = arrange(settings, load_raw(settings), coins.data)
-    terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows, timed)
+    terms = agree(
+        settings, len(data.alice_train.columns), data.labels_train.rows, cast(Scheme, timed)
+    )
     whole = terms.plan(bytes(32), data.labels_train.rows).iterations
     kept = np.arange(min(data.labels_train.rows, MOST_TRAINED * terms.agreement.batch_size))
     features, labels = data.alice_train.take(kept), data.labels_train.take(kept)

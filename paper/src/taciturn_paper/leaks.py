@@ -24,7 +24,7 @@ from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
 from taciturn_audit.advice import first_hidden, recoverable
-from taciturn_audit.attacks.base import LabelAttack, LabelGuess
+from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
 from taciturn_audit.attacks.linear import ExactSolveAttack
 from taciturn_audit.attacks.released_residues import LikelihoodAttack
@@ -74,7 +74,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     }
 
 
-def _attacked(options: Record, raw: RawData, attacks: tuple[LabelAttack, ...]) -> Record:
+def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:
     settings = Settings.of({**options, "permute_labels": True}).resolved()
     outcome = simulate(settings, raw, keep=True)
     if outcome.transcript is None:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,10 +33,7 @@ from taciturn.crypto.base import (
     RowSum,
     Scheme,
     SecretKey,
-    SlotScheme,
     Table,
-    TableSize,
-    Wrapping,
 )
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
@@ -120,41 +117,29 @@ class _TimedKey:
 
 
 class TimedScheme:
-    """A scheme whose keys are on the clock."""
+    """A scheme whose keys are timed; all else is the scheme's own."""
 
     def __init__(self, inner: Scheme) -> None:
         self.clock = Clock()
         self._inner = inner
-        self.name, self.protects, self.key_bits = inner.name, inner.protects, inner.key_bits
-        self.whole_tables = inner.whole_tables
 
-    @property
-    def number_by_number(self) -> SlotScheme | None:
-        """The scheme's own; nothing of it is timed."""
-        return self._inner.number_by_number
-
-    def row_parts(self, size: TableSize) -> list[slice]:
-        """The scheme's own."""
-        return self._inner.row_parts(size)
-
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """The scheme's own."""
-        return self._inner.check_tables(capacity, size, products)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the scheme has
+        return getattr(self._inner, name)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> SecretKey:
-        """A key on the clock; making it is not."""
+        """A timed key; generating it is not timed."""
         return _TimedKey(self._inner.generate(bits, capacity, entropy, seed), self.clock)
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> PublicKey:
-        """A key on the clock."""
+        """A timed key."""
         return _TimedKey(self._inner.read_public(data, bits, capacity, seed), self.clock)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
-        """A kept key on the clock."""
+        """A timed key."""
         return _TimedKey(self._inner.read_secret(data, bits, capacity), self.clock)
 
 
@@ -555,7 +540,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
     """One side's training, from the moment the two are connected."""
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     timed = TimedScheme(scheme(task["agreement"]["scheme"]))
-    terms = Terms(Agreement.of(task["agreement"]), timed)
+    terms = Terms(Agreement.of(task["agreement"]), cast(Scheme, timed))
     coins = KeyedEntropy.from_seed(task["seed"]).fork(role)
     program = _program(role, folder, terms, coins, task["intercept"])
     endpoint = _endpoint(role, folder, port)

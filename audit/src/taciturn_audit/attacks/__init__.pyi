@@ -1,5 +1,4 @@
 from taciturn_audit.attacks.base import Attack as Attack
-from taciturn_audit.attacks.base import LabelAttack as LabelAttack
 from taciturn_audit.attacks.base import LabelGuess as LabelGuess
 from taciturn_audit.attacks.base import ModelOnlyControl as ModelOnlyControl
 from taciturn_audit.attacks.base import about_labels as about_labels

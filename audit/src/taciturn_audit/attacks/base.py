@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -52,46 +51,28 @@ class LabelGuess:
         return replace(self, scores=scores)
 
 
-class LabelAttack(Protocol):
-    """One way to guess."""
-
-    @property
-    def name(self) -> str:
-        """The name in tables and JSON."""
-        ...
-
-    @property
-    def reference(self) -> str:
-        """Where it comes from."""
-        ...
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """What the view must hold for it to apply."""
-        ...
-
-    def obstacle(self, view: AliceView) -> str:
-        """Why it does not apply although the view has all that it needs; empty where it does."""
-        ...
-
-    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label; it never sees one."""
-        ...
-
-
 class Attack(ABC):
-    """Base class of attacks, which run on one thread of linear algebra."""
+    """Base class of attacks, which run on one thread of linear algebra.
+
+    ``name`` is that of tables and JSON, ``reference`` where the attack comes from, and ``needs``
+    what the view must hold for it to apply.
+    """
 
     name: str
     reference: str
     needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
-        """Nothing."""
+        """Why it does not apply although the view has all that it needs; empty where it does."""
         return ""
 
+    def lacks(self, view: AliceView) -> str:
+        """Why it does not apply to a view; empty where it does."""
+        missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
+        return f"Alice does not have {missing}" if missing else self.obstacle(view)
+
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label."""
+        """A guess at every label; it never sees one."""
         with one_thread():
             return self._guess(view, progress)
 

@@ -23,7 +23,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.training import training_blocks
 from taciturn.report.words import NONE, data_size, epsilon, interval, printed_date, share
-from taciturn_audit.report.columns import seat_blocks, seats_blocks
+from taciturn_audit.report.columns import look_tables, seat_blocks, seats_blocks
 from taciturn_audit.results.audit import (
     AttackScore,
     Control,
@@ -149,20 +149,27 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
-    status = conclusion.status
-    parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
     means = f" ({several(audit)})" if several(audit) else ""
     lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
-    lines += [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
+    return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
+
+
+def concluding_section(
+    conclusion: Conclusion, lines: list[str], title: str, *blocks: Block, means: str = ""
+) -> Section:
+    """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
+    parts = [(SHUFFLED, conclusion.canary), (title, conclusion.run)]
+    lines += [f"{name}{means}: {one.sentence}" for name, one in parts if one is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
-    return Section(
-        title=conclusion.headline,
-        ident="verdict",
-        blocks=(*map(Paragraph, lines), *blocks),
-        short="Verdict",
-        badge=Badge(status.word, status.sign, status.label),
-    )
+    paragraphs = (*map(Paragraph, lines), *blocks)
+    return headline_section(conclusion.headline, conclusion.status, paragraphs)
+
+
+def headline_section(headline: str, status: Status, blocks: tuple[Block, ...]) -> Section:
+    """The section that a report opens with."""
+    badge = Badge(status.word, status.sign, status.label)
+    return Section(headline, "verdict", blocks, "Verdict", badge)
 
 
 def _seat_words(audit: AuditResult) -> list[str]:
@@ -187,19 +194,6 @@ def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
     """What was guessed from ciphertexts, and which faults would have been noticed."""
-    rows: list[list[Words]] = [
-        [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
-            f"{one.right} of {one.judged}",
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-        ]
-        for one in look.looks
-    ]
-    faults = [
-        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in look.faults
-    ]
-    headings = ("guessed from", "trainings right", "share", "95 % interval")
     caption = "Trainings whose labels were all 1 or all 0, told apart by what Alice received"
     words = (
         f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
@@ -212,8 +206,7 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
         "Times are those of a simulation in one process; a recorded run has none."
     )
     return [
-        table(headings, rows, caption=caption),
-        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        *look_tables(look.looks, look.faults, "trainings right", caption),
         Paragraph(words, "muted"),
     ]
 

@@ -10,6 +10,7 @@ from taciturn.report.blocks import (
     Paragraph,
     Section,
     Span,
+    Table,
     Words,
     table,
 )
@@ -21,7 +22,7 @@ from taciturn.results.columns import (
     ColumnFindings,
     ColumnScore,
 )
-from taciturn.results.looks import Separation
+from taciturn.results.looks import Fault, Look, Separation
 
 PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
 
@@ -56,18 +57,6 @@ def seat_blocks(seat: BobSeat) -> list[Block]:
 
 def separation_blocks(tried: Separation) -> list[Block]:
     """Whether single Alices' scores can be told from the sum that Bob is given."""
-    rows: list[list[Words]] = [
-        [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
-            f"{one.right} of {one.judged}",
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-        ]
-        for one in tried.looks
-    ]
-    faults = [
-        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in tried.faults
-    ]
     verdict = (
         "A single Alice's scores show in her answers: the masks do not hide them."
         if tried.noticed
@@ -80,10 +69,29 @@ def separation_blocks(tried: Separation) -> list[Block]:
         f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
     )
     return [
-        table(("guessed from", "right", "share", "95 % interval"), rows, caption=SINGLE),
-        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        *look_tables(tried.looks, tried.faults, "right", SINGLE),
         Paragraph(words, "muted"),
         Paragraph(verdict),
+    ]
+
+
+def look_tables(
+    looks: Sequence[Look], faults: Sequence[Fault], heading: str, caption: str
+) -> list[Table]:
+    """Right guesses of each test, and which faults put in on purpose would have been noticed."""
+    rows: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
+            f"{one.right} of {one.judged}",
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+        ]
+        for one in looks
+    ]
+    noticed = [(one.words, one.by, "noticed" if one.noticed else "not noticed") for one in faults]
+    return [
+        table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
+        table(("fault put in on purpose", "looked at", ""), noticed, words=(0, 1, 2)),
     ]
 
 

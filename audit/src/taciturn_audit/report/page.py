@@ -87,7 +87,7 @@ def audit_page(audit: AuditResult) -> b.Page:
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
-            *_columns(audit),
+            *([] if audit.bob_seat is None else [seat_section(audit.bob_seat)]),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
             _utility(audit),
@@ -96,11 +96,6 @@ def audit_page(audit: AuditResult) -> b.Page:
         ),
         footer=footer(audit.version, audit.audited),
     )
-
-
-def _columns(audit: AuditResult) -> list[b.Section]:
-    seat = audit.bob_seat
-    return [] if seat is None else [seat_section(seat)]
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:

@@ -25,7 +25,6 @@ from taciturn_audit.results.session import Recording, SessionAudit
 from taciturn_audit.verdict import (
     Conclusion,
     Summary,
-    apart_sentence,
     before_judgement,
     conclude_columns_of,
     conclude_session,
@@ -134,19 +133,7 @@ def _guessed(audit: SessionAudit) -> list[b.Section]:
 
 
 def _verdict(conclusion: Conclusion, *blocks: b.Block) -> b.Section:
-    status, canary = conclusion.status, conclusion.canary
-    lines = shared.plain_words(conclusion)
-    lines += [] if canary is None else [f"{shared.SHUFFLED}: {canary.sentence}"]
-    lines += [f"{RUN}: {conclusion.run.sentence}"]
-    lines += [conclusion.caveat] if conclusion.caveat else []
-    lines += [] if conclusion.apart is None else [apart_sentence(conclusion.apart)]
-    return b.Section(
-        conclusion.headline,
-        "verdict",
-        (*map(b.Paragraph, lines), *blocks),
-        "Verdict",
-        b.Badge(status.word, status.sign, status.label),
-    )
+    return shared.concluding_section(conclusion, shared.plain_words(conclusion), RUN, *blocks)
 
 
 def _columns(audit: SessionAudit) -> list[b.Section]:
@@ -174,14 +161,8 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
 
 
 def _summary(verdict: Summary, next_step: str) -> b.Section:
-    status = verdict.status
-    return b.Section(
-        verdict.headline,
-        "verdict",
-        (b.Paragraph(verdict.sentence), b.Paragraph(next_step, "muted")),
-        "Verdict",
-        b.Badge(status.word, status.sign, status.label),
-    )
+    blocks = (b.Paragraph(verdict.sentence), b.Paragraph(next_step, "muted"))
+    return shared.headline_section(verdict.headline, verdict.status, blocks)
 
 
 def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:
