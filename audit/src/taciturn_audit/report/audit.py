@@ -1,7 +1,6 @@
 """An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
 
-Of several runs, what they do not share is the first run's, and the words say so. In plain words a
-hundred people stand for a share, so that no reader needs to know what an accuracy is.
+Of several runs, what they do not share is the first run's, and the words say so.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from taciturn_audit.results.audit import (
 from taciturn_audit.results.runs import AuditResult, DemoResult
 from taciturn_audit.verdict import (
     Conclusion,
-    Measure,
     Status,
     Verdict,
     Weighed,
@@ -45,60 +43,32 @@ from taciturn_audit.verdict import (
 )
 
 _KNOWN = {
-    "prior": "always guessing the commoner label",
-    "model-only": "asking the model that Alice ends up with",
+    "prior": "guessing the commoner label",
+    "model-only": "the model that Alice ends up with",
 }
 
 
 def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
-    """Findings of a run, or of the mean of several, as a number of a hundred people."""
+    """The best attack of a run or of the mean of several, beside what is known without messages."""
     verdict = weighed.verdict
-    by = verdict.figure
-    known = _controls(verdict.controls, by)
-    lead = "Of"
-    if shuffled:
-        lead = "With labels shuffled before training, which only the protocol can tell: of"
-    if verdict.attack is None:
-        return (
-            f"{lead} 100 people, no attack of ours can name any from what Alice received; without "
-            f"any message, {known}."
-        )
-    right, name = _of_hundred(value_of(verdict.attack, by)), verdict.attack.name
-    attack = _KNOWN.get(name, f"the attack {name}")
-    if by == "AUC":
-        return (
-            f"{lead} 100 pairs of a person labelled 1 and one labelled 0, {attack} "
-            f"puts {right} in the right order; {known}."
-        )
-    return (
-        f"{lead} 100 people, {attack} names the labels of {right} rightly; "
-        f"without any message, {known}."
+    controls = " and ".join(
+        f"{_KNOWN.get(one.name, one.name)} {share(value_of(one, verdict.figure))}"
+        for one in verdict.controls
     )
-
-
-def _controls(controls: tuple[Control, ...], by: Measure) -> str:
-    verb = "puts" if by == "AUC" else "names"
-    parts = [
-        f"{'a coin' if by == 'AUC' and one.name == 'prior' else _KNOWN.get(one.name, one.name)} "
-        f"{verb} {_of_hundred(value_of(one, by))}"
-        for one in controls
-    ]
-    return " and ".join(parts)
-
-
-def _of_hundred(value: float) -> str:
-    """A share as a number of a hundred people; all of them only where it is all.
-
-    >>> _of_hundred(1.0), _of_hundred(0.998), _of_hundred(0.004), _of_hundred(float("nan"))
-    ('all', '99', 'fewer than 1', 'an unknown number')
-    """
-    if not value >= 0:
-        return "an unknown number"
-    if value >= 1:
-        return "all"
-    if 0 < value < 0.005:
-        return "fewer than 1"
-    return str(min(99, round(100 * value)))
+    lead = "With labels shuffled before training: " if shuffled else ""
+    if verdict.attack is None:
+        found = "no attack we know recovers labels from the messages Alice received"
+    else:
+        name = verdict.attack.name
+        attack = _KNOWN.get(name, f"the best attack, {name},")
+        value = share(value_of(verdict.attack, verdict.figure))
+        found = f"{attack} recovers {value} of the labels"
+        if verdict.figure == "AUC":
+            found = (
+                f"{attack} ranks a row labelled 1 above a row labelled 0 in {value} of all pairs"
+            )
+    sentence = f"{lead}{found}; without any message {controls}."
+    return sentence[:1].upper() + sentence[1:]
 
 
 def decision(audited: str | None) -> Section:
@@ -132,7 +102,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     return [
         *training_blocks(audit),
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
-        scores(run.findings, run.verdict, "What Alice can tell of the training labels"),
+        scores(run.findings, run.verdict, "How well Alice can recover the training labels"),
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
         *bob,
@@ -183,7 +153,7 @@ def _seat_words(audit: AuditResult) -> list[str]:
 
 
 def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
-    """What was found, of a hundred people; nothing where the audit checks itself."""
+    """What was found, in a sentence for each run; nothing where the audit checks itself."""
     if conclusion.status is Status.CHECK:
         return []
     lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
@@ -194,7 +164,7 @@ def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
     """What was guessed from ciphertexts, and which faults would have been noticed."""
-    caption = "Trainings whose labels were all 1 or all 0, told apart by what Alice received"
+    caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
         f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
         f"{counted(look.columns, 'column')}, judged "
@@ -286,7 +256,7 @@ def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
 
 
 def demo_blocks(demo: DemoResult) -> list[Block]:
-    """Mechanisms side by side: how good the model is, and what either side can tell."""
+    """Mechanisms side by side: the model, and what either side recovers of the other's data."""
     first = demo.runs[0].first
     canaries = [audit.canary or audit.findings for audit in demo.runs]
     rows = [
@@ -300,15 +270,23 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         )
         for audit, canary in zip(demo.runs, canaries, strict=True)
     ]
-    headings = ("mechanism", "held-out accuracy", "in one place", "told, shuffled", "true", "by")
+    headings = (
+        "mechanism",
+        "held-out accuracy",
+        "centralised model",
+        "labels recovered (shuffled)",
+        "labels recovered (real run)",
+        "best attack",
+    )
     caption = (
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
     chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
     note = (
-        "Told: labels that the best attack gets right. Shuffled: labels shuffled before training, "
-        f"so that only the messages tell them; without messages {chance}."
+        "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
+        "run the features carry no information about the labels, so anything above the "
+        f"{chance} baseline was leaked by the protocol."
     )
     report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
     seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}

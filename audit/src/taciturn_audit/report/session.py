@@ -69,7 +69,7 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
         blocks.append(shared.scores(canary.findings, canary.verdict, title))
     run = conclusion.run
     blocks.append(
-        shared.scores(run.findings, run.verdict, "What Alice can tell of the training labels")
+        shared.scores(run.findings, run.verdict, "How well Alice can recover the training labels")
     )
     lines = [f"{name}: {remark}" for name, remark in shared.remarks(run).items()]
     lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
@@ -82,9 +82,12 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
 def session_page(audit: SessionAudit) -> b.Page:
     """The page of ``taciturn audit --transcript … --party … --html``."""
     conclusion = conclude_session(audit)
-    title = "What Alice can tell of the labels: a real session"
+    title = "How well Alice can recover the labels: a real session"
     if audit.seat == "bob":
-        parts, title = _columns(audit), "What Bob can tell of Alice's columns: a real session"
+        parts, title = (
+            _columns(audit),
+            "How well Bob can reconstruct Alice's columns: a real session",
+        )
     elif conclusion is not None:
         parts = _judged(audit, conclusion)
     else:
