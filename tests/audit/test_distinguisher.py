@@ -38,7 +38,7 @@ from taciturn_audit import (
 from taciturn_audit import train_on_random_labels as challenge
 
 # private: one look and its features, without a training
-from taciturn_audit.distinguisher import _look, _shape_features
+from taciturn_audit.distinguishing_game import _look, _shape_features
 from taciturn_audit.report import audit_page
 from taciturn_audit.results import AuditResult, Distinguisher
 from taciturn_audit.views import AliceView
@@ -258,9 +258,9 @@ def test_a_handful_of_trainings_notices_nothing():
 
 def test_the_coins_are_the_labels_of_the_trainings():
     received = challenge(view(), ClearScheme(), COINS, FEW)
-    assert len(received.heard) == len(received.coins) == FEW
+    assert len(received.messages) == len(received.coins) == FEW
     # A row's number is positive where the label is 1, and the scheme clear shows it.
-    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in received.heard]
+    first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in received.messages]
     np.testing.assert_array_equal(first, received.coins)
     assert 0.2 < received.coins.mean() < 0.8
 
@@ -268,11 +268,11 @@ def test_the_coins_are_the_labels_of_the_trainings():
 def test_the_same_seed_gives_the_same_coins():
     received, again = (challenge(view(), ClearScheme(), COINS, 12) for _ in range(2))
     np.testing.assert_array_equal(received.coins, again.coins)
-    assert [one.payload for one in received.heard] == [one.payload for one in again.heard]
+    assert [one.payload for one in received.messages] == [one.payload for one in again.messages]
 
 
 def lengths(received: Challenge) -> set[tuple[Any, ...]]:
-    return {(one.kinds, one.lengths) for one in received.heard}
+    return {(one.kinds, one.lengths) for one in received.messages}
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "mutual"])
@@ -297,10 +297,10 @@ def test_halves_alone_are_no_repeated_block():
 
 def test_a_longer_message_where_labels_are_1_is_noticed():
     received = challenge(view(), ClearScheme(), COINS, FEW)
-    heard = tuple(
+    messages = tuple(
         replace(one, lengths=(one.lengths[0] + int(coin), *one.lengths[1:]))
-        for one, coin in zip(received.heard, received.coins, strict=True)
+        for one, coin in zip(received.messages, received.coins, strict=True)
     )
-    spoilt = replace(received, heard=heard)
+    spoilt = replace(received, messages=messages)
     assert _look("lengths and order", _shape_features(spoilt), received.coins).noticed
     assert not _look("lengths and order", _shape_features(received), received.coins).noticed

@@ -16,7 +16,7 @@ from taciturn.rng import KeyedEntropy
 from taciturn_audit import one_run_epsilon
 
 # private: the p-value for itself, against exact binomials
-from taciturn_audit.one_run import _fair_p_value
+from taciturn_audit.evidence import _fair_p_value
 from tests.audit.test_epsilon_bound import most_alarms
 from tests.expected import refused
 

@@ -16,8 +16,8 @@ from taciturn.protocol import Scales, shared_sigmoid
 from taciturn.report import render_markdown as render
 from taciturn_paper import against_spu
 from taciturn_paper.against_spu import Cheetah, Contender, Lap, Ours, Problem, figures, walk
-from taciturn_paper.record import Record
-from taciturn_paper.report.against_spu import page
+from taciturn_paper.report.benchmarks import bench_page, comparison
+from taciturn_paper.tasks import Record
 from tests.expected import refused
 from tests.system import spu_python
 
@@ -109,7 +109,7 @@ def record(problem: Problem) -> Record:
 
 
 def test_tables_have_the_ratio_and_who_sees_what(record):
-    text = render(page(record, "taciturn bench --against spu"))
+    text = render(bench_page("SPU", comparison(record), "taciturn bench --against spu"))
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     (spu,) = (cells for cells in rows if cells[:2] == ["spu, real", "45.00"])
     assert spu[2:] == ["15.0", "–", "9.0", "5.0 MiB", "3.0 MiB", "1.5 + 0.5"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import xml.etree.ElementTree as ET
+from dataclasses import asdict
 
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn_paper import encryption, profile, throughput, trainings
-from taciturn_paper.report.ratios import ratios_svg
+from taciturn_paper import encryption, profile, throughput
+from taciturn_paper.report.plots import ratios_svg
 from tests.expected import refused
 
 TINY = encryption.Shape("tiny", 4, 3)
@@ -29,7 +30,7 @@ def test_a_shape_is_measured_for_each_of_our_schemes():
 def test_the_rows_have_the_keys_of_the_contract():
     (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda message: None)
     keys = "shape rows columns scheme bits ms ms_ahead times_phe bytes_up bytes_down max_error"
-    assert row.to_dict().keys() >= set(keys.split())
+    assert asdict(row).keys() >= set(keys.split())
 
 
 def test_the_papers_shapes_and_the_large_ones_are_all_there():
@@ -69,7 +70,7 @@ def test_throughput_computes_the_centralised_weights():
 
 
 def test_a_training_is_measured_with_its_share_of_encryption():
-    measured = trainings.measure("breast-cancer")
+    measured = encryption.measure_training("breast-cancer")
     assert measured.iterations_measured == measured.iterations_per_epoch == 29
     assert 0.5 < measured.encryption_share < 1
     assert measured.training_seconds == pytest.approx(measured.epoch_seconds * 10)

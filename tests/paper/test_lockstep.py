@@ -12,10 +12,8 @@ from taciturn.privacy import ResidueMechanism, mechanism
 from taciturn.protocol import Terms
 from taciturn.protocol import agree_terms as agree
 from taciturn.rng import KeyedEntropy
-from taciturn_paper.cleartext import train_with_noise
-from taciturn_paper.lockstep import train_side_by_side
-from taciturn_paper.rows import Rows
-from taciturn_paper.utility import Cell, judge
+from taciturn_paper.cleartext import train_side_by_side, train_with_noise
+from taciturn_paper.utility import Cell, Rows, judge
 from tests.expected import refused
 
 CELLS = [

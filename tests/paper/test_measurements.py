@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn_paper import consortium, scale, wire
+from taciturn_paper import consortium, scale, sides, wire
 from taciturn_paper.one_score import Target, by_lattice, by_mean, recovered, smallest
 from taciturn_paper.scale import Task
 
@@ -88,7 +88,7 @@ def test_the_relay_holds_bytes_back_and_loses_none():
     sent = bytes(range(256)) * 400
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=echo, args=(listener,), daemon=True).start()
-        with wire.slow_link(listener.getsockname()[1], 0.1, 50.0) as port:
+        with sides.slow_link(listener.getsockname()[1], 0.1, 50.0) as port:
             start = time.monotonic()
             with socket.create_connection(("127.0.0.1", port)) as link:
                 link.sendall(sent)

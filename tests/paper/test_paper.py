@@ -17,14 +17,12 @@ from taciturn.cli import application as app
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
 from taciturn.report import Block, render_html, render_markdown, render_terminal
-from taciturn_paper import curves, everything, paper, table3
-from taciturn_paper.pieces import Piece, results, seed_plan
+from taciturn_paper import curves, paper, table3
 from taciturn_paper.report import tables
 from taciturn_paper.report.document import reproduction_page
-from taciturn_paper.rows import Rows
-from taciturn_paper.shelf import Shelf
-from taciturn_paper.statements import statements
-from taciturn_paper.utility import Cell, search
+from taciturn_paper.statements import run_all, statements
+from taciturn_paper.tasks import Request, ResultCache, Task, results, seed_plan
+from taciturn_paper.utility import Cell, Rows, search
 from tests.expected import refused
 
 BREAST = ["breast-cancer"]
@@ -47,9 +45,9 @@ def record(shelf: Path) -> dict[str, Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(table3, "CONTENDERS", few)
         patch.setattr(table3, "QUICK_TURNS", 2)
-        # Starting processes takes longer than the pieces; another test has several.
-        patch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
-        return everything.run(quick=True, seeds=2, datasets=BREAST, folder=shelf)
+        # Starting processes takes longer than the tasks; another test has several.
+        patch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
+        return run_all(Request(quick=True, seeds=2, datasets=BREAST, folder=shelf))
 
 
 def shown(blocks: list[Block]) -> str:
@@ -104,14 +102,14 @@ def test_what_is_kept_is_not_made_again_and_what_is_damaged_is(tmp_path):
         made.append(1)
         return {"n": len(made)}
 
-    shelf = Shelf(tmp_path / "new" / "folder")
+    shelf = ResultCache(tmp_path / "new" / "folder")
     asked = {"work": "w", "seed": 1}
     assert shelf.result(asked, make) == shelf.result(asked, make) == {"n": 1}
     assert shelf.result({**asked, "seed": 2}, make) == {"n": 2}
     for path in (tmp_path / "new" / "folder").iterdir():
         path.write_text(path.read_text()[:-9])
     assert shelf.result(asked, make) == {"n": 3}
-    assert Shelf(None).result(asked, make) == {"n": 4}
+    assert ResultCache(None).result(asked, make) == {"n": 4}
     # A result of something else is not taken.
     for path in (tmp_path / "new" / "folder").iterdir():
         path.write_text(json.dumps({"asked": {"a": 2}, "result": "two"}))
@@ -121,17 +119,17 @@ def test_what_is_kept_is_not_made_again_and_what_is_damaged_is(tmp_path):
 def test_a_folder_that_cannot_be_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with refused(OutputError) as caught:
-        Shelf(tmp_path / "file" / "folder").result({}, lambda: 1)
+        ResultCache(tmp_path / "file" / "folder").result({}, lambda: 1)
     assert "--cache" in caught.value.diagnostics(COMMAND_LINE)
 
 
 @pytest.mark.slow  # starts processes, each of which loads everything
 def test_pieces_come_back_in_order_from_several_processes(tmp_path):
-    pieces = [Piece(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
+    tasks = [Task(curves.one_seed, "breast-cancer", seed, False) for seed in (7, 6)]
     seen: list[tuple[int, int]] = []
-    computed = results(pieces, tmp_path, lambda done, total: seen.append((done, total)))
+    computed = results(tasks, tmp_path, lambda done, total: seen.append((done, total)))
     assert seen[-1] == (2, 2)
-    assert computed == [piece.result(tmp_path) for piece in pieces]
+    assert computed == [task.result(tmp_path) for task in tasks]
     assert computed[0] != computed[1]
 
 
@@ -259,7 +257,7 @@ def test_the_page_of_the_documents_is_that_of_its_data():
 
 @REPRODUCES
 def test_the_command_writes_the_report(record, shelf, monkeypatch):
-    monkeypatch.setattr("taciturn_paper.pieces.os.cpu_count", lambda: 1)
+    monkeypatch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
     invocation = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
     assert invocation.exit_code == 0, invocation.output

@@ -17,10 +17,11 @@ from taciturn.report import Block
 from taciturn.report import render_terminal as render
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
-from taciturn_paper import labels, learning, matrix, recovery
+from taciturn_paper import labels, leaks, learning, matrix
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
-from taciturn_paper.report import words
-from taciturn_paper.report.frontier import frontier_svg
+from taciturn_paper.report import tables
+from taciturn_paper.report.plots import frontier_svg
+from taciturn_paper.tasks import Request
 from tests.seldom import seldom
 
 CELLS: list[dict[str, Any]] = [
@@ -65,7 +66,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
 @pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("quick", [True, False])
 def test_mult_as_printed_does_not_learn_and_its_readings_do(quick):
-    record = learning.run(quick=quick)
+    record = learning.run(Request(quick=quick))
     by_variant = {row["variant"]: row for row in record["rows"]}
     assert not by_variant["printed"]["learns"]
     for variant in ("one-sided", "mean-one"):
@@ -76,7 +77,7 @@ def test_mult_as_printed_does_not_learn_and_its_readings_do(quick):
 
 @pytest.mark.slow  # an experiment; the quick search is one that runs always
 def test_the_quick_matrix_shows_utility_beside_leakage():
-    record = matrix.run(quick=True)
+    record = matrix.run(Request(quick=True))
     rows = {(row["curve"], row["epsilon"]): row for row in record["rows"]}
     assert len(rows) == len(matrix.cells(quick=True))
     assert record["missing"] == []
@@ -103,7 +104,7 @@ def test_the_quick_matrix_shows_utility_beside_leakage():
 @pytest.mark.slow
 def test_sparse_recovery_fades_as_the_response_grows_and_check_foresees_it():
     """At the paper's 70 it recovers; far beyond the transition it does not."""
-    record = recovery.run(quick=True)
+    record = leaks.run_recovery(Request(quick=True))
     first, _, last = record["rows"]
     assert first["recoverable"]
     assert not last["recoverable"]
@@ -119,7 +120,7 @@ def test_sparse_recovery_fades_as_the_response_grows_and_check_foresees_it():
 
 @pytest.mark.slow  # an experiment; the quick search is one that runs always
 def test_the_quick_comparison_at_the_same_total_shows_utility_and_what_is_told():
-    record = labels.run(quick=True)
+    record = labels.run(Request(quick=True))
     chosen = [row for row in record["rows"] if row["epochs_chosen"]]
     rows = {(row["mechanism"], row["label_epsilon_total"]): row for row in chosen}
     assert set(rows) == {(name, total) for name in ("add", "label-rr") for total in labels.TOTALS}
@@ -131,7 +132,7 @@ def test_the_quick_comparison_at_the_same_total_shows_utility_and_what_is_told()
         assert row["told"] <= row["ceiling"] + 4.5 * 0.5 / (4 * 455) ** 0.5
     assert rows["label-rr", 10.0]["told"] > 0.995
     assert rows["label-rr", 1.0]["auc"] > 0.97
-    text = _printed(words.labels(record))
+    text = _printed(tables.labels(record))
     assert max(len(line) for line in text.splitlines()) <= 100
     assert "…" not in text
 

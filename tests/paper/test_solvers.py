@@ -12,7 +12,7 @@ from taciturn.numerics import Metrics
 from taciturn.report import render_markdown as render
 from taciturn.settings import Solver
 from taciturn_paper import solvers
-from taciturn_paper.report.solvers import page, solver_tables
+from taciturn_paper.report.benchmarks import bench_page, solver_tables
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
 from tests.expected import refused
 
@@ -100,7 +100,7 @@ def test_tables_fit_a_terminal_and_mark_what_was_extrapolated(small):
         "sizes": [],
         "missing": ["census-income"],
     }
-    text = render(page(record, "taciturn bench --trainings"))
+    text = render(bench_page("Trainings", solver_tables(record), "taciturn bench --trainings"))
     assert "| 400 x 3 | sgd | 13\\* | 30.0 | 60.0 |" in text
     assert "| 400 x 3 | newton | 3 | 10.0 | 20.0 |" in text
     assert "| 400 x 3 | LAN | 3 | 3.0 | 3.0 | 3.0 | 3.0 |" in text

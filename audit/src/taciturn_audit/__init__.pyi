@@ -1,19 +1,22 @@
-from taciturn_audit.bob_seat import bob_view as bob_view
-from taciturn_audit.bob_seat import examine_columns as examine_columns
-from taciturn_audit.challenge import Challenge as Challenge
-from taciturn_audit.challenge import challenge as train_on_random_labels
+from taciturn_audit.adversaries import alice_view as alice_view
+from taciturn_audit.adversaries import members as members
+from taciturn_audit.adversaries import outcome_view as outcome_view
 from taciturn_audit.cli import demo as demo
+from taciturn_audit.column_audit import bob_view as bob_view
+from taciturn_audit.column_audit import examine_columns as examine_columns
 from taciturn_audit.columns import Truth as Truth
 from taciturn_audit.columns import controls as controls
+from taciturn_audit.columns import explained as explained
 from taciturn_audit.columns import judge_columns as judge_columns
-from taciturn_audit.consistency import explained as explained
-from taciturn_audit.distinguisher import FALSE_ALARM as FALSE_ALARM
-from taciturn_audit.distinguisher import LEAST_ENTROPY as LEAST_ENTROPY
-from taciturn_audit.distinguisher import detectable as detectable
-from taciturn_audit.distinguisher import distinguish as distinguish
-from taciturn_audit.distinguisher import needed as needed
-from taciturn_audit.distinguisher import repeated_blocks as repeated_blocks
-from taciturn_audit.distinguisher import ridge as ridge
+from taciturn_audit.distinguishing_game import FALSE_ALARM as FALSE_ALARM
+from taciturn_audit.distinguishing_game import LEAST_ENTROPY as LEAST_ENTROPY
+from taciturn_audit.distinguishing_game import Challenge as Challenge
+from taciturn_audit.distinguishing_game import challenge as train_on_random_labels
+from taciturn_audit.distinguishing_game import detectable as detectable
+from taciturn_audit.distinguishing_game import distinguish as distinguish
+from taciturn_audit.distinguishing_game import needed as needed
+from taciturn_audit.distinguishing_game import repeated_blocks as repeated_blocks
+from taciturn_audit.distinguishing_game import ridge as ridge
 from taciturn_audit.epsilon_bound import FIRST_OVER_SECOND as FIRST_OVER_SECOND
 from taciturn_audit.epsilon_bound import SECOND_OVER_FIRST as SECOND_OVER_FIRST
 from taciturn_audit.epsilon_bound import EpsilonBound as EpsilonBound
@@ -22,15 +25,15 @@ from taciturn_audit.epsilon_bound import epsilon_lower_bound as epsilon_lower_bo
 from taciturn_audit.epsilon_bound import epsilon_lower_bound_over as epsilon_lower_bound_over
 from taciturn_audit.evidence import FAILURE as FAILURE
 from taciturn_audit.evidence import evidence as epsilon_evidence
+from taciturn_audit.evidence import one_run_epsilon as one_run_epsilon
 from taciturn_audit.guesses import GuessesFile as GuessesFile
 from taciturn_audit.judge import commoner_label as commoner_label
 from taciturn_audit.judge import judge as judge_guess
+from taciturn_audit.judge import judge_membership as judge_membership
 from taciturn_audit.judge import prior as prior
 from taciturn_audit.lattice import kernel as kernel
 from taciturn_audit.lattice import nearest_residues as nearest_residues
 from taciturn_audit.lattice import reduce_basis as reduce_basis
-from taciturn_audit.membership import judge_membership as judge_membership
-from taciturn_audit.one_run import one_run_epsilon as one_run_epsilon
 from taciturn_audit.recorded import audit_guesses as audit_guesses
 from taciturn_audit.recorded import audit_recording as audit_recording
 from taciturn_audit.recording import OtherSide as OtherSide
@@ -39,9 +42,6 @@ from taciturn_audit.rehearsal import Rehearsal as Rehearsal
 from taciturn_audit.rehearsal import random_table as random_table
 from taciturn_audit.runner import Guesses as Guesses
 from taciturn_audit.runner import examine as examine
-from taciturn_audit.seats import alice_view as alice_view
-from taciturn_audit.seats import members as members
-from taciturn_audit.seats import outcome_view as outcome_view
 from taciturn_audit.separation import answers_of as answers_of
 from taciturn_audit.separation import separate as separate
 from taciturn_audit.verdict import Conclusion as Conclusion
@@ -55,6 +55,7 @@ from taciturn_audit.verdict import conclude_session as conclude_session
 from taciturn_audit.verdict import foresee as foresee
 from taciturn_audit.verdict import weigh as weigh
 from taciturn_audit.woe import audit_woe as audit_woe
+from taciturn_audit.woe import bin_knowledge as bin_knowledge
 
 # Exported under another name than their module gives them.
 __all__ = ["epsilon_evidence", "judge_guess", "train_on_random_labels"]

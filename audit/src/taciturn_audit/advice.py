@@ -1,4 +1,25 @@
-"""The smallest change that helps against an attack, found by trying.
+"""The smallest change that helps against an attack, found by trying; what predictions will tell.
+
+**Where sparse recovery stops**: the phase transition of basis pursuit. With L unknowns, d equations
+of a random matrix and k of the unknowns not zero, ``min |r|_1`` finds them, almost always or almost
+never, as ``rho = k/d`` lies below or above a curve of ``delta = d/L`` [DonohoMM09, Eq. 5]::
+
+    M(z) = (1 + z^2) Phi(-z) - z phi(z)
+    rho(delta) = max over z >= 0 of (1 - 2 M(z) / delta) / (1 + z^2 - 2 M(z))
+
+The curve is exact for Gaussian matrices in the limit of large sizes. Tables are not Gaussian and
+batches not large: near the curve, in a band of some tens of per cent at these sizes, both happen.
+``taciturn check`` therefore tries it out as well.
+
+**Joint predictions.** For each row Bob ends with one number, the score ``z = x_A w_A + x_B w_B``
+and Alice's noise. But for ``mutual`` he knows the second part, and takes it off: what is left is
+one linear function of Alice's columns for each row and each model. No message tells him ``w_A``,
+but who reconstructs her columns from the training has it too. Where he has it for as many models as
+she has columns, their numbers for a row are as many equations as unknowns, and he solves for the
+row; columns of few values take fewer. Where Alice's weights are shared, a Bob who does not keep to
+the protocol needs no further model: he sends another vector in place of his share each time, and
+takes differences. Alice learns which rows are asked, when and how many. No score and no label
+reaches her.
 
 **Guarantee.** The suggested value was tried in a model of the attack (random columns, coin labels)
 and brought what it tells below ``TOLERATED``; the words say what else remains.
@@ -12,20 +33,121 @@ import math
 from typing import Any, cast
 
 import numpy as np
+from scipy.special import ndtr
 
 from taciturn.errors import ConfigError, advised
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.observations import Signal
-from taciturn.results.check import Recommendation
+from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import OWN_DATA_DEFAULTS
-from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.base import ModelOnlyControl
 from taciturn_audit.rehearsal import Rehearsal
-from taciturn_audit.transition import first_hidden
 from taciturn_audit.views.alice_view import AliceView
+
+_GRID = np.linspace(0.0, 8.0, 4001)
+
+
+def largest_sparsity(delta: float) -> float:
+    """``rho(delta)``, for delta above 0 and at most 1: the largest k/d that is still recovered.
+
+    >>> round(largest_sparsity(0.5), 3)
+    0.386
+    """
+    if not 0 < delta <= 1:
+        raise ValueError("delta must be above 0 and at most 1")
+    density = np.exp(-(_GRID**2) / 2) / np.sqrt(2 * np.pi)
+    common = (1 + _GRID**2) * ndtr(-_GRID) - _GRID * density
+    below = 1 + _GRID**2 - 2 * common
+    values = np.divide(1 - 2 / delta * common, below, out=np.zeros_like(below), where=below > 1e-12)
+    return float(min(1.0, max(0.0, values.max())))
+
+
+def recoverable(unknowns: int, equations: int, nonzero: float) -> bool:
+    """Whether basis pursuit finds ``nonzero`` unknowns, by the curve.
+
+    >>> recoverable(40, 30, 16), recoverable(1000, 30, 16)
+    (True, False)
+    """
+    if equations >= unknowns:
+        return True
+    return nonzero / equations <= largest_sparsity(equations / unknowns)
+
+
+def first_hidden(equations: int, nonzero: float, most: int = 1 << 20) -> int:
+    """The smallest number of unknowns at which recovery stops by the curve; ``most`` if none.
+
+    >>> 40 < first_hidden(30, 16) < 100
+    True
+    """
+    low, high = equations + 1, equations + 2
+    while high < most and recoverable(high, equations, nonzero):
+        low, high = high, 2 * high
+    while low < high:
+        middle = (low + high) // 2
+        if recoverable(middle, equations, nonzero):
+            low = middle + 1
+        else:
+            high = middle
+    return min(low, most)
+
+
+def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
+    """The notes for an agreement and the number of Alice's prepared columns."""
+    return PredictionNotes(_bobs(agreed), _alices(agreed), _repeated(agreed, columns))
+
+
+def _shared(agreed: Agreement) -> bool:
+    return mechanism(agreed).shares_weights
+
+
+def _bobs(agreed: Agreement) -> str:
+    if mechanism(agreed).shares_scores:
+        return (
+            "one number per row and model: the whole score, with noise of 2^-12 that Alice adds. "
+            "He knows his own columns, and their weights only where Alice reveals them (reveal-bob)"
+        )
+    part, columns, adds = "Alice's part of the score", "her columns", "she adds"
+    if agreed.alices > 1:
+        part, columns = "the sum of all Alices' parts of the score", "all of their columns"
+        adds = "each of them adds"
+    return (
+        f"one number per row and model: {part}, a linear function of {columns} with noise of "
+        f"2^-12 that {adds} (he knows his own part and takes it off)"
+    )
+
+
+def _alices(agreed: Agreement) -> str:
+    if _shared(agreed):
+        seen = "she receives ciphertexts under Bob's key"
+    else:
+        seen = "she receives nothing but a greeting"
+    return f"which rows, how many and when; no score and no label: {seen}"
+
+
+def _repeated(agreed: Agreement, columns: int) -> str:
+    known = (
+        "where he knows the weights of one model, he has her one column"
+        if columns == 1
+        else f"{columns} models whose weights he knows give him all {columns} columns of a row, "
+        "and fewer do where columns have few values"
+    )
+    cheating = (
+        f". A Bob who does not keep to the protocol has all {columns} columns of a row after "
+        f"{columns + 1} predictions of it with one model at most, and after fewer where several "
+        "columns fit into one number"
+        if _shared(agreed)
+        else ""
+    )
+    return (
+        "asking again with one model gives the same number with the same noise; each further model "
+        f"of the same rows gives Bob one more combination, and {known}{cheating}. Alice decides "
+        "how often she answers, or sets a limit: scores-per-row"
+    )
+
 
 TOLERATED = 0.6
 WANTED_EPSILON = 1.0

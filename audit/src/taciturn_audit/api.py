@@ -411,7 +411,7 @@ _NO_LABEL = "(no label)"
 
 
 def _check_seat(seat: str | None, known_rows: int | None, parties: int = 1) -> None:
-    from taciturn_audit.seats import members
+    from taciturn_audit.adversaries import members
 
     members(seat or "both", alice_names(parties) if parties > 1 else ())
     _check_known_rows(seat, known_rows)
@@ -439,7 +439,7 @@ def _check_party(
 ) -> CheckResult:
     """Checks a party's file, which says everything but how many columns the other side has."""
     from taciturn.party.config import PartyConfig
-    from taciturn_audit.own_side import check_party
+    from taciturn_audit.party_check import check_party
 
     if given := [name for name, value in besides.items() if value is not None]:
         raise ConfigError(
@@ -461,7 +461,7 @@ def _audit_recorded(
     seat: str | None,
 ) -> AuditRun:
     """Audits a recorded run: its own settings load the rows, its own coins split them."""
-    from taciturn_audit.seats import alice_view, members
+    from taciturn_audit.adversaries import alice_view, members
     from taciturn_audit.session import Session
 
     run = RecordedRun.of(transcript)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
 import typer
 
-from taciturn.cli.console import Json, progress_bar
+from taciturn.cli.console import Json, Meter, progress_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.out import (
     Origin,
@@ -30,7 +31,6 @@ from taciturn.files import require_writable
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.results.serialise import Result
     from taciturn.settings.options import SettingsOptions
     from taciturn_audit.results.compare import Comparison
     from taciturn_audit.results.runs import AuditResult
@@ -94,18 +94,11 @@ def check(
     from taciturn_audit import api
 
     plan = planned(out)
-    wanted = {key: value for key, value in settings.items() if key != "record"}
+    wanted = _without_record(settings)
+    beside: dict[str, Any] = {"seat": seat, "known_rows": known_rows}
+    beside |= {"columns": columns, "rows": rows}
     with progress_bar() as meter:
-        result = api.check(
-            seat=seat,
-            known_rows=known_rows,
-            party=party,
-            columns=columns,
-            rows=rows,
-            announce=meter.announce,
-            **wanted,
-        )
-    beside = {"seat": seat, "known_rows": known_rows, "columns": columns, "rows": rows}
+        result = api.check(party=party, announce=meter.announce, **beside, **wanted)
     finish(plan, result, json, lambda: _checked(party, wanted, beside))
 
 
@@ -212,43 +205,28 @@ def audit(
 
     require_writable(html, markdown, write_guesses)
     plan = planned(out)
+    recorded: dict[str, Any] = {"transcript": transcript, "party": party, "truth": truth}
+    recorded |= {"guesses": guesses, "write_guesses": write_guesses}
+    asked: dict[str, Any] = {"seat": seat, "known_rows": known_rows}
+    judged: dict[str, Any] = {"shuffle_truth": shuffle_truth, "canary": canary}
+    show = partial(_finish, plan, html, markdown, json)
     if woe:
-        recorded: dict[str, Any] = {"transcript": transcript, "party": party, "truth": truth}
-        recorded |= {"guesses": guesses, "write_guesses": write_guesses}
-        recorded |= {"shuffle_truth": shuffle_truth or None, "seat": seat}
-        _require_no_recording({**recorded, "known_rows": known_rows})
-        _audit_woe(settings, html, markdown, json, plan)
-        return
-    if any(path is not None for path in (party, truth, guesses, write_guesses)):
+        _require_no_recording({**recorded, **asked, "shuffle_truth": shuffle_truth or None})
+        wanted = _without_record(settings)
+        with progress_bar() as meter:
+            bins = api.audit_woe(announce=meter.announce, progress=meter.progress, **wanted)
+        show(bins, lambda: untrained(simulated(settings)))
+    elif any(path is not None for name, path in recorded.items() if name != "transcript"):
         _refuse_settings(settings)
-        files = {"transcript": transcript, "party": party, "truth": truth}
-        files |= {"guesses": guesses, "write_guesses": write_guesses}
-        asked: dict[str, Any] = {"shuffle_truth": shuffle_truth, "canary": canary}
-        asked |= {"seat": seat, "known_rows": known_rows}
-        _audit_session({**files, **asked}, html, markdown, json, plan)
-        return
-    with progress_bar() as meter:
-        result = api.audit(
-            transcript=transcript,
-            shuffle_truth=shuffle_truth,
-            canary=canary,
-            seat=seat,
-            known_rows=known_rows,
-            observe=meter.observe,
-            announce=meter.announce,
-            progress=meter.progress,
-            **settings,
-        )
-    result = stamped(result)
-    _write_pages(result, html, markdown)
-    asked = {"seat": seat, "known_rows": known_rows}
-    asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
-    finish(
-        plan,
-        result,
-        json,
-        lambda: _audited(transcript, settings, asked),
-    )
+        with progress_bar() as meter:
+            session = api.audit_session(**recorded, **asked, **judged, **_listeners(meter))
+        show(session, lambda: _session(session))
+    else:
+        given = {"transcript": transcript, **asked, **judged, **settings}
+        with progress_bar() as meter:
+            result = api.audit(**given, **_listeners(meter))
+        asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
+        show(result, lambda: _audited(transcript, settings, asked))
 
 
 def _require_no_recording(given: dict[str, Any]) -> None:
@@ -259,22 +237,6 @@ def _require_no_recording(given: dict[str, Any]) -> None:
                 where=f"--{hyphenated(name)}",
                 hint="leave it out, or leave --woe out",
             )
-
-
-def _audit_woe(
-    settings: dict[str, Any],
-    html: Path | None,
-    markdown: Path | None,
-    json: bool,
-    plan: Plan | None,
-) -> None:
-    from taciturn_audit import api
-
-    wanted = {key: value for key, value in settings.items() if key != "record"}
-    with progress_bar() as meter:
-        result = stamped(api.audit_woe(announce=meter.announce, progress=meter.progress, **wanted))
-    _write_pages(result, html, markdown)
-    finish(plan, result, json, lambda: untrained(simulated(settings)))
 
 
 def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:
@@ -295,27 +257,6 @@ def _refuse_settings(settings: dict[str, Any]) -> None:
             setting=name,
             hint=Hint("leave {" + name + "} out: a real session has its own settings"),
         )
-
-
-def _audit_session(
-    options: dict[str, Any],
-    html: Path | None,
-    markdown: Path | None,
-    json: bool,
-    plan: Plan | None,
-) -> None:
-    from taciturn_audit import api
-
-    with progress_bar() as meter:
-        result = api.audit_session(
-            **options,
-            announce=meter.announce,
-            observe=meter.observe,
-            progress=meter.progress,
-        )
-    result = stamped(result)
-    _write_pages(result, html, markdown)
-    finish(plan, result, json, lambda: _session(result))
 
 
 def _session(result: SessionAudit) -> Origin:
@@ -348,7 +289,7 @@ def demo(
     labels; the attacks show what either can learn of the other's from the messages.
     """
     from taciturn_audit import api
-    from taciturn_audit.results.demo import DemoResult
+    from taciturn_audit.results.runs import DemoResult
 
     require_writable(html)
     plan = planned(out)
@@ -356,15 +297,8 @@ def demo(
     with progress_bar() as meter:
         for seat, chosen in DEMO:
             options: SettingsOptions = {"dataset": "breast-cancer", "seed": 1, **chosen}
-            audited = api.audit(
-                seat=seat,
-                observe=meter.observe,
-                announce=meter.announce,
-                progress=meter.progress,
-                **options,
-            )
-            runs.append(stamped(audited))
-    _write_pages(runs[-1], html, None)
+            runs.append(stamped(api.audit(seat=seat, **options, **_listeners(meter))))
+    write_page(runs[-1].page(), html, None)
     result = DemoResult(tuple(runs), str(html))
     finish(plan, result, json, _demonstrated)
 
@@ -381,15 +315,32 @@ def without_mechanism(origin: Origin, mechanisms: Sequence[str]) -> Origin:
     return replace(origin, settings={**common, "mechanisms": list(mechanisms)})
 
 
-def _write_pages(result: Result, html: Path | None, markdown: Path | None) -> None:
-    page = None if html is None and markdown is None else result.page()
-    if page is not None:
-        write_page(page, html, markdown)
+def _listeners(meter: Meter) -> dict[str, Any]:
+    return {"observe": meter.observe, "announce": meter.announce, "progress": meter.progress}
+
+
+def _without_record(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name != "record"}
 
 
 def stamped(result: Made) -> Made:
     """The result with what made it: the version, the command as it was typed, the moment in UTC."""
     return replace(result, version=__version__, command=typed(), audited=moment())
+
+
+def _finish(
+    plan: Plan | None,
+    html: Path | None,
+    markdown: Path | None,
+    json: bool,
+    result: Made,
+    origin: Callable[[], Origin],
+) -> None:
+    """Stamp a result, write its pages, and show it."""
+    result = stamped(result)
+    if html is not None or markdown is not None:
+        write_page(result.page(), html, markdown)
+    finish(plan, result, json, origin)
 
 
 @with_settings
@@ -423,24 +374,11 @@ def compare(
 
     require_writable(html, markdown)
     plan = planned(out)
-    wanted = {key: value for key, value in settings.items() if key != "record"}
+    wanted = _without_record(settings)
     names = tuple(name.strip() for name in mechanisms.split(",") if name.strip())
     with progress_bar() as meter:
-        result = api.compare(
-            mechanisms=names,
-            announce=meter.announce,
-            observe=meter.observe,
-            progress=meter.progress,
-            **wanted,
-        )
-    result = stamped(result)
-    _write_pages(result, html, markdown)
-    finish(
-        plan,
-        result,
-        json,
-        lambda: _compared(wanted, names),
-    )
+        result = api.compare(mechanisms=names, **_listeners(meter), **wanted)
+    _finish(plan, html, markdown, json, result, lambda: _compared(wanted, names))
 
 
 def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:

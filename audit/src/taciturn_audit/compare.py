@@ -24,6 +24,7 @@ from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.compare import (
     BestAttack,
@@ -32,7 +33,6 @@ from taciturn_audit.results.compare import (
     RefusedMechanism,
 )
 from taciturn_audit.runner import examine
-from taciturn_audit.seats import outcome_view
 from taciturn_audit.verdict import (
     Measure,
     Status,

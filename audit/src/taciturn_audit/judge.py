@@ -1,24 +1,33 @@
-"""The judge: the one place where a guess meets the truth.
+"""The judge: the one place where a guess, at labels or at hidden batches, meets the truth.
 
 **Guarantee.** ``accuracy_low`` and ``accuracy_high`` are the exact (Clopper-Pearson) 95 % interval
 of the share of rows guessed right. ``auc_low`` and ``auc_high`` are an approximate 95 % interval of
-the AUC, from the standard error of [HanleyMcNeil82] (``numerics.intervals`` says how near).
+the AUC, from the standard error of [HanleyMcNeil82] (``numerics.intervals`` says how near). Of
+hidden batches, precision and recall are over all guessed iterations together: of the rows called
+members the share that are, and of the members the share that were called so. ``base_rate`` is the
+share of the asked rows that are members, which is the precision of calling every row one (its
+recall is 1). ``k_exact`` is the share of iterations whose number of members was guessed exactly.
 
 **Assumes.** Rows are independent trials, for the accuracy of one probability. Rows of one run share
 a model, so these are intervals of *this* run's rows; several seeds show how runs differ. The guess
-was made without the truth: attacks get a view and nothing else.
+was made without the truth: attacks get a view and nothing else. The true batches are those of the
+run that was viewed, by the same row numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
+from taciturn.arrays import IndexArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.numerics.metrics import auc
 from taciturn_audit.attacks.base import LabelGuess
-from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.attacks.membership import MembershipGuess
+from taciturn_audit.results.audit import AttackScore, Control, Membership
 
 
 def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0) -> AttackScore:
@@ -92,3 +101,37 @@ def prior(truth: LabelTable) -> Control:
     Control(name='prior', accuracy=0.75, auc=0.5)
     """
     return control("prior", commoner_label(truth), truth)
+
+
+def judge_membership(
+    guesses: Sequence[MembershipGuess], true_batches: Mapping[int, IndexArray]
+) -> Membership:
+    """Precision, recall and exact sizes of guessed batches, against the rows of the true ones.
+
+    >>> asked, members = np.arange(4), np.array([0, 1])
+    >>> guess = MembershipGuess(7, asked, members, size=3, certified=False)
+    >>> judge_membership([guess], {7: np.array([1, 2, 3])}).precision
+    0.5
+    """
+    called = right = members = asked = exact = 0
+    for guess in guesses:
+        truth = true_batches.get(guess.iteration)
+        if truth is None or not np.isin(truth, guess.asked).all():
+            raise ShapeError(f"iteration {guess.iteration} has another batch than was viewed")
+        called += len(guess.members)
+        right += int(np.isin(guess.members, truth).sum())
+        members += len(truth)
+        asked += len(guess.asked)
+        exact += guess.size == len(truth)
+    return Membership(
+        precision=_share(right, called),
+        recall=_share(right, members),
+        k_exact=_share(exact, len(guesses)),
+        iterations=len(guesses),
+        base_rate=_share(members, asked),
+        certified=_share(sum(guess.certified for guess in guesses), len(guesses)),
+    )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

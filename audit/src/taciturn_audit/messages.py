@@ -8,7 +8,7 @@ can is the threat model's business (``docs/threat_model.md``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from taciturn.crypto.registry import scheme
 from taciturn.protocol.codec import kind_of
@@ -91,35 +91,25 @@ def frames_to_alice(
         kind = kind_of(frame)
         count, size = counts.get(kind, (0, 0))
         counts[kind] = count + 1, size + len(frame)
-    entry = _entry_maker(scheme_name, key_bits, flipped)
-    return [entry(kind, count, size) for kind, (count, size) in counts.items()]
-
-
-def _entry_maker(
-    name: str, key_bits: int, flipped: bool
-) -> Callable[[type[Message], int, int], MessageSeen]:
-    hidden = scheme(name).protects
-
-    def entry(kind: type[Message], count: int, size: int) -> MessageSeen:
-        sealed = kind in _ENCRYPTED
-        allows = _PLAIN.get(kind, "")
-        if sealed:
-            allows = (
-                "multiply it by her columns; read nothing without Bob's key"
-                if hidden
-                else f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
-            )
-        if kind is RevealedGradient and flipped:
-            allows += "; its labels are flipped ones"
-        protected = sealed and hidden
-        return MessageSeen(
+    hidden = scheme(scheme_name).protects
+    return [
+        MessageSeen(
             message=kind.__name__,
             count=count,
             bytes=size,
-            encrypted=protected,
-            scheme=name if protected else None,
-            key_bits=key_bits if protected else None,
-            allows=allows,
+            encrypted=hidden and kind in _ENCRYPTED,
+            scheme=scheme_name if hidden and kind in _ENCRYPTED else None,
+            key_bits=key_bits if hidden and kind in _ENCRYPTED else None,
+            allows=_allows(kind, hidden, flipped),
         )
+        for kind, (count, size) in counts.items()
+    ]
 
-    return entry
+
+def _allows(kind: type[Message], hidden: bool, flipped: bool) -> str:
+    if kind in _ENCRYPTED:
+        if hidden:
+            return "multiply it by her columns; read nothing without Bob's key"
+        return f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
+    labels = "; its labels are flipped ones" if kind is RevealedGradient and flipped else ""
+    return _PLAIN.get(kind, "") + labels

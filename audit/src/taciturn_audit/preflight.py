@@ -1,15 +1,17 @@
-"""Before any training: what Alice will be able to do with this configuration, and what to change.
+"""Before any training: what either side will be able to learn of the other, and what to change.
 
 A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
 trained on with coin labels, which are nobody's, by the real programs without encryption; the
 attacks then run on what she saw, each on a sample of batches. What an attack gets right of the rows
-that it speaks about, beyond one half, is what the protocol tells.
+that it speaks about, beyond one half, is what the protocol tells. The column attacks run on what
+the same rehearsal opened to Bob.
 
 **Guarantee.** A verdict ``leaks`` or ``at risk`` was seen to happen in the rehearsal, by the rule
-of ``verdict.foresee``. ``no attack of ours applies`` says that none of ours did it there; it proves
-nothing about others.
+of ``verdict.foresee``, or at Bob because an attack recovered more than the controls. ``no attack of
+ours applies`` says that none of ours did it there; it proves nothing about others.
 
-**Assumes.** The rows are like those that will be trained on. No label is looked at.
+**Assumes.** The rows are like those that will be trained on, and Bob's like the ones he had here.
+No label is looked at.
 """
 
 from __future__ import annotations
@@ -29,22 +31,26 @@ from taciturn.parallel import one_thread
 from taciturn.privacy.prices import price
 from taciturn.protocol.agree import unused
 from taciturn.protocol.bob.forecast import forecast
-from taciturn.results.check import CLEAR, AttackVerdict, CheckFacts, CheckResult
+from taciturn.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
+from taciturn.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn_audit import advice
-from taciturn_audit.attacks.base import LabelAttack
-from taciturn_audit.attacks.controls import ModelOnlyControl
-from taciturn_audit.attacks.flipped import about_labels
+from taciturn_audit.advice import largest_sparsity, prediction_notes
+from taciturn_audit.attacks.base import Attack, ModelOnlyControl, about_labels
 from taciturn_audit.attacks.registry import rehearsal_attacks
-from taciturn_audit.bob_check import rehearse_columns
-from taciturn_audit.prediction import prediction_notes
+from taciturn_audit.column_attacks.base import KnownRows
+from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
+from taciturn_audit.column_attacks.lattice import LatticeAttack
+from taciturn_audit.column_attacks.regression import AnchoredAttack
+from taciturn_audit.column_audit import bob_view, examine_columns, known_rows_of
+from taciturn_audit.columns import Truth, settled
 from taciturn_audit.rehearsal import MOST_EPOCHS, Rehearsal
-from taciturn_audit.transition import largest_sparsity
 from taciturn_audit.verdict import foresee, worst
+from taciturn_audit.views.bob_view import BobView
 
 _SAMPLED_BATCHES = 200
-_SEED = 20
+_BATCH_SEED = 20
 
 
 def preflight(
@@ -98,11 +104,9 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
 
 
-def _verdict(attack: LabelAttack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
+def _verdict(attack: Attack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
     view = rehearsal.view
-    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
-    reason = f"Alice does not have {missing}" if missing else attack.obstacle(view)
-    if reason:
+    if reason := attack.lacks(view):
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
     kind = "labels" if rehearsal.own_labels else "coin labels"
@@ -149,7 +153,7 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
 
 def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
     """The share of sampled batches of full rank, and the median of their condition numbers."""
-    coins = KeyedEntropy.from_seed(_SEED).fork("batches")
+    coins = KeyedEntropy.from_seed(_BATCH_SEED).fork("batches")
     size = min(rehearsal.batch, len(rehearsal.table))
     # Batches of all rows are all the same.
     sampled = 1 if rehearsal.terms.whole_table else _SAMPLED_BATCHES
@@ -213,3 +217,67 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
             "an Alice who does not keep to the protocol may have had any label put into them"
         )
     return warnings
+
+
+_MOST_NAMED = 5
+_KNOWN_ROWS_SEED = 21
+_NOTHING_OPENED = (
+    "the training opens no score of a training row to Bob; held-out rows, and each joint "
+    "prediction, open one of each row, with noise of 2^-12",
+)
+# A column of which less is explained is not called exposed.
+_EXPOSED = 0.5
+
+
+def rehearse_columns(
+    rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = silent
+) -> ColumnRehearsal:
+    """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
+    view = bob_view(rehearsal.outcome, rehearsal.coins)
+    truth, coins = (
+        Truth.of(rehearsal.outcome.data.alice_train),
+        KeyedEntropy.from_seed(_KNOWN_ROWS_SEED),
+    )
+    findings = examine_columns(view, truth, coins, known_rows=known_rows, announce=announce)
+    opened = bool(view.observations)
+    exposed = _exposed(view, truth, coins) if opened and findings.leaks else ()
+    return ColumnRehearsal(
+        findings=findings,
+        level=LEAKS if findings.leaks else CLEAR,
+        rehearsed_passes=rehearsal.outcome.terms.agreement.epochs,
+        exposed=exposed,
+        advice=tuple(_advice(rehearsal, exposed)) if opened else _NOTHING_OPENED,
+    )
+
+
+def _exposed(view: BobView, truth: Truth, coins: KeyedEntropy) -> tuple[ExposedColumn, ...]:
+    few = known_rows_of(truth, coins, min(view.columns, view.features.rows // 2))
+    fits = np.full(len(truth.names), -np.inf)
+    for attack in (AnchoredAttack(), LatticeAttack(), IntegerColumnsAttack()):
+        if attack.lacks(view):
+            continue
+        known = few if attack.uses_known_rows else KnownRows.none(view.columns)
+        values, rows = settled(attack.estimate(view, known), truth, known)
+        fits = np.maximum(fits, truth.fits(values[rows], rows))
+    order = [place for place in np.argsort(-fits, kind="stable") if fits[place] > _EXPOSED]
+    return tuple(
+        ExposedColumn(truth.names[place], float(fits[place])) for place in order[:_MOST_NAMED]
+    )
+
+
+def _advice(rehearsal: Rehearsal, exposed: tuple[ExposedColumn, ...]) -> list[str]:
+    terms = rehearsal.terms
+    one = "pass" if terms.whole_table else "epoch"
+    words = [
+        f"each {one} gives Bob an exact score of every row; no number of them is known to be safe, "
+        "and fewer are no protection"
+    ]
+    if exposed:
+        names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)
+        words.append(f"reconstructed best: {names}; leave them out, or accept their exposure")
+    hidden = advised("{mechanism}: no training score is opened to Bob", mechanism="mutual")
+    several = (
+        "Bob sees sums of all Alices' scores: they hide which of you scored what, and not what all "
+        "columns together are"
+    )
+    return [*words, hidden if terms.agreement.alices == 1 else several]

@@ -1,18 +1,23 @@
-"""A real session's audit: one side's own recording, attacked from that side's seat.
+"""A real session's audit: one side's own recording, attacked from that side's view.
 
 Alice's side has her recording, her file and her table, and no label: it can attack and write down
-its guesses. Whoever has the labels, which is Bob, can judge them. Bob's recording
-is audited in ``recorded_columns``.
+its guesses. Whoever has the labels, which is Bob, can judge them. Bob's side has his recording, his
+file and his table, and none of Alice's columns: attacks that need no known row estimate all the
+same, and what they say is set against the scores that he saw (``columns.explained``). Where the
+other side's file is here too, its table judges.
 
-**Guarantee.** An attack gets the view and nothing else. Guesses are judged only by labels of the
-same rows, in the same order, and of the same session where Bob's model file says which that was.
+**Guarantee.** An attack gets the view, and the rows that are handed to it, and nothing else.
+Guesses are judged only by labels of the same rows, in the same order, and of the same session where
+Bob's model file says which that was.
 
 **Assumes.** The recording is whole and honest: its hash chain shows damage, not forgery. Bob's
-labels are those that he trained with; his model file has a digest of his columns, not of them.
+labels are those that he trained with; his model file has a digest of his columns, not of them. In
+``label-rr`` the flipped labels are those of the session.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,14 +26,21 @@ import numpy as np
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
+from taciturn.results.columns import BobSeat
+from taciturn.results.skipped import Skipped
+from taciturn.rng import KeyedEntropy
+from taciturn.simulation.coins import Coins
 from taciturn_audit.advice import inapplicable
+from taciturn_audit.column_attacks.base import KnownRows
+from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
+from taciturn_audit.column_audit import BobAudit, examine_columns
+from taciturn_audit.columns import Truth, explained
 from taciturn_audit.guesses import GuessesFile
 from taciturn_audit.messages import messages_to_alice
-from taciturn_audit.recorded_columns import audit_columns
 from taciturn_audit.recording import OtherSide, RecordedSession, both_tables, labels_of
 from taciturn_audit.results.audit import Findings
-from taciturn_audit.results.session import Guessed, SessionAudit
-from taciturn_audit.runner import Guesses, guess_labels
+from taciturn_audit.results.session import Estimated, Guessed, Recording, SessionAudit
+from taciturn_audit.runner import guess_labels
 from taciturn_audit.session import SHUFFLED_TRUTH, Session, look_at_ciphertexts, shuffled
 from taciturn_audit.views.bob_view import BobView
 
@@ -81,7 +93,7 @@ def audit_recording(
         file.save(write_guesses)
     notes = inapplicable(view) or None
     if judge is None:
-        return replace(_unjudged(file), notes=notes)
+        return replace(_guessed(file), notes=notes)
     audit = replace(audit_guesses(file, judge, shuffle_truth=shuffle_truth), notes=notes)
     # Other Alices' tables are not here, and without them it would be another training.
     if audit.findings is None or not wanted or view.agreement.parties is not None:
@@ -118,7 +130,7 @@ def audit_guesses(
     if shuffle_truth:
         findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
     return replace(
-        _unjudged(file),
+        _guessed(file),
         judgement=truth.judgement(),
         shuffle_truth=shuffle_truth,
         findings=findings,
@@ -126,25 +138,25 @@ def audit_guesses(
     )
 
 
-def _unjudged(file: GuessesFile) -> SessionAudit:
+def _unjudged(recording: Recording, skipped: tuple[Skipped, ...]) -> SessionAudit:
     return SessionAudit(
-        seat=file.recording.recorder,
-        recording=file.recording,
-        guesses=_summaries(file.guesses),
-        skipped=file.guesses.skipped,
+        seat=recording.recorder,
+        recording=recording,
+        guesses=(),
+        skipped=skipped,
         judgement=None,
         shuffle_truth=False,
         findings=None,
         canary=None,
         over_epochs=(),
         evidence=None,
-        messages=file.messages,
-        distinguisher=file.distinguisher,
+        messages=(),
     )
 
 
-def _summaries(guesses: Guesses) -> tuple[Guessed, ...]:
-    return tuple(
+def _guessed(file: GuessesFile) -> SessionAudit:
+    guesses = file.guesses
+    summaries = tuple(
         Guessed(
             name,
             int(np.count_nonzero(guess.signal)),
@@ -155,3 +167,86 @@ def _summaries(guesses: Guesses) -> tuple[Guessed, ...]:
         )
         for name, guess in guesses.attacks.items()
     )
+    return replace(
+        _unjudged(file.recording, guesses.skipped),
+        guesses=summaries,
+        messages=file.messages,
+        distinguisher=file.distinguisher,
+    )
+
+
+_NO_ROWS = "no row of Alice's is known here: her file gives some, and judges"
+
+
+def audit_columns(
+    session: RecordedSession,
+    view: BobView,
+    alice: OtherSide | None = None,
+    *,
+    known_rows: int | None = None,
+    canary: bool = True,
+    callbacks: Callbacks = SILENT,
+) -> SessionAudit:
+    """Estimate Alice's columns from Bob's recording; judge where her table is here too.
+
+    ``known_rows`` is as in ``BobAudit``; ``canary`` also trains with her rows permuted.
+    """
+    estimates: tuple[Estimated, ...] | None = None
+    seat: BobSeat | None = None
+    if alice is None:
+        estimates, skipped = _estimates(view, callbacks)
+    else:
+        seat = _judged(session, view, alice, known_rows, canary, callbacks)
+        skipped = seat.findings.skipped
+    return replace(
+        _unjudged(session.recording, skipped),
+        judgement=None if alice is None else alice.judgement(),
+        estimates=estimates,
+        bob_seat=seat,
+    )
+
+
+def _estimates(
+    view: BobView, callbacks: Callbacks
+) -> tuple[tuple[Estimated, ...], tuple[Skipped, ...]]:
+    estimates: list[Estimated] = []
+    skipped: list[Skipped] = []
+    for attack in COLUMN_ATTACKS:
+        reason = attack.lacks(view) or ("" if attack.works_without else _NO_ROWS)
+        if reason:
+            skipped.append(Skipped(attack.name, reason))
+            continue
+        callbacks.announce(attack.name)
+        start = time.perf_counter()
+        estimate = attack.estimate(view, KnownRows.none(view.columns))
+        seconds = time.perf_counter() - start
+        estimates.append(
+            Estimated(
+                attack.name,
+                estimate.values.shape[1],
+                explained(view, estimate.values),
+                seconds,
+                estimate.remark,
+                estimate.limited or None,
+            )
+        )
+    return tuple(estimates), tuple(skipped)
+
+
+def _judged(
+    session: RecordedSession,
+    view: BobView,
+    alice: OtherSide,
+    known_rows: int | None,
+    canary: bool,
+    callbacks: Callbacks,
+) -> BobSeat:
+    truth, coins = Truth.of(alice.tables.train), KeyedEntropy.from_system()
+    findings = examine_columns(
+        view, truth, coins, known_rows=known_rows, announce=callbacks.announce
+    )
+    if not canary:
+        return BobSeat(findings, None)
+    trial = BobAudit(both_tables(alice.tables, session.tables), known_rows, callbacks=callbacks)
+    beside = trial.permuted(session.config.settings(), Coins.for_seed(None))
+    return BobSeat(findings, beside)

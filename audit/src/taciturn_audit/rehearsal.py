@@ -32,7 +32,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn_audit.seats import outcome_view
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.views.alice_view import AliceView
 
 MOST_EPOCHS = 30

@@ -19,9 +19,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
 from taciturn.results.skipped import Skipped
 from taciturn_audit.attacks import registry
-from taciturn_audit.attacks.base import LabelAttack, LabelGuess
-from taciturn_audit.attacks.controls import ModelOnlyControl
-from taciturn_audit.attacks.flipped import about_labels
+from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl, about_labels
 from taciturn_audit.judge import commoner_label, control, judge, prior
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.verdict import weigh
@@ -73,22 +71,22 @@ class Examination:
 def guess_labels(
     view: AliceView,
     *,
-    attacks: tuple[LabelAttack, ...] | None = None,
+    attacks: tuple[Attack, ...] | None = None,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
 ) -> Guesses:
     """The guesses of each attack that applies, from the view alone."""
     skipped: list[Skipped] = []
     model_only, known = ModelOnlyControl(), None
-    if lacks := _lacks(model_only, view):
-        skipped.append(lacks)
+    if reason := model_only.lacks(view):
+        skipped.append(Skipped(model_only.name, reason))
     else:
         known = model_only.infer(view)
     guesses: dict[str, LabelGuess] = {}
     seconds: dict[str, float] = {}
     for attack in registry.attacks() if attacks is None else attacks:
-        if lacks := _lacks(attack, view):
-            skipped.append(lacks)
+        if reason := attack.lacks(view):
+            skipped.append(Skipped(attack.name, reason))
             continue
         announce(attack.name)
         start = time.perf_counter()
@@ -101,7 +99,7 @@ def examine(
     view: AliceView,
     truth: LabelTable,
     *,
-    attacks: tuple[LabelAttack, ...] | None = None,
+    attacks: tuple[Attack, ...] | None = None,
     shuffled: bool = False,
     announce: Announce = silent,
     progress: ReportProgress = quietly,
@@ -114,11 +112,3 @@ def examine(
     guesses = guess_labels(view, attacks=attacks, announce=announce, progress=progress)
     findings = guesses.judged(truth, shuffled=shuffled)
     return Examination(findings, guesses.attacks, guesses.model_only)
-
-
-def _lacks(attack: LabelAttack, view: AliceView) -> Skipped | None:
-    missing = ", ".join(sorted(signal.value for signal in attack.needs - view.signals))
-    if missing:
-        return Skipped(attack.name, f"Alice does not have {missing}")
-    obstacle = attack.obstacle(view)
-    return Skipped(attack.name, obstacle) if obstacle else None

@@ -39,7 +39,7 @@ from taciturn.parallel import one_thread
 from taciturn.results.looks import Fault, Look, Separation
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.scores import table_scores
-from taciturn_audit.distinguisher import FALSE_ALARM, POWER, ridge
+from taciturn_audit.distinguishing_game import FALSE_ALARM, POWER, ridge
 from taciturn_audit.views.bob_view import BobView
 
 MOST = 2000

@@ -27,15 +27,15 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import Source, with_coin_labels
+from taciturn_audit.adversaries import members, outcome_view
 from taciturn_audit.advice import inapplicable
-from taciturn_audit.attacks.base import LabelAttack
-from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.base import Attack, ModelOnlyControl
 from taciturn_audit.attacks.membership import guess_membership
 from taciturn_audit.attacks.registry import attacks
-from taciturn_audit.bob_seat import BobAudit
-from taciturn_audit.distinguisher import applies, distinguish
+from taciturn_audit.column_audit import BobAudit
+from taciturn_audit.distinguishing_game import applies, distinguish
 from taciturn_audit.evidence import evidence
-from taciturn_audit.membership import judge_membership
+from taciturn_audit.judge import judge_membership
 from taciturn_audit.messages import messages_to_alice
 from taciturn_audit.results.audit import (
     Accuracy,
@@ -48,7 +48,6 @@ from taciturn_audit.results.audit import (
 )
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.runner import Examination, examine
-from taciturn_audit.seats import members, outcome_view
 from taciturn_audit.views.alice_view import AliceView
 
 # Attacks whose solvers did more on the whole run are not repeated for the picture over epochs.
@@ -72,7 +71,7 @@ class Session:
     """Audits of runs of one table, or of two parties' tables.
 
     ``shuffle_truth`` judges against labels shuffled after the run. ``attacks`` are loaded before
-    anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.seats``;
+    anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.adversaries``;
     ``known_rows`` as in ``BobAudit``.
     """
 
@@ -80,7 +79,7 @@ class Session:
     callbacks: Callbacks = SILENT
     canary: bool = True
     shuffle_truth: bool = False
-    attacks: tuple[LabelAttack, ...] = field(default_factory=attacks)
+    attacks: tuple[Attack, ...] = field(default_factory=attacks)
     seat: str = "alice"
     known_rows: int | None = None
 
@@ -97,7 +96,9 @@ class Session:
         require_arrived(outcome.result)
         view, labels = self._view(outcome), outcome.data.labels_train
         if self.seat == "bob":
-            run = self._unlooked(view, labels, outcome.result)
+            findings = examine(view, labels, attacks=()).findings
+            unseen = replace(findings, verdict="Alice's seat was not audited.")
+            run = self._bare_run(view, outcome.result, unseen)
         else:
             run = self.examine(settings, view, labels, outcome.result)
             run = replace(run, membership=self._membership(view, outcome))
@@ -110,19 +111,18 @@ class Session:
         names = [name for name, _ in outcome.data.alices]
         return outcome_view(outcome, members(self.seat, names))
 
-    def _unlooked(self, view: AliceView, labels: LabelTable, training: TrainingRun) -> AuditRun:
-        findings = examine(view, labels, attacks=()).findings
+    def _bare_run(self, view: AliceView, training: TrainingRun, findings: Findings) -> AuditRun:
         return AuditRun(
             training=training,
-            shuffle_truth=False,
-            findings=replace(findings, verdict="Alice's seat was not audited."),
+            shuffle_truth=self.shuffle_truth,
+            findings=findings,
             canary=None,
             over_epochs=(),
             evidence=None,
             messages=tuple(messages_to_alice(view)),
             membership=None,
             seat=self.seat,
-            pooled=_pooled(view),
+            pooled=None if view.agreement.parties is None else view.names,
         )
 
     def examine(
@@ -137,21 +137,14 @@ class Session:
             findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
         beside = self.surroundings(settings, findings, training.ledger.label_epsilon_total)
         wanted = self.canary and not self.shuffle_truth
-        notes = (*training.notes, *inapplicable(view))
-        return AuditRun(
-            training=replace(training, notes=notes),
-            shuffle_truth=self.shuffle_truth,
-            findings=findings,
+        training = replace(training, notes=(*training.notes, *inapplicable(view)))
+        look = look_at_ciphertexts(view, settings.seed, self.callbacks) if wanted else None
+        return replace(
+            self._bare_run(view, training, findings),
             canary=beside.canary,
             over_epochs=beside.over_epochs,
             evidence=beside.evidence,
-            messages=tuple(messages_to_alice(view)),
-            membership=None,
-            distinguisher=look_at_ciphertexts(view, settings.seed, self.callbacks)
-            if wanted
-            else None,
-            seat=self.seat,
-            pooled=_pooled(view),
+            distinguisher=look,
         )
 
     def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
@@ -178,7 +171,9 @@ class Session:
         if settings.permute_labels:
             return findings, ()
         self.callbacks.announce("canary run")
-        outcome = simulate(_shuffled(settings), self.raw, keep=True, observe=self.callbacks.observe)
+        changes = {"permute_labels": True, "scheme": "clear", "key_bits": None}
+        shuffled = settings.model_copy(update=changes)
+        outcome = simulate(shuffled, self.raw, keep=True, observe=self.callbacks.observe)
         view, labels = self._view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels, shuffled=True)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
@@ -246,15 +241,6 @@ def audit_rows(raw: RawData, settings: Settings, *, canary: bool = True) -> Audi
     """Train on rows and attack from both seats."""
     session = Session(raw, canary=canary, seat="both")
     return AuditResult((session.audit(settings),))
-
-
-def _pooled(view: AliceView) -> tuple[str, ...] | None:
-    return None if view.agreement.parties is None else view.names
-
-
-def _shuffled(settings: Settings) -> Settings:
-    changes = {"permute_labels": True, "scheme": "clear", "key_bits": None}
-    return settings.model_copy(update=changes)
 
 
 def _accuracies(findings: Findings, names: set[str]) -> tuple[Accuracy, ...]:

@@ -36,8 +36,7 @@ from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
 from taciturn.results.run_list import Leakage
-from taciturn_audit.attacks.base import LabelGuess
-from taciturn_audit.attacks.controls import ModelOnlyControl
+from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
     REUSED_SEED,
     UNENCRYPTED,
@@ -160,8 +159,8 @@ def weigh(
     >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
     >>> print(weigh([prior], [blind]).sentence)  # doctest: +NORMALIZE_WHITESPACE
-    No attack of ours told more than the controls: best accuracy 84.00 % against 93.00 %, best AUC
-    52.00 % against 50.00 %. That is not a proof of safety.
+    No attack of ours recovered more than the controls: best accuracy 84.00 % against 93.00 %, best
+    AUC 52.00 % against 50.00 %. That is not a proof of safety.
     """
     if shuffled:
         controls = [one for one in controls if one.name == "prior"]
@@ -180,9 +179,9 @@ def weigh(
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
-            f"{best.name} tells Alice {_percent(best.accuracy)} of {best.rows:.0f} labels "
+            f"{best.name} recovers {_percent(best.accuracy)} of {best.rows:.0f} labels "
             f"({_interval(best.accuracy_low, best.accuracy_high)}); "
-            f"{without} tells {_percent(known.accuracy)}."
+            f"{without} recovers {_percent(known.accuracy)}."
         )
         return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by, used)
     if ranking:
@@ -220,22 +219,22 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            f"No attack of ours applies to what Alice has; the controls tell {_percent(accuracy)} "
-            "of the labels. That is not a proof of safety."
+            "No attack of ours applies to what Alice has; the controls recover "
+            f"{_percent(accuracy)} of the labels. That is not a proof of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)
     if sure.decided_correct is not None:
         return Status.CERTAIN, (
-            "Over all rows no attack of ours told more than the controls (accuracy "
+            "Over all rows no attack of ours recovered more than the controls (accuracy "
             f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
             f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
             f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
-            "what the protocol alone tells."
+            "what the protocol alone leaks."
         )
     best = max(attack.accuracy for attack in attacks)
     area = max((attack.auc for attack in attacks), key=_or_none)
     return Status.NOT_SHOWN, (
-        f"No attack of ours told more than the controls: best accuracy {_percent(best)} "
+        f"No attack of ours recovered more than the controls: best accuracy {_percent(best)} "
         f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
         f"{_unfinished(attacks)}That is not a proof of safety."
     )
@@ -343,9 +342,9 @@ class Weighed:
             whole = self.verdict.figure == "accuracy" and self.verdict.value == 1.0
             best = self.verdict.attack
             model = best is not None and best.name == ModelOnlyControl.name
-            source = "model that Alice receives tells her" if model else "messages tell Alice"
-            part = f"The {source} about the labels"
-            return "Alice can tell every label" if whole else part
+            source = "model that Alice receives leaks" if model else "messages to Alice leak"
+            part = f"The {source} information about the labels"
+            return "Alice can recover every label" if whole else part
         if self.status is Status.CERTAIN:
             return "Some runs show a leak" if self.leaking else "Some labels may be given away"
         if self.status is Status.NOT_SHOWN:
@@ -377,8 +376,8 @@ _HIDDEN = (
     "shuffled labels show it."
 )
 _ALONE = (
-    "No canary run stands beside this run: what the columns tell and what the messages tell are "
-    "not held apart."
+    "There is no canary run beside this run: what the columns predict and what the messages leak "
+    "are not told apart."
 )
 _SHUFFLED = "The labels were shuffled before training, so that the columns say nothing about them."
 _CHECK = (
@@ -461,7 +460,7 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
     seat = audit.bob_seat
     if seat is not None:
         if seat.findings.leaks:
-            headline = "The scores tell Bob about Alice's columns"
+            headline = "The scores leak Alice's columns to Bob"
             return Summary(Status.LEAK, headline, seat.findings.verdict)
         if seat.findings.attacks:
             headline = "No attack of ours succeeded"
@@ -557,7 +556,7 @@ def _conclude_attacks(
         caveat = "" if run.status is Status.LEAK else _HIDDEN
         return Conclusion(canary.status, canary.headline, *rest, caveat)
     if run.status is Status.LEAK:
-        headline = "On the real labels, an attack told Alice more than the controls"
+        headline = "On the real labels, an attack recovered more than the controls"
         return Conclusion(run.status, headline, *rest)
     gravest = min((canary, run), key=lambda weighed: GRAVEST_FIRST.index(weighed.status))
     return Conclusion(gravest.status, gravest.headline, *rest)

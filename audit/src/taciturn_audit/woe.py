@@ -2,9 +2,12 @@
 
 In the usual way Alice is handed the weights of evidence, or the shares of ones, of her own bins.
 Here they are computed from the true labels, rounded, and attacked with nothing else than her bins
-(``attacks.bin_counts``, ``attacks.bin_labels``); the judge holds the truth. The same attacks on
+(``attacks.bin_statistics``); the judge holds the truth. The same attacks on
 labels that were shuffled before they were counted show what the counts alone tell of single labels:
 there the columns say nothing.
+
+From the counts of his own labels in her bins, Bob knows of a row of label y the exact distribution
+of its bin among the rows of that label, and nothing that tells two rows of one label apart.
 
 **Guarantee.** An attack sees sizes, bins and the statistics, and no label. What it calls certain
 follows from them.
@@ -29,19 +32,48 @@ from taciturn.jobs.woe.bins import Bins, CutTable
 from taciturn.jobs.woe.job import WoeOptions
 from taciturn.jobs.woe.simulation import TrainingRows, converse
 from taciturn.jobs.woe.terms import WoeTerms
-from taciturn.jobs.woe.weights import weights_of_evidence
+from taciturn.jobs.woe.weights import mutual_bits, weights_of_evidence
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
-from taciturn_audit.attacks.bin_counts import HandedOver, Recovered, recover_counts
-from taciturn_audit.attacks.bin_labels import likeliest_labels, majority_labels
-from taciturn_audit.column_attacks.bin_counts import bin_knowledge
+from taciturn_audit.attacks.bin_statistics import (
+    HandedOver,
+    Recovered,
+    likeliest_labels,
+    majority_labels,
+    recover_counts,
+)
 from taciturn_audit.judge import judge, prior
 from taciturn_audit.messages import frames_to_alice
 from taciturn_audit.results.audit import AttackScore, MessageSeen
 from taciturn_audit.results.woe_audit import BinsTold, WoeAudit, WoeFineness, WoeRounding
 from taciturn_audit.verdict import Status, weigh
+
+
+def bin_knowledge(ones: IntArray, rows: IntArray, column: str = "") -> BinsTold:
+    """What Bob learns of one column, from the ones and all rows in each bin.
+
+    >>> known = bin_knowledge(np.array([0, 10]), np.array([60, 40]))
+    >>> known.prior, known.posterior, known.located
+    (0.6, 0.7, 10)
+    """
+    table = np.stack([rows - ones, ones])
+    total = int(rows.sum())
+    spread = np.count_nonzero(table, axis=1)
+    located = int(table[spread == 1].sum())
+    per_label = table.sum(axis=1)
+    ruled_out = float(((len(rows) - spread) * per_label).sum() / total)
+    return BinsTold(
+        column=column,
+        bins=len(rows),
+        prior=float(rows.max() / total),
+        posterior=float(table.max(axis=1).sum() / total),
+        bits=mutual_bits(ones, rows),
+        located=located,
+        excluded=ruled_out,
+    )
+
 
 # To how many decimals weights are usually handed over.
 DIGITS = 4
@@ -121,7 +153,7 @@ def audit_woe(
         fineness=tuple(fineness),
         messages=_messages(frames, terms),
         alike=alike,
-        bob=_bob(_Table(cut.columns, truth)),
+        bob=_bins_told(_Table(cut.columns, truth)),
         notes=cut.notes,
         seconds=time.perf_counter() - start,
     )
@@ -245,19 +277,7 @@ def _alike(ours: list[bytes], others: list[bytes]) -> bool:
     return list(map(shown, ours)) == list(map(shown, others))
 
 
-def _bob(table: _Table) -> tuple[BinsTold, ...]:
-    columns = []
-    for column, ones in zip(table.columns, table.ones, strict=True):
-        known = bin_knowledge(ones, column.rows)
-        columns.append(
-            BinsTold(
-                column=column.name,
-                bins=len(column.labels),
-                prior=known.prior,
-                posterior=known.posterior,
-                bits=known.bits,
-                located=known.located,
-                excluded=known.excluded,
-            )
-        )
-    return tuple(sorted(columns, key=lambda one: -one.bits))
+def _bins_told(table: _Table) -> tuple[BinsTold, ...]:
+    columns = zip(table.columns, table.ones, strict=True)
+    known = [bin_knowledge(ones, column.rows, column.name) for column, ones in columns]
+    return tuple(sorted(known, key=lambda one: -one.bits))

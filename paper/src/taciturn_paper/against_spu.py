@@ -17,16 +17,17 @@ import math
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
+from taciturn.engine.callbacks import Announce
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
@@ -45,8 +46,8 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_paper import spu_side
-from taciturn_paper.record import Record
-from taciturn_paper.sides import Tables, measure, run_both
+from taciturn_paper.sides import Tables, free_port, measure, run_both
+from taciturn_paper.tasks import Record
 
 DATASET = "breast-cancer"
 SEED = 1
@@ -68,16 +69,10 @@ _ASK = "import json, sys, {0}; print(json.dumps([{0}.__version__, sys.version.sp
 class Lap:
     """One training of one contender.
 
-    Args:
-        seconds: By the clock.
-        processor_seconds: Of both processes.
-        first_epoch: The processor seconds of the first epoch or pass and of all that precedes it.
-        bytes_to_alice: On the wire.
-        bytes_to_bob: On the wire.
-        started: Processor seconds until the program was loaded; no part of the others.
-        compiled: Those of compiling what is run; no part of the others.
-        weights: Alice's, then Bob's.
-        walked: The sigmoid of each point of the walk.
+    ``processor_seconds`` are of both processes; ``first_epoch`` those of the first epoch or pass
+    and of all that precedes it. ``started`` and ``compiled``, to load the program and to compile
+    what is run, are no part of the others. ``weights`` are Alice's, then Bob's; ``walked`` is the
+    sigmoid of each point of the walk.
     """
 
     seconds: float
@@ -175,32 +170,6 @@ def walk() -> FloatArray:
     return np.linspace(-SCORE_RANGE, SCORE_RANGE, POINTS)
 
 
-class Contender(Protocol):
-    """Something that trains between two processes."""
-
-    @property
-    def name(self) -> str:
-        """Whose protocol it is."""
-        ...
-
-    @property
-    def sigmoid(self) -> str:
-        """Which sigmoid it has."""
-        ...
-
-    def lap(self, problem: Problem) -> Lap:
-        """Trains once."""
-        ...
-
-    def steps(self, problem: Problem) -> int:
-        """How many epochs or passes it trains."""
-        ...
-
-    def expected(self, problem: Problem) -> FloatArray:
-        """The weights that a training on joined rows gives."""
-        ...
-
-
 # --- ours -------------------------------------------------------------------------------------
 
 
@@ -257,11 +226,7 @@ def walked_sigmoid(problem: Problem) -> FloatArray:
 
 
 def versions(python: Path | None) -> dict[str, str]:
-    """What the Python for SPU has.
-
-    Raises:
-        ConfigError: None is named, there is no such program, or a package is missing in it.
-    """
+    """The versions of SPU's Python and of its packages, all of which it must have."""
     if python is None:
         raise ConfigError(
             "SPU needs a Python of its own, and none is named",
@@ -306,12 +271,9 @@ class Cheetah:
 
     def lap(self, problem: Problem) -> Lap:
         """Trains once; the walk comes after the end of what is measured."""
-        # Loaded here: it loads much that no other part of this needs.
-        from taciturn_paper.wire import free_port
-
         with tempfile.TemporaryDirectory(prefix="taciturn-bench-") as name:
             folder = Path(name)
-            self._furnish(folder, problem)
+            self._write_task(folder, problem)
             own = [str(self.python), "-I", str(Path(spu_side.__file__))]
             ports = [str(free_port()), str(free_port())]
             sides = run_both(
@@ -339,7 +301,7 @@ class Cheetah:
         """What the same batches give."""
         return problem.reference
 
-    def _furnish(self, folder: Path, problem: Problem) -> None:
+    def _write_task(self, folder: Path, problem: Problem) -> None:
         """The task, and each side's table where only its process looks for it."""
         tables, terms = problem.tables, problem.batch_terms
         per_epoch = terms.per_epoch(len(tables.labels))
@@ -358,6 +320,9 @@ class Cheetah:
         (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
         np.savez(folder / "alice.npz", alice=tables.alice)
         np.savez(folder / "bob.npz", bob=tables.bob, labels=tables.labels)
+
+
+Contender: TypeAlias = Ours | Cheetah
 
 
 # --- the comparison ---------------------------------------------------------------------------
@@ -394,20 +359,13 @@ def figures(contender: Contender, problem: Problem, laps: Sequence[Lap]) -> Reco
 def run(
     python: Path | None,
     *,
-    announce: Callable[[str], None],
+    announce: Announce,
     repeats: int = REPEATS,
     quick: bool = False,
 ) -> Record:
-    """The whole comparison.
+    """The whole comparison, with the Python that has SPU.
 
-    Args:
-        python: The Python that has SPU.
-        announce: Called with what is measured next.
-        repeats: Turns of each contender.
-        quick: One epoch in large batches, SPU with its own sigmoid alone, one turn.
-
-    Raises:
-        ConfigError: That Python is not fit for use, or a side failed.
+    A quick one has one turn, one epoch in large batches, and SPU's own sigmoid alone.
     """
     had = versions(python)
     # ``versions`` has refused its absence.

@@ -10,13 +10,13 @@ failure rate.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
+from taciturn.engine.callbacks import Announce, silent
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import AdditiveNoise
@@ -28,6 +28,7 @@ from taciturn.settings.schema import Variant
 from taciturn_audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
+SAMPLES, QUICK_SAMPLES = 400_000, 50_000
 B1, B2 = 0.1, 10.0
 RESIDUE_BITS, COARSE_BITS = 20, 10
 FAILURE = 0.05
@@ -64,21 +65,13 @@ class Claim:
 
 def run(
     *,
-    samples: int = 400_000,
+    samples: int = SAMPLES,
     seed: int = 0,
     b1: float = B1,
     b2: float = B2,
-    announce: Callable[[str], None] = lambda message: None,
+    announce: Announce = silent,
 ) -> dict[str, Any]:
-    """Audits every claim of ``add`` and ``mult``.
-
-    Args:
-        samples: Outputs drawn on each secret.
-        seed: Decides the samples.
-        b1: The inner clip of ``mult``.
-        b2: The outer clip of ``mult``.
-        announce: Called with what runs now.
-    """
+    """Every claim of ``add`` and ``mult``, audited with so many samples on each secret."""
     rows = []
     for variant in (None, *VARIANTS):
         for epsilon in EPSILONS:

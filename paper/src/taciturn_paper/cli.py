@@ -1,27 +1,25 @@
-"""``taciturn reproduce`` and ``taciturn bench``: the paper's words beside what is found here.
-
-Both are found by the product through its entry points. What they run is loaded when they run.
-"""
+"""The commands ``reproduce`` and ``bench``; what they run is loaded when they run."""
 
 from __future__ import annotations
 
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taciturn.cli.console import Json, Meter, progress_bar, show_record
+from taciturn.cli.console import Json, progress_bar, show_record
 from taciturn.cli.watching import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block
-    from taciturn_paper.record import Record
+    from taciturn_paper.tasks import Record, Request
 
 
 class Target(StrEnum):
@@ -89,13 +87,13 @@ def reproduce(
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Keep finished pieces here; an interrupted run goes on with them."),
+        typer.Option(help="Keep finished tasks here; an interrupted run goes on with them."),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     json: Json = False,
 ) -> None:
-    """Put the paper's words beside what is found here.
+    """Reproduce the paper's tables and figures.
 
     [bold]Examples[/bold]
 
@@ -120,11 +118,19 @@ def reproduce(
     require_writable(plot)
     if report is not None:
         _require_folder(report)
-    wanted = {"quick": quick, "seed": seed, "datasets": tuple(dataset or ())}
-    from taciturn_paper.shelf import usual_folder
+    from taciturn_paper.tasks import Request, default_cache
 
     with watched_bar("reproduce", watch, watch_port, {"target": target.value}) as meter:
-        record = _run(target, wanted, seeds, cache or usual_folder(), meter)
+        request = Request(
+            quick,
+            seed,
+            seeds,
+            tuple(dataset or ()),
+            cache or default_cache(),
+            meter.announce,
+            meter.progress,
+        )
+        record = _run(target, request)
     if plot is not None:
         write_text(plot, _picture(target, record))
     if report is not None:
@@ -195,20 +201,38 @@ def bench(
     rivals = () if against == "none" else tuple(name.strip() for name in against.split(","))
     if "spu" in rivals and not whole:
         _refuse_with_spu(rivals, {"--plot": plot, "--dataset": dataset, "--rows": rows})
-        _bench_against_spu(spu_python, repeats, quick, report, json)
+        from taciturn_paper import against_spu
+        from taciturn_paper.report.benchmarks import comparison
+
+        require_writable(report)
+        turns = repeats or against_spu.REPEATS
+        with progress_bar() as meter:
+            record = against_spu.run(
+                spu_python, announce=meter.announce, repeats=turns, quick=quick
+            )
+        _finish_bench("Beside SPU's Cheetah", record, comparison(record), report, json)
         return
     if whole:
         _refuse_with_trainings({"--plot": plot, "--against": against != "none"})
-        _bench_trainings(quick, dataset, None if rows is None else (rows, columns), report, json)
+        from taciturn_paper import solvers
+        from taciturn_paper.report.benchmarks import solver_tables
+
+        require_writable(report)
+        sizes = () if rows is None else ((rows, columns),)
+        with progress_bar() as meter:
+            record = solvers.run(
+                announce=meter.announce, datasets=dataset or (), sizes=sizes, quick=quick
+            )
+        _finish_bench("Whole trainings", record, solver_tables(record), report, json)
         return
     for option, value in {"--dataset": dataset, "--rows": rows, "--report": report}.items():
         if value:
             raise ConfigError(
                 f"{option} belongs to --trainings", where=option, hint="add --trainings"
             )
-    from taciturn_paper import encryption, trainings
-    from taciturn_paper.report.ratios import ratios_svg
-    from taciturn_paper.report.tables import benchmark
+    from taciturn_paper import encryption
+    from taciturn_paper.report.benchmarks import benchmark
+    from taciturn_paper.report.plots import ratios_svg
 
     if plot is not None and "phe" not in rivals:
         raise ConfigError(
@@ -217,10 +241,10 @@ def bench(
     require_writable(plot)
     with progress_bar() as meter:
         shapes = encryption.run(rivals, quick=quick, repeats=repeats or 5, announce=meter.announce)
-        done = [] if quick else trainings.measure_all(meter.announce)
+        done = [] if quick else encryption.measure_trainings(meter.announce)
     record = {
-        "rows": [row.to_dict() for row in shapes],
-        "trainings": [training.to_dict() for training in done],
+        "rows": [asdict(row) for row in shapes],
+        "trainings": [asdict(training) for training in done],
     }
     if plot is not None:
         write_text(plot, ratios_svg(record))
@@ -253,90 +277,47 @@ def _refuse_with_spu(rivals: tuple[str, ...], given: Mapping[str, object]) -> No
             )
 
 
-def _bench_against_spu(
-    python: Path | None, repeats: int | None, quick: bool, report: Path | None, json: bool
+def _finish_bench(
+    title: str, record: Record, tables: list[Block], report: Path | None, json: bool
 ) -> None:
-    from taciturn_paper import against_spu
-    from taciturn_paper.report.against_spu import comparison, page
+    from taciturn.report.markdown import render
+    from taciturn_paper.report.benchmarks import bench_page
 
-    require_writable(report)
-    with progress_bar() as meter:
-        record = against_spu.run(
-            python,
-            announce=meter.announce,
-            repeats=repeats or against_spu.REPEATS,
-            quick=quick,
-        )
     if report is not None:
-        from taciturn.report.markdown import render
-
-        write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
-    show_record(record, json, lambda: comparison(record))
-
-
-def _bench_trainings(
-    quick: bool,
-    datasets: list[str] | None,
-    size: tuple[int, int] | None,
-    report: Path | None,
-    json: bool,
-) -> None:
-    from taciturn_paper import solvers
-    from taciturn_paper.report.solvers import page, solver_tables
-
-    require_writable(report)
-    with progress_bar() as meter:
-        record = solvers.run(
-            announce=meter.announce,
-            datasets=datasets or (),
-            sizes=() if size is None else (size,),
-            quick=quick,
-        )
-    if report is not None:
-        from taciturn.report.markdown import render
-
-        write_text(report, render(page(record, shlex.join(["taciturn", *sys.argv[1:]]))))
-    show_record(record, json, lambda: solver_tables(record))
+        page = bench_page(title, tables, shlex.join(["taciturn", *sys.argv[1:]]))
+        write_text(report, render(page))
+    show_record(record, json, lambda: tables)
 
 
-def _run(target: Target, wanted: Record, seeds: int | None, folder: Path, meter: Meter) -> Record:
+def _run(target: Target, request: Request) -> Record:
     from taciturn_paper import (
         claims,
         curves,
-        everything,
         labels,
         leaks,
         learning,
         matrix,
-        recovery,
+        statements,
         table2,
         table3,
     )
 
-    ears: Record = {"announce": meter.announce, "progress": meter.progress}
-    once = {"quick": wanted["quick"], "seed": wanted["seed"], "announce": meter.announce}
-    match target:
-        case Target.ALL:
-            return everything.run(**wanted, **ears, seeds=seeds, folder=folder)
-        case Target.TABLE2:
-            return table2.run(**wanted, **ears, seeds=seeds, folder=folder)
-        case Target.TABLE3:
-            return table3.run(**wanted, **ears)
-        case Target.FIG_B1 | Target.FIG_B2 | Target.FIG_EPS:
-            return curves.run(target, **wanted, **ears, seeds=seeds, folder=folder)
-        case Target.LEAKS:
-            return leaks.run(**wanted, **ears, folder=folder)
-        case Target.ATTACKS:
-            return matrix.run(**{**once, "only": wanted["datasets"]}, progress=meter.progress)
-        case Target.CLAIMS:
-            samples = everything.QUICK_SAMPLES if wanted["quick"] else everything.SAMPLES
-            return claims.run(samples=samples, seed=wanted["seed"], announce=meter.announce)
-        case Target.LABELS:
-            return labels.run(**once, progress=meter.progress)
-        case Target.RECOVERY:
-            return recovery.run(**once)
-        case Target.LEARNING:
-            return learning.run(**once)
+    if target in _FIGURES:
+        return curves.run(target, request)
+    if target is Target.CLAIMS:
+        samples = claims.QUICK_SAMPLES if request.quick else claims.SAMPLES
+        return claims.run(samples=samples, seed=request.seed, announce=request.announce)
+    runs: dict[Target, Callable[[Request], Record]] = {
+        Target.ALL: statements.run_all,
+        Target.TABLE2: table2.run,
+        Target.TABLE3: table3.run,
+        Target.LEAKS: leaks.run,
+        Target.RECOVERY: leaks.run_recovery,
+        Target.ATTACKS: matrix.run,
+        Target.LABELS: labels.run,
+        Target.LEARNING: learning.run,
+    }
+    return runs[target](request)
 
 
 def _refuse_unused(target: Target, given: Mapping[str, object]) -> None:
@@ -351,21 +332,19 @@ def _refuse_unused(target: Target, given: Mapping[str, object]) -> None:
 
 
 def _table(target: Target) -> Callable[[Record], list[Block]]:
-    from taciturn_paper.report import tables, words
+    from taciturn_paper.report import tables
 
     if target is Target.ALL:
         return tables.everything
     if target in _FIGURES:
         return tables.figure
-    blocks: Callable[[Record], list[Block]]
-    blocks = getattr(tables, target, None) or getattr(words, target)
+    blocks: Callable[[Record], list[Block]] = getattr(tables, target)
     return blocks
 
 
 def _picture(target: Target, record: Record) -> str:
     # Imported here: drawing takes a second to load.
-    from taciturn_paper.report.curves import curves_svg
-    from taciturn_paper.report.frontier import frontier_svg
+    from taciturn_paper.report.plots import curves_svg, frontier_svg
 
     return frontier_svg(record) if target is Target.ATTACKS else curves_svg(record)
 

@@ -84,12 +84,12 @@ class Company:
 
 
 def main() -> None:
-    """Runs the whole of it and prints what came of it as JSON."""
+    """Run both companies' commands and print their times and the chosen model as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--kill", action="store_true")
     given = parser.parse_args()
-    alice, bob = furnished(given.folder)
+    alice, bob = prepare_folders(given.folder)
     agreed(alice, bob)
     study(alice, bob, kill=given.kill)
     best = used(alice, bob)
@@ -108,7 +108,7 @@ def main() -> None:
     )
 
 
-def furnished(folder: Path) -> tuple[Company, Company]:
+def prepare_folders(folder: Path) -> tuple[Company, Company]:
     """Both folders with tables, certificates and settings."""
     raw = datasets.load("census-income")
     names, half = raw.frame.columns, (raw.frame.width + 1) // 2

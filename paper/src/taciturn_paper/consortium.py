@@ -55,13 +55,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of an iteration, or a pass.
-
-    Args:
-        bob: Bob's processor milliseconds.
-        alice: Those of an Alice, on average.
-        kib: Of all frames.
-    """
+    """Per iteration or pass: milliseconds of Bob and of a mean Alice, KiB of all frames."""
 
     bob: float
     alice: float

@@ -10,16 +10,20 @@ test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean
 
 from taciturn.numerics.intervals import t_interval
 from taciturn_paper import paper
-from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
-from taciturn_paper.record import Record
-from taciturn_paper.rows import Rows
-from taciturn_paper.utility import VARIANTS, Cell, judge
+from taciturn_paper.tasks import (
+    Record,
+    Request,
+    Task,
+    available,
+    group_by_dataset,
+    results,
+    seed_plan,
+)
+from taciturn_paper.utility import VARIANTS, Cell, Rows, judge
 
 FIGURES = ("fig-b1", "fig-b2", "fig-eps")
 METRICS = ("accuracy", "auc")
@@ -47,45 +51,26 @@ def cells(figure: str) -> list[Cell]:
     return shown
 
 
-def run(
-    figure: str,
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    seeds: int | None = None,
-    datasets: Sequence[str] = (),
-    folder: Path | None = None,
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Progress = lambda done, total: None,
-) -> Record:
-    """Makes a figure's curves for every dataset that is here.
-
-    Args:
-        figure: ``fig-b1``, ``fig-b2`` or ``fig-eps``.
-        quick: Few seeds.
-        seed: The first seed.
-        seeds: How many, at least two; by default more for small datasets.
-        datasets: These alone; all where empty.
-        folder: Where results are kept; None keeps nothing.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-    """
-    announce(figure)
-    here, missing = available(datasets or paper.DATASETS)
-    plan = seed_plan(here, seed, seeds, quick)
-    # How quick it is decides the number of seeds only: the shelf's pieces serve both.
-    pieces = [Piece(one_seed, name, number, False) for name in here for number in plan[name]]
+def run(figure: str, request: Request) -> Record:
+    """The curves of one of ``FIGURES``, of every dataset that is here."""
+    request.announce(figure)
+    here, missing = available(request.datasets or paper.DATASETS)
+    plan = seed_plan(here, request.seed, request.seeds, request.quick)
+    # How quick it is decides the number of seeds only: cached results serve both.
+    tasks = [Task(one_seed, name, number, False) for name in here for number in plan[name]]
     rows: list[Record] = []
     shapes: list[Record] = []
-    for name, runs in by_name(pieces, results(pieces, folder, progress)).items():
+    for name, runs in group_by_dataset(
+        tasks, results(tasks, request.folder, request.progress)
+    ).items():
         curves = _curves(figure, [record[figure] for record in runs])
         rows += [{"dataset": name, **row} for row in _rows(figure, curves)]
         shapes += [{"dataset": name, **shape} for shape in _shapes(figure, curves)]
     return {
         "figure": figure,
         "axis": AXES[figure],
-        "quick": quick,
-        "seed": seed,
+        "quick": request.quick,
+        "seed": request.seed,
         "seeds": {name: len(numbers) for name, numbers in plan.items()},
         "fixed": {
             name: value

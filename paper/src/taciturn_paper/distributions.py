@@ -96,14 +96,7 @@ _STYLE: Mapping[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The law of what Alice sees of one row: a density, and probabilities at single points.
-
-    Args:
-        label: The row's label.
-        values: Where the density is given.
-        density: The density there.
-        atoms: Points with a probability of their own.
-    """
+    """The law of what Alice sees of one row: its density at ``values``, and its atoms."""
 
     label: int
     values: FloatArray = field(repr=False)
@@ -172,12 +165,8 @@ def accuracy_against_add(epsilon: float, releases: int) -> float:
 class Drawn:
     """The laws of a hidden batch's sizes, before any redrawing.
 
-    Args:
-        design: The sizes asked for.
-        columns: Alice's columns, d_A.
-        asked: The probability that she scores 0, 1, 2, … rows.
-        true: The probability that the true batch has 0, 1, 2, … rows.
-        redrawn: The probability that she would score d_A rows or fewer.
+    ``asked`` and ``true`` are the probabilities that Alice scores, and that the true batch has, 0,
+    1, 2, … rows; ``redrawn`` that she would score no more rows than she has columns.
     """
 
     design: BatchDesign
@@ -211,11 +200,8 @@ def hidden_batch(dataset: str) -> Drawn:
 class Determined:
     """What the first epoch's gradients tell, by batch size; labels were shuffled beforehand.
 
-    Args:
-        sizes: Rows per batch.
-        determined: The share of rows whose residue the equations fix.
-        signs: The share of rows whose label is the sign of the least-norm solution.
-        commoner: The share of the commoner label: what one guesses without looking.
+    ``determined`` is the share of rows whose residue the equations fix, ``signs`` of those whose
+    label is the sign of the least-norm solution, ``commoner`` that of the commoner label.
     """
 
     sizes: tuple[int, ...]
@@ -358,8 +344,7 @@ def draw_hybrid() -> Figure:
 def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
     """Alice's shares of all weights after some trainings, in parts of the modulus, and the weights.
 
-    Args:
-        flipped: Train on the opposite of every label, with the same coins.
+    ``flipped`` trains on the opposite of every label, with the same entropy.
     """
     settings = Settings.of(
         {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "passes": 1}
@@ -553,11 +538,7 @@ def _percent(shares: tuple[float, ...]) -> list[float]:
 
 
 def main(arguments: list[str]) -> None:
-    """Writes every picture into a folder.
-
-    Raises:
-        OutputError: The folder is not there or cannot be written to.
-    """
+    """Write every picture into a folder."""
     folder = Path(arguments[0] if arguments else "docs/mechanisms")
     for name in FIGURES:
         path = folder / f"{name}.svg"

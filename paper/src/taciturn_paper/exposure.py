@@ -27,10 +27,10 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import load_raw
-from taciturn_audit.bob_seat import bob_view
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack
+from taciturn_audit.column_audit import bob_view
 from taciturn_audit.columns import Truth, controls, judge_columns
 from taciturn_audit.rehearsal import random_table
 from taciturn_audit.views.bob_view import BobView

@@ -18,7 +18,7 @@ Beside it the debiased loss, whose weights run away, and the forward-corrected o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
@@ -29,7 +29,6 @@ from scipy.special import expit
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import LabelTable
-from taciturn.errors import DatasetUnavailable
 from taciturn.numerics.flipped_labels import (
     corrected_loss,
     corrected_residue,
@@ -47,11 +46,10 @@ from taciturn.privacy.registry import mechanism
 from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import DATASET_DEFAULTS, Settings
-from taciturn.simulation.source import load_raw
+from taciturn.settings.schema import DATASET_DEFAULTS
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
-from taciturn_paper.record import Record
-from taciturn_paper.rows import Part, Rows, noiseless
+from taciturn_paper.tasks import Record, Request, available
+from taciturn_paper.utility import Part, Rows, noiseless
 
 TOTALS = (0.1, 1.0, 10.0)
 EPOCHS, RATES = (1, 3, 10), (0.1, 1.0, 10.0)
@@ -84,41 +82,24 @@ class _Data:
         return LARGE_CHOICES if len(self.rows.train.labels) >= SMALL_ROWS else SMALL_CHOICES
 
 
-def run(
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Record:
-    """Compares the two mechanisms on every dataset that is here.
-
-    Args:
-        quick: breast-cancer alone, a small grid, fewer seeds.
-        seed: Decides the splits.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-    """
-    datasets = ["breast-cancer"] if quick else list(DATASET_DEFAULTS)
+def run(request: Request) -> Record:
+    """Both mechanisms on every dataset that is here; breast-cancer alone in a quick run."""
+    quick, seed = request.quick, request.seed
+    here, missing = available(["breast-cancer"] if quick else DATASET_DEFAULTS)
     rows: list[Record] = []
     references: list[Record] = []
-    missing: list[str] = []
     plan = list(product(TOTALS, CONTENDERS))
-    for place, dataset in enumerate(datasets):
-        try:
-            raw = load_raw(
-                Settings.of({"dataset": dataset, "mechanism": "none", "solver": "sgd"}).resolved()
-            )
-        except DatasetUnavailable:
-            missing.append(dataset)
-            continue
+    for dataset, raw in here.items():
         data = _Data(Rows.of(dataset, seed, raw), quick)
-        references.append({"dataset": dataset, **_noiseless(data)})
-        for number, (total, (name, free)) in enumerate(plan):
-            announce(f"{dataset}: {name} at a total of {total:g}")
-            progress(place * len(plan) + number, len(datasets) * len(plan))
+        metrics = noiseless(data.rows)
+        figures = {"accuracy": metrics.accuracy, "auc": metrics.auc}
+        common = data.rows.test.commoner_label
+        references.append({"dataset": dataset, **figures, "commoner_label": common})
+        for total, (name, free) in plan:
+            request.announce(f"{dataset}: {name} at a total of {total:g}")
+            request.progress(len(rows), len(here) * len(plan))
             rows.append({"dataset": dataset, **_row(data, name, total, free)})
-    announce("the debiased loss beside the corrected one")
+    request.announce("the debiased loss beside the corrected one")
     return {
         "seed": seed,
         "quick": quick,
@@ -247,12 +228,6 @@ def _guess_accuracy_under_noise(
     return float(right.mean())
 
 
-def _noiseless(data: _Data) -> Record:
-    ones = float(data.rows.test.labels.mean())
-    metrics = noiseless(data.rows)
-    return {"accuracy": metrics.accuracy, "auc": metrics.auc, "commoner_label": max(ones, 1 - ones)}
-
-
 LOSSES = {
     "debiased": (debiased_residue, debiased_loss),
     "corrected": (corrected_residue, corrected_loss),
@@ -268,7 +243,8 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
     data = _Data(Rows.of("breast-cancer", seed), quick)
     rows = []
     for epsilon in RUNAWAY_EPSILONS:
-        method = _flips(data, epsilon)
+        terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.rows.train)
+        method = cast(FlippedLabels, mechanism(terms.agreement))
         coins = KeyedEntropy.from_seed(seed).fork("runaway")
         flipped = method.respond(LabelTable.of(data.rows.train.labels), coins.fork("flips")).values
         for name in LOSSES:
@@ -287,11 +263,6 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
                     }
                 )
     return rows
-
-
-def _flips(data: _Data, epsilon: float) -> FlippedLabels:
-    terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.rows.train)
-    return cast(FlippedLabels, mechanism(terms.agreement))
 
 
 def _followed(

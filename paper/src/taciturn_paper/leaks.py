@@ -3,64 +3,52 @@
 The baseline is attacked as the paper attacks it; ``hybrid`` by a linear program, whose time stands
 beside the paper's count of enumerations, and by the known scores; ``add`` by the likelihood of all
 its releases, beside the epsilon that the paper states per release. ``hybrid`` is also trained on
-the true labels, beside centralised training on the same batches: is it lossless?
+the true labels, beside centralised training on the same batches: is it lossless? The two large
+datasets get one epoch of ``none`` and ``hybrid``, and ten of ``add``.
 
-The two large datasets get one epoch of ``none`` and ``hybrid``, and ten of ``add``.
+``run_recovery`` shows where ``sparse`` stops as L_RR grows, at a fixed batch and fixed columns.
+Each length is trained once on shuffled labels and attacked; beside it stand the phase transition of
+basis pursuit and the verdict of ``taciturn check`` on the same settings. One epoch: with more,
+least squares averages what single batches leave open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import numpy as np
 
 from taciturn.data.raw import RawData
+from taciturn.data.tables import LabelTable
+from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate
 from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
-from taciturn.simulation.source import load_raw
-from taciturn_audit.attacks.base import LabelAttack
-from taciturn_audit.attacks.exact_solve import ExactSolveAttack
+from taciturn_audit.adversaries import outcome_view
+from taciturn_audit.advice import first_hidden, recoverable
+from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
-from taciturn_audit.attacks.likelihood import LikelihoodAttack
+from taciturn_audit.attacks.linear import ExactSolveAttack
+from taciturn_audit.attacks.released_residues import LikelihoodAttack
 from taciturn_audit.attacks.sparse import SparseAttack
+from taciturn_audit.preflight import preflight
 from taciturn_audit.runner import examine
-from taciturn_audit.seats import outcome_view
 from taciturn_paper import paper
-from taciturn_paper.pieces import SMALL, Piece, Progress, available, results
-from taciturn_paper.record import Record
+from taciturn_paper.tasks import SMALL, Record, Request, Task, available, load, results
 
 EPSILONS = (1.0, 10.0)
 # For the solvers of an attack, in the units of its guess.
 MOST_WORK = 80_000.0
 
 
-def run(
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    datasets: Sequence[str] = (),
-    folder: Path | None = None,
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Progress = lambda done, total: None,
-) -> Record:
-    """Attacks every dataset that is here.
-
-    Args:
-        quick: The two small datasets alone.
-        seed: Decides everything.
-        datasets: These alone; all where empty.
-        folder: Where results are kept; None keeps nothing.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-    """
-    announce("what the mechanisms tell")
-    here, missing = available(datasets or (SMALL if quick else paper.DATASETS))
-    pieces = [Piece(one_seed, name, seed, False) for name in here]
+def run(request: Request) -> Record:
+    """Attacks on every dataset that is here; the two small ones alone where it is to be quick."""
+    request.announce("what the mechanisms tell")
+    here, missing = available(request.datasets or (SMALL if request.quick else paper.DATASETS))
+    tasks = [Task(one_seed, name, request.seed, False) for name in here]
     return {
-        "quick": quick,
-        "seed": seed,
-        "rows": results(pieces, folder, progress),
+        "quick": request.quick,
+        "seed": request.seed,
+        "rows": results(tasks, request.folder, request.progress),
         "missing": missing,
     }
 
@@ -68,7 +56,7 @@ def run(
 def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     """One dataset's leaks."""
     base = {"dataset": dataset, "seed": seed, "scheme": "clear"}
-    raw = load_raw(Settings.of({**base, "mechanism": "none", "solver": "sgd"}).resolved())
+    raw = load(dataset)
     few = {} if dataset in SMALL else {"epochs": 1}
     hybrid = {**base, **few, "mechanism": "hybrid"}
     sparse, known = SparseAttack(work=MOST_WORK), KnownScoresAttack(work=MOST_WORK)
@@ -86,7 +74,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     }
 
 
-def _attacked(options: Record, raw: RawData, attacks: tuple[LabelAttack, ...]) -> Record:
+def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:
     settings = Settings.of({**options, "permute_labels": True}).resolved()
     outcome = simulate(settings, raw, keep=True)
     findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
@@ -117,3 +105,57 @@ def _trained(options: Record, raw: RawData) -> Record:
 
 def _figures(metrics: Metrics) -> Record:
     return {"accuracy": metrics.accuracy, "auc": metrics.auc}
+
+
+LENGTHS = (70, 80, 90, 100, 120, 150, 200, 300)
+QUICK_LENGTHS = (70, 120, 200)
+
+
+def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
+    """Attacks on ``hybrid`` at each length."""
+    rows, seed, raw = [], request.seed, load(dataset)
+    columns, true = 0, 0.0
+    for length in QUICK_LENGTHS if request.quick else LENGTHS:
+        request.announce(f"L_RR {length}")
+        options = {"dataset": dataset, "mechanism": "hybrid", "l_rr": length, "epochs": 1}
+        settings = Settings.of({**options, "scheme": "clear", "seed": seed}).resolved()
+        outcome = simulate(settings.model_copy(update={"permute_labels": True}), raw, keep=True)
+        batches = outcome.result.hidden_batches
+        if outcome.transcript is None or batches is None:
+            raise TranscriptError("the run kept no transcript")
+        view = outcome_view(outcome)
+        columns, true = len(view.features.columns), batches.expected_batch
+        labels = outcome.data.labels_train
+        verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}
+        rows.append(
+            {
+                "l_rr": batches.l_rr,
+                "sparse": _shares(SparseAttack().infer(view), labels),
+                "known_scores": _shares(
+                    KnownScoresAttack(nodes=10, work=10_000.0).infer(view), labels
+                ),
+                "recoverable": recoverable(length, columns, true),
+                "check_sparse": verdicts["sparse"],
+                "check_known_scores": verdicts["known-scores"],
+            }
+        )
+    return {
+        "dataset": dataset,
+        "seed": seed,
+        "alice_columns": columns,
+        "true_rows": true,
+        "transition": first_hidden(columns, true),
+        "rows": rows,
+    }
+
+
+def _shares(guess: LabelGuess, labels: LabelTable) -> Record:
+    """How many rows it speaks about, and what share of those it gets right; of the certain too."""
+    right = (guess.scores > 0) == (labels.values == 1)
+    spoken, sure = int(guess.signal.sum()), int(guess.certain.sum())
+    return {
+        "spoken": spoken,
+        "right": float(np.mean(right[guess.signal])) if spoken else None,
+        "certain": sure / labels.rows,
+        "certain_right": float(np.mean(right[guess.certain])) if sure else None,
+    }

@@ -10,11 +10,9 @@ either side, and choosing the best of many *runs* would find a lucky one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import product
 from statistics import fmean
-from typing import Any
 
 from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.metrics import Metrics, evaluate
@@ -23,9 +21,9 @@ from taciturn.protocol.agree import agree
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.cleartext import train_with_noise
-from taciturn_paper.rows import Part, Rows, noiseless
+from taciturn_paper.tasks import Record, Request
+from taciturn_paper.utility import VARIANTS, Part, Rows, noiseless
 
-VARIANTS = ("printed", "one-sided", "mean-one")
 GRID = {"b1": (2.0**-6, 0.1, 0.5, 1.0), "b2": (0.01, 0.1, 1.0, 10.0, 100.0)}
 RATES = (1.0, 0.1, 10.0)
 QUICK_GRID = {"b1": (0.1, 0.5), "b2": (1.0, 10.0)}
@@ -54,44 +52,21 @@ class Learnt:
     auc_high: float
     learns: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
-
-def run(
-    dataset: str = "sklearn-digits",
-    epsilon: float = 10.0,
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    announce: Callable[[str], None] = lambda message: None,
-) -> dict[str, Any]:
-    """Searches each variant's best and judges it.
-
-    Args:
-        dataset: Which of the paper's.
-        epsilon: What the paper calls epsilon.
-        quick: A small grid, fewer seeds.
-        seed: Decides the split.
-        announce: Called with what runs now.
-
-    Returns:
-        A record: the variants, beside the noiseless model and the commoner label.
-    """
-    rows = Rows.of(dataset, seed)
-    search = _Search(rows, epsilon, quick)
+def run(request: Request, dataset: str = "sklearn-digits", epsilon: float = 10.0) -> Record:
+    """Each variant at its best, beside the noiseless model and the commoner label."""
+    rows = Rows.of(dataset, request.seed)
+    search = _Search(rows, epsilon, request.quick)
     judged = []
     for variant in VARIANTS:
-        announce(f"mult {variant} on {dataset}")
-        judged.append(search.best(variant).to_dict())
-    ones = float(rows.test.labels.mean())
+        request.announce(f"mult {variant} on {dataset}")
+        judged.append(asdict(search.best(variant)))
     return {
         "dataset": dataset,
-        "seed": seed,
+        "seed": request.seed,
         "epsilon": epsilon,
         "judging_seeds": search.judging,
-        "commoner_label": max(ones, 1 - ones),
+        "commoner_label": rows.test.commoner_label,
         "centralised": record_of(noiseless(rows)),
         "rows": judged,
     }

@@ -10,24 +10,22 @@ seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from taciturn.data.raw import RawData
-from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.jobs.train.simulation import simulate
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import load_raw
-from taciturn_audit.bob_seat import BobAudit
+from taciturn_audit.adversaries import outcome_view
+from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine
-from taciturn_audit.seats import outcome_view
-from taciturn_paper.record import Record
+from taciturn_paper.tasks import Record, Request, available
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 QUICK_EPSILONS = (0.1, 10.0)
@@ -71,44 +69,21 @@ def cells(quick: bool) -> list[Cell]:
     return listed
 
 
-def run(
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    only: Sequence[str] = (),
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Record:
-    """Trains and attacks every cell of every dataset that is here.
+def run(request: Request) -> Record:
+    """Trainings and attacks of every cell of every dataset that is here.
 
-    Args:
-        quick: breast-cancer alone, two epsilons, one seed.
-        seed: The first seed.
-        only: These datasets; all where empty.
-        announce: Called with what runs now.
-        progress: Called with how many cells are done, and of how many.
+    A quick run has breast-cancer alone, two epsilons and one seed.
     """
-    for name in only:
-        if name not in DATASET_DEFAULTS:
-            raise ConfigError(
-                f"unknown dataset {name}", setting="dataset", hint=nearest(name, DATASET_DEFAULTS)
-            )
-    datasets = list(only) or (["breast-cancer"] if quick else list(DATASET_DEFAULTS))
+    quick, seed = request.quick, request.seed
+    asked = request.datasets or (["breast-cancer"] if quick else DATASET_DEFAULTS)
+    here, missing = available(asked)
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     rows: list[Record] = []
-    missing: list[str] = []
     plan = cells(quick)
-    for place, dataset in enumerate(datasets):
-        try:
-            raw = load_raw(
-                Settings.of({"dataset": dataset, "mechanism": "none", "solver": "sgd"}).resolved()
-            )
-        except DatasetUnavailable:
-            missing.append(dataset)
-            continue
-        for number, cell in enumerate(plan):
-            announce(f"{dataset}: {cell.curve} {cell.epsilon or ''}".rstrip())
-            progress(place * len(plan) + number, len(datasets) * len(plan))
+    for dataset, raw in here.items():
+        for cell in plan:
+            request.announce(f"{dataset}: {cell.curve} {cell.epsilon or ''}".rstrip())
+            request.progress(len(rows), len(here) * len(plan))
             rows.append(_row(dataset, raw, cell, seeds))
     return {"seed": seed, "seeds": len(seeds), "quick": quick, "rows": rows, "missing": missing}
 

@@ -44,13 +44,9 @@ LEVELS = (72, 20, 6)
 class Target:
     """A trained model and new rows.
 
-    Args:
-        raw: The new rows' columns as they are.
-        standard: The same in standard deviations of the training rows.
-        own: Alice's share of her weights: scales and whitening.
-        weights: Her weights, the integers that rows are multiplied with.
-        exact: The exact scores of her part, as integers.
-        noisy: The same with noise.
+    ``standard`` has the new rows in standard deviations of the training rows. ``own`` is Alice's
+    share of her weights, with scales and whitening. ``weights`` are the integers that rows are
+    multiplied with; ``exact`` and ``noisy`` the scores of her part, without and with noise.
     """
 
     raw: FloatArray

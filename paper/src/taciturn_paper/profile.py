@@ -10,15 +10,14 @@ import cProfile
 import pstats
 from dataclasses import dataclass
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
 from taciturn.engine.trial import KeyPair
 from taciturn.rng import KeyedEntropy
+from taciturn_paper.encryption import random_integers
 
 ROWS, COLUMNS, LAPS = 32, 81, 100
 SEAL = "_sealapi_cpp."
@@ -35,7 +34,8 @@ class Share:
 def profile(rows: int = ROWS, columns: int = COLUMNS, laps: int = LAPS) -> list[Share]:
     """The critical path of one iteration, by function; SEAL's first, ours last."""
     coins = KeyedEntropy.from_seed(1)
-    matrix, vector = _whole(coins, (columns, rows)), _whole(coins, (rows,))
+    matrix = random_integers(coins, (columns, rows), 18)
+    vector = random_integers(coins, (rows,), 18)
     pair = KeyPair.of(scheme("bfv"), 128, Capacity(20, 18, rows), coins)
     prepared = pair.public.prepare(matrix)
     watch = cProfile.Profile()
@@ -59,10 +59,6 @@ def profile(rows: int = ROWS, columns: int = COLUMNS, laps: int = LAPS) -> list[
     shares = [Share(name, 1e3 * seconds / laps) for name, seconds in seal.items()]
     shares.sort(key=lambda share: -share.ms)
     return [*shares, Share("ours", 1e3 * (total - sum(seal.values())) / laps)]
-
-
-def _whole(coins: KeyedEntropy, shape: tuple[int, ...]) -> IntArray:
-    return np.rint((coins.uniform(shape) * 2 - 1) * 2.0**18).astype(np.int64)
 
 
 def main() -> None:

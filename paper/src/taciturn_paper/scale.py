@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.protocol.events import Event, Progress
 from taciturn.rng import KeyedEntropy
 from taciturn.transport.certs import make_certificates
-from taciturn_paper.sides import children, processor_seconds, run_both
+from taciturn_paper.sides import free_port, peaks_of_processes, processor_seconds, run_both
 
 PART_ROWS = 500_000
 HELD_OUT = 0.01
@@ -43,15 +43,11 @@ _WATCH_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is measured.
+    """A training to measure.
 
-    Args:
-        rows: In each table; one in a hundred is held out.
-        passes: How many.
-        alice: Columns of Alice.
-        bob: Columns of Bob, beside the intercept.
-        cores: That each side may use; None for all.
-        journal: Whether what is journaled reaches the disk before anything is sent.
+    One row in a hundred is held out. ``alice`` and ``bob`` count columns, Bob's beside the
+    intercept. ``cores`` are those that each side may use; None for all. ``journal``: what is
+    journaled reaches the disk before anything is sent.
     """
 
     rows: int
@@ -64,17 +60,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class SideReport:
-    """What one side noted; seconds are by the clock.
+    """Measurements of one side; seconds are wall-clock time.
 
-    Args:
-        preparation_seconds: From its start to the first word to the peer.
-        preparation_peak: The most memory until then, in bytes.
-        passes: When each pass ended, from the first word on.
-        end: When the model was written.
-        peaks: The most memory of the process, and of each helper.
-        processor_seconds: Of all of them, from the first word on.
-        bytes_sent: In frames.
-        weights: Of its model.
+    Preparation is from its start to the first message to the peer. ``passes`` and ``end`` say when
+    each pass ended and the model was written, from that message on; ``processor_seconds`` are of
+    the process and its helpers from then on. ``peaks`` are the most memory, in bytes, of the
+    process and of each helper.
     """
 
     preparation_seconds: float
@@ -87,7 +78,7 @@ class SideReport:
     model: str
 
 
-def furnish(folder: Path, task: Task, port: int) -> None:
+def write_files(folder: Path, task: Task, port: int) -> None:
     """Tables in parts, certificates and a file for each side; tables that are there are kept."""
     if not folder.exists():
         make_tables(folder, task)
@@ -169,23 +160,14 @@ class _Watch:
             self.peaks()
 
     def peaks(self) -> tuple[int, ...]:
-        for process in ("self", *children()):
-            with suppress(OSError):
-                peak = _peak(process)
-                self._peaks[process] = max(self._peaks.get(process, 0), peak)
+        for process, peak in peaks_of_processes().items():
+            self._peaks[process] = max(self._peaks.get(process, 0), peak)
         return tuple(self._peaks.values())
 
     def end(self) -> tuple[int, ...]:
         self._over.set()
         self._thread.join()
         return self.peaks()
-
-
-def _peak(process: str) -> int:
-    for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) << 10
-    return 0
 
 
 def run_side(path: Path) -> SideReport:
@@ -220,10 +202,8 @@ def run_side(path: Path) -> SideReport:
 
 def measure(task: Task, folder: Path) -> dict[str, Any]:
     """Makes the tables in a folder and trains on them."""
-    from taciturn_paper.wire import free_port
-
     start = time.perf_counter()
-    furnish(folder, task, free_port())
+    write_files(folder, task, free_port())
     made = time.perf_counter() - start
     own = [sys.executable, "-m", "taciturn_paper.scale", "--side"]
     sides = run_both(

@@ -27,12 +27,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from taciturn_paper.companies import Company, furnished
+from taciturn.data.choices import PrepareSettings
+from taciturn.data.prepare import fit
+from taciturn_paper.companies import Company, prepare_folders
+from taciturn_paper.sides import free_port
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
 
 CALLERS = (1, 8, 32)
 BATCH = 1000
@@ -143,7 +150,7 @@ def trained(folder: Path, mechanism: str, passes: int) -> tuple[Company, Company
     """Both sides with their shares of a model; kept from a run before, where there is one."""
     if (folder / "bank" / "bob.model.json").exists():
         return Company("alice", folder / "telco"), Company("bob", folder / "bank")
-    alice, bob = furnished(folder)
+    alice, bob = prepare_folders(folder)
     for side in (alice, bob):
         path = side.folder / side.file
         text = path.read_text(encoding="utf-8").partition("\n[study]")[0]
@@ -247,14 +254,41 @@ async def soaked(
     }
 
 
+def plain_application(folder: Path) -> Starlette:
+    """A scikit-learn model of the joined table, which answers the same requests by id."""
+    from sklearn.linear_model import LogisticRegression
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    hers = pl.read_csv(folder / "telco" / "alice.csv")
+    both = hers.join(pl.read_csv(folder / "bank" / "bob.csv"), on="person")
+    frame = both.drop("person", "over-50k")
+    values = fit(frame, PrepareSettings()).apply(frame)
+    places = {name: place for place, name in enumerate(both["person"].to_list())}
+    labels = both["over-50k"].to_numpy().astype(np.int8)
+    model = LogisticRegression(max_iter=200).fit(values, labels)
+
+    async def one(request: Request) -> JSONResponse:
+        name = (await request.json())["id"]
+        score = float(model.decision_function(values[[places[name]]])[0])
+        return JSONResponse({"id": name, "score": score, "class": int(score > 0)})
+
+    async def several(request: Request) -> JSONResponse:
+        names = (await request.json())["ids"]
+        scores = model.decision_function(values[[places[name] for name in names]]).tolist()
+        rows = [{"id": name, "score": score} for name, score in zip(names, scores, strict=True)]
+        return JSONResponse({"rows": rows})
+
+    routes = [Route("/v1/score", one, methods=["POST"])]
+    return Starlette(routes=[*routes, Route("/v1/scores", several, methods=["POST"])])
+
+
 def plain_service(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """A scikit-learn model of the joined table behind the same server."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    process = subprocess.Popen(  # noqa: S603 - this program itself
-        [sys.executable, "-m", "taciturn_paper.plain_service", str(folder), str(port)], text=True
-    )
+    """The plain application in a process of its own, behind the server of ``taciturn serve``."""
+    port = free_port()
+    own = [sys.executable, "-m", "taciturn_paper.serving", str(folder), "--plain", str(port)]
+    process = subprocess.Popen(own, text=True)  # noqa: S603 - this program itself
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until:
         with socket.socket() as probe:
@@ -265,14 +299,27 @@ def plain_service(folder: Path) -> tuple[subprocess.Popen[str], int]:
 
 
 def main() -> None:
-    """Runs the whole of it and prints what came of it as JSON."""
+    """Run the whole benchmark and print its figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mechanism", default="sealed")
     parser.add_argument("--passes", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=10.0, help="Of each load.")
     parser.add_argument("--soak", type=float, default=0.0, help="Seconds; none by default.")
+    parser.add_argument("--plain", type=int, default=None, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.plain is not None:
+        import uvicorn
+
+        uvicorn.run(
+            plain_application(given.folder),
+            host="127.0.0.1",
+            port=given.plain,
+            access_log=False,
+            log_level="warning",
+            http="httptools",
+        )
+        return
     alice, bob = trained(given.folder, given.mechanism, given.passes)
     ids = pl.read_csv(bob.folder / "bob.csv", columns=["person"])["person"].to_list()
     plain, plain_port = plain_service(given.folder)

@@ -10,18 +10,31 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from contextlib import ExitStack, suppress
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.arrays import ByteLabels, FloatArray, IntArray
+from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
+    Capacity,
+    PublicKey,
+    RowSum,
+    Scheme,
+    SecretKey,
+    Table,
+)
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
@@ -45,11 +58,94 @@ from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.transport.certs import AUTHORITY, make_certificates
 from taciturn.transport.tls import load_credentials
-from taciturn_paper.clock import STAGES, TimedScheme
 from taciturn_paper.spu_side import traffic
+
+# Which calls of a key or a table make up a stage; what is left of a side's time is its own work.
+STAGES = {
+    "encrypt": ("encrypt", "encrypt_rows", "encrypt_columns"),
+    "decrypt": ("decrypt", "decrypt_shares", "decrypt_rows", "decrypt_columns"),
+    "products": ("table", "prepare", "masked_product", "product", "add", "result"),
+}
+
+
+class Clock:
+    """Sums up the time spent in each call of a scheme."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    def timed(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """The same function, on the clock under this name."""
+
+        def run(*arguments: Any) -> Any:  # noqa: ANN401 - passes on whatever the scheme takes
+            start = time.perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                self.seconds[name] += time.perf_counter() - start
+
+        return run
+
+    @property
+    def total(self) -> float:
+        """The seconds of all calls."""
+        return sum(self.seconds.values())
+
+    def stage(self, name: str) -> float:
+        """The seconds of a stage."""
+        return sum(self.seconds[call] for call in STAGES[name])
+
+
+class _TimedKey:
+    """A key or a table whose every call is on the clock."""
+
+    def __init__(self, key: Any, clock: Clock) -> None:  # noqa: ANN401
+        self._key, self._clock = key, clock
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        attribute = getattr(self._key, name)
+        return self._clock.timed(attribute, name) if callable(attribute) else attribute
+
+    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
+        """A table whose products are on the clock too."""
+        made = self._clock.timed(self._key.table, "table")(whole, memory)
+        return _TimedKey(made, self._clock)
+
+    def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
+        """A sum whose parts are on the clock too."""
+        return _TimedKey(self._key.sum_over_rows(mask, entropy), self._clock)
+
+
+class TimedScheme:
+    """A scheme whose keys are timed; all else is the scheme's own."""
+
+    def __init__(self, inner: Scheme) -> None:
+        self.clock = Clock()
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else the scheme has
+        return getattr(self._inner, name)
+
+    def generate(
+        self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
+    ) -> SecretKey:
+        """A timed key; generating it is not timed."""
+        return _TimedKey(self._inner.generate(bits, capacity, entropy, seed), self.clock)
+
+    def read_public(
+        self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
+    ) -> PublicKey:
+        """A timed key."""
+        return _TimedKey(self._inner.read_public(data, bits, capacity, seed), self.clock)
+
+    def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
+        """A timed key."""
+        return _TimedKey(self._inner.read_secret(data, bits, capacity), self.clock)
+
 
 CONNECT_SECONDS, SILENCE_SECONDS = 60.0, 900.0
 LONGEST_SECONDS = 3600.0
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +171,10 @@ LINKS = (
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a training, or a part of it, took.
+    """What a training, or a part of it, took; bytes are those of frames.
 
-    Args:
-        seconds: By the clock.
-        processor_seconds: Of both processes and their helpers.
-        bytes_to_alice: In frames.
-        bytes_to_bob: In frames.
-        round_trips: How often Bob waited for an answer.
+    ``processor_seconds`` are of both processes and their helpers. ``round_trips`` counts how often
+    Bob waited for an answer.
     """
 
     seconds: float
@@ -104,16 +196,13 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a training went.
+    """What a training took after each iteration or pass, and to its end.
 
-    Args:
-        steps: What it had taken after each iteration or pass.
-        whole: What it took to its end.
-        stages: Seconds of each stage: encrypt, products, decrypt, and what each side does besides.
-        peak_bytes: The most memory that each side held.
-        started: Processor seconds of both until they were connected, which ``whole`` has not.
-        wire_bytes: To Alice and to Bob, TLS and all, by the kernel's count.
-        weights: Alice's and then Bob's; hers of newton in the coordinates that only she knows.
+    ``stages`` are seconds of encrypt, products, decrypt, and of what each side does besides;
+    ``peak_bytes`` the most memory that each side held. ``started`` are the processor seconds of
+    both until they were connected, which ``whole`` has not. ``wire_bytes``, to Alice and to Bob,
+    are the kernel's count, TLS included. ``weights`` are Alice's and then Bob's; hers of newton in
+    the coordinates that only she knows.
     """
 
     steps: tuple[Effort, ...]
@@ -147,20 +236,7 @@ class Tables:
 
 
 def measure(agreement: Agreement, tables: Tables, link: Link = LINKS[0], seed: int = 1) -> Course:
-    """Runs one training between two processes.
-
-    Args:
-        agreement: What is run.
-        tables: The rows of both.
-        link: What lies between them.
-        seed: Of both sides' coins.
-
-    Raises:
-        ConfigError: A side failed.
-    """
-    # Loaded here: the two processes do not need it, and their memory is measured.
-    from taciturn_paper.wire import free_port, slow_link
-
+    """Run one training between two processes; ``seed`` is that of both sides' entropy."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taciturn-bench-")))
         make_certificates(folder / "certs", ["alice", "bob"])
@@ -189,17 +265,10 @@ def measure(agreement: Agreement, tables: Tables, link: Link = LINKS[0], seed: i
 
 
 def run_both(commands: dict[str, list[str]], folder: Path) -> dict[str, Any]:
-    """Runs two sides as processes.
+    """Run a command for each side; each prints JSON as its last line, which is returned.
 
-    Args:
-        commands: Each side's; it prints JSON as its last line.
-        folder: Where what they say besides is kept.
-
-    Returns:
-        What each of them printed.
-
-    Raises:
-        ConfigError: One of them failed, or took too long.
+    ``folder`` gets what they write to standard error. ``ConfigError`` where one fails or takes too
+    long.
     """
     with ExitStack() as stack:
         processes = {
@@ -290,6 +359,88 @@ def _at(spent: list[float], frames: int) -> float:
     return spent[min(frames, len(spent)) - 1] if spent and frames else 0.0
 
 
+# --- a slow link ------------------------------------------------------------------------------
+
+
+@contextmanager
+def slow_link(port: int, round_trip: float, megabits: float) -> Iterator[int]:
+    """A relay to a port on loopback that holds every byte back; yields its own port.
+
+    Bytes wait for half of the round trip, and so many bits pass in a second: it replaces a kernel's
+    emulation, which not every machine has.
+    """
+    with ExitStack() as open_things:
+        listener = open_things.enter_context(socket.create_server(("127.0.0.1", 0)))
+        threading.Thread(
+            target=_relay, args=(listener, port, round_trip / 2, megabits), daemon=True
+        ).start()
+        yield listener.getsockname()[1]
+
+
+def _relay(listener: socket.socket, port: int, delay: float, megabits: float) -> None:
+    while True:
+        try:
+            near, _ = listener.accept()
+        except OSError:
+            return
+        try:
+            far = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            near.close()
+            continue
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for source, target in ((near, far), (far, near)):
+            _pump(source, target, delay, megabits)
+
+
+def _pump(source: socket.socket, target: socket.socket, delay: float, megabits: float) -> None:
+    """One direction: a reader that stamps what it reads, and a writer that waits."""
+    held: deque[tuple[float, bytes]] = deque()
+    ready = threading.Condition()
+
+    def read() -> None:
+        free = 0.0
+        while True:
+            try:
+                data = source.recv(_CHUNK)
+            except OSError:
+                data = b""
+            now = time.monotonic()
+            # The wire is busy until the last bit is on it; it arrives half a round trip later.
+            free = max(free, now) + 8 * len(data) / (megabits * 1e6)
+            with ready:
+                held.append((free + delay, data))
+                ready.notify()
+            if not data:
+                return
+            time.sleep(max(0.0, free - time.monotonic() - 0.05))
+
+    def write() -> None:
+        while True:
+            with ready:
+                while not held:
+                    ready.wait()
+                due, data = held.popleft()
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                if not data:
+                    target.shutdown(socket.SHUT_WR)
+                    return
+                target.sendall(data)
+            except OSError:
+                return
+
+    threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=write, daemon=True).start()
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
 # --- one side ---------------------------------------------------------------------------------
 
 
@@ -359,13 +510,21 @@ def processor_seconds() -> float:
 
 def peak_bytes() -> int:
     """The most memory of this process and of each of its helpers, in sum."""
-    total = 0
+    return sum(peaks_of_processes().values())
+
+
+def peaks_of_processes() -> dict[str, int]:
+    """The most memory that this process and each of its helpers had, in bytes."""
+    peaks: dict[str, int] = {}
     for process in ("self", *children()):
         with suppress(OSError):
-            for line in Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines():
-                if line.startswith("VmHWM:"):
-                    total += int(line.split()[1]) << 10
-    return total
+            status = Path(f"/proc/{process}/status").read_text(encoding="ascii")
+            peaks[process] = sum(
+                int(line.split()[1]) << 10
+                for line in status.splitlines()
+                if line.startswith("VmHWM:")
+            )
+    return peaks
 
 
 def children() -> list[str]:
@@ -381,7 +540,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
     """One side's training, from the moment the two are connected."""
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     timed = TimedScheme(scheme(task["agreement"]["scheme"]))
-    terms = Terms(Agreement.of(task["agreement"]), timed)
+    terms = Terms(Agreement.of(task["agreement"]), cast(Scheme, timed))
     coins = KeyedEntropy.from_seed(task["seed"]).fork(role)
     program = _program(role, folder, terms, coins, task["intercept"])
     endpoint = _endpoint(role, folder, port)

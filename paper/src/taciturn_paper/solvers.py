@@ -34,10 +34,10 @@ from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings, Solver
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
-from taciturn_paper.record import Record
+from taciturn_paper.encryption import PAPER_SECONDS
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
+from taciturn_paper.tasks import Record
 from taciturn_paper.throughput import synthetic
-from taciturn_paper.trainings import PAPER_SECONDS
 
 SEED = 1
 MOST_ITERATIONS = 320
@@ -88,11 +88,7 @@ class Problem:
 
 
 def dataset(name: str) -> Problem:
-    """One of the paper's, all columns at Alice.
-
-    Raises:
-        DatasetUnavailable: Its file is not here.
-    """
+    """One of the paper's, all columns at Alice."""
     settings = Settings.of({"dataset": name, "mechanism": "sealed", "seed": SEED}).resolved()
     data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
     return Problem(
@@ -145,10 +141,7 @@ def after_passes(problem: Problem, passes: int) -> Metrics:
 def passes_to(goal: Metrics, reached: Callable[[int], Metrics], most: int) -> int | None:
     """After how many passes both figures are as good as the goal's; None where they never are.
 
-    Args:
-        goal: What is to be reached.
-        reached: What a training of so many passes reaches.
-        most: How many are tried.
+    ``reached`` gives the figures of a training of so many passes, of which ``most`` are tried.
     """
     for passes in range(1, most + 1):
         now = reached(passes)
@@ -164,10 +157,8 @@ def passes_to(goal: Metrics, reached: Callable[[int], Metrics], most: int) -> in
 class SolverRun:
     """One solver on one problem over one link.
 
-    Args:
-        steps: Iterations of sgd, passes of newton.
-        steps_measured: How many of them were run; the others are extrapolated.
-        reaches_target: Whether these are newton's passes that reach sgd's model.
+    ``steps`` are iterations of sgd or passes of newton, of which ``steps_measured`` were run and
+    the others extrapolated. ``reaches_target``: newton's passes reach sgd's model.
     """
 
     problem: Problem
@@ -316,14 +307,10 @@ def run(
     sizes: Sequence[tuple[int, int]] = (),
     quick: bool = False,
 ) -> Record:
-    """Compares the solvers, and measures newton by size.
+    """Newton beside sgd on each dataset, and newton alone by ``sizes``, rows and columns.
 
-    Args:
-        announce: Told what is measured next.
-        datasets: These alone; all of the paper's and a synthetic one where neither they nor sizes
-            are given.
-        sizes: Rows and columns of tables to measure newton on.
-        quick: The smallest dataset and a small table, on one link.
+    Without either, all of the paper's datasets and a synthetic one. A quick run has the smallest
+    dataset and a small table, on one link.
     """
     everything, before = not datasets and not sizes, os.getloadavg()[0]
     links = LINKS[:1] if quick else LINKS

@@ -1,4 +1,4 @@
-"""What the paper states, one by one: whether it holds here, and the evidence.
+"""``taciturn reproduce all``: the paper's statements, whether each holds here, and the evidence.
 
 Each statement is judged by a rule that is written beside it and looks at records only; nothing is
 quoted. *Not decided* is a verdict: the figures that were made do not tell.
@@ -7,16 +7,66 @@ quoted. *Not decided* is a verdict: the figures that were made do not tell.
 from __future__ import annotations
 
 import math
+import os
+import platform
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+import numpy as np
+import scipy
+
 from taciturn.numerics.intervals import t_interval
-from taciturn_paper import paper
-from taciturn_paper.record import Record
+from taciturn.version import __version__
+from taciturn_paper import claims, curves, leaks, paper, table2, table3
+from taciturn_paper.tasks import Record, Request
 from taciturn_paper.utility import VARIANTS
+
+
+def run_all(request: Request) -> Record:
+    """The paper's tables and figures, its claims, the leaks, and what is left of each statement."""
+    quick, seed = request.quick, request.seed
+    records: Record = {
+        "table2": table2.run(request),
+        **{figure: curves.run(figure, request) for figure in curves.FIGURES},
+        "table3": table3.run(request),
+        "claims": claims.run(
+            samples=claims.QUICK_SAMPLES if quick else claims.SAMPLES,
+            seed=seed,
+            announce=request.announce,
+        ),
+        "leaks": leaks.run(request),
+    }
+    return {**records, "statements": statements(records), "made_with": _made_with(quick, seed)}
+
+
+def _made_with(quick: bool, seed: int) -> Record:
+    return {
+        "quick": quick,
+        "seed": seed,
+        "taciturn": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "machine": platform.machine(),
+        "system": platform.system(),
+        "processor": _processor(),
+    }
+
+
+def _processor() -> str:
+    """The processor's name and how many there are, where the system tells."""
+    name = platform.processor()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    model = next((line.partition(":")[2] for line in lines if line.startswith("model name")), name)
+    return f"{model.strip() or 'unknown'}, {os.cpu_count()} cores"
+
 
 Verdict = Literal["holds", "does not hold", "holds in part", "not decided"]
 
@@ -31,22 +81,17 @@ class Statement:
     evidence: str
     command: str
 
-    def to_dict(self) -> Record:
-        """For JSON."""
-        return asdict(self)
-
 
 def statements(records: Record) -> list[Record]:
-    """Judges every statement whose records are there.
+    """A verdict on every statement whose records are there.
 
-    Args:
-        records: By the name of what was reproduced: ``table2``, ``table3``, ``fig-b1``,
-            ``fig-b2``, ``fig-eps``, ``claims`` and ``leaks``.
+    Records have the name of what was reproduced: ``table2``, ``table3``, ``fig-b1``, ``fig-b2``,
+    ``fig-eps``, ``claims`` and ``leaks``.
     """
     judged = []
     for judge, needs in _JUDGES:
         if all(records.get(name) and records[name].get("rows") for name in needs):
-            judged.append(judge(*(records[name] for name in needs)).to_dict())
+            judged.append(asdict(judge(*(records[name] for name in needs))))
     return judged
 
 

@@ -10,8 +10,6 @@ validation rows of its own; learning rate and epochs are the same for all cells 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import fmean, stdev
 
 from scipy.special import stdtrit
@@ -19,45 +17,33 @@ from scipy.special import stdtrit
 from taciturn.numerics.intervals import t_interval
 from taciturn.settings.schema import DATASET_DEFAULTS
 from taciturn_paper import paper
-from taciturn_paper.pieces import Piece, Progress, available, by_name, results, seed_plan
-from taciturn_paper.record import Record
-from taciturn_paper.rows import Rows
-from taciturn_paper.utility import VARIANTS, Cell, judge, search
+from taciturn_paper.tasks import (
+    Record,
+    Request,
+    Task,
+    available,
+    group_by_dataset,
+    results,
+    seed_plan,
+)
+from taciturn_paper.utility import VARIANTS, Cell, Rows, judge, search
 
 # Mechanism, variant, epsilon.
 Key = tuple[str, str | None, float | None]
 METRICS = ("accuracy", "auc")
 
 
-def run(
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    seeds: int | None = None,
-    datasets: Sequence[str] = (),
-    folder: Path | None = None,
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Progress = lambda done, total: None,
-) -> Record:
-    """Makes the table for every dataset that is here.
-
-    Args:
-        quick: Few seeds and a small grid of bounds.
-        seed: The first seed.
-        seeds: How many, at least two; by default more for small datasets.
-        datasets: These alone; all where empty.
-        folder: Where results are kept; None keeps nothing.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-    """
-    announce("Table II")
-    here, missing = available(datasets or paper.DATASETS)
-    plan = seed_plan(here, seed, seeds, quick)
-    pieces = [Piece(one_seed, name, number, quick) for name in here for number in plan[name]]
-    by_dataset = by_name(pieces, results(pieces, folder, progress))
+def run(request: Request) -> Record:
+    """The table, of every dataset that is here."""
+    request.announce("Table II")
+    quick = request.quick
+    here, missing = available(request.datasets or paper.DATASETS)
+    plan = seed_plan(here, request.seed, request.seeds, quick)
+    tasks = [Task(one_seed, name, number, quick) for name in here for number in plan[name]]
+    by_dataset = group_by_dataset(tasks, results(tasks, request.folder, request.progress))
     return {
         "quick": quick,
-        "seed": seed,
+        "seed": request.seed,
         "settings": [_settings(name, runs) for name, runs in by_dataset.items()],
         "rows": [row for name, runs in by_dataset.items() for row in _rows(name, runs)],
         "missing": missing,
@@ -70,12 +56,11 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     choices = search(rows, quick=quick)
     cells = [Cell("none"), *(Cell("add", epsilon) for epsilon in paper.EPSILONS)]
     cells += [choice.cell for choice in choices]
-    ones = float(rows.test.labels.mean())
     return {
         "seed": seed,
         "train_rows": len(rows.train.labels),
         "test_rows": len(rows.test.labels),
-        "commoner_label": max(ones, 1 - ones),
+        "commoner_label": rows.test.commoner_label,
         "judged": [score.to_dict() for score in judge(rows, cells)],
         "choices": [choice.to_dict() for choice in choices],
     }
@@ -104,12 +89,7 @@ def _rows(dataset: str, runs: list[Record]) -> list[Record]:
     return [_row(dataset, key, [scores[key] for scores in by_key], runs) for key in keys]
 
 
-def _row(
-    dataset: str,
-    key: Key,
-    same: list[Record],
-    runs: list[Record],
-) -> Record:
+def _row(dataset: str, key: Key, same: list[Record], runs: list[Record]) -> Record:
     mechanism, variant, epsilon = key
     printed = paper.table2(dataset, mechanism, epsilon)
     row: Record = {

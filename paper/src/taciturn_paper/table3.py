@@ -13,12 +13,8 @@ whose time is scaled to the number of iterations: nobody waits for a day to read
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median
-from typing import Any
-
-import numpy as np
 
 from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_star
@@ -35,10 +31,8 @@ from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.source import arrange, load_raw
 from taciturn_paper import paper
-from taciturn_paper.pieces import Progress as Report
-from taciturn_paper.pieces import available
-from taciturn_paper.record import Record
-from taciturn_paper.rivals import PythonPaillier
+from taciturn_paper.encryption import MATRIX_BITS, VECTOR_BITS, PythonPaillier, random_integers
+from taciturn_paper.tasks import Record, Request, available
 
 TURNS, QUICK_TURNS = 5, 3
 PHE_BITS, PHE_LAPS = 2048, 2
@@ -65,25 +59,11 @@ CONTENDERS = (
 )
 
 
-def run(
-    *,
-    quick: bool = False,
-    seed: int = 0,
-    datasets: Sequence[str] = (),
-    announce: Callable[[str], None] = lambda message: None,
-    progress: Report = lambda done, total: None,
-) -> Record:
-    """Measures every dataset that is here.
-
-    Args:
-        quick: Fewer turns.
-        seed: Decides the rows that are measured on; times do not depend on it.
-        datasets: These alone; all where empty.
-        announce: Called with what runs now.
-        progress: Called with how much is done, and of how much.
-    """
-    here, missing = available(datasets or paper.DATASETS)
-    turns = QUICK_TURNS if quick else TURNS
+def run(request: Request) -> Record:
+    """Times of every dataset that is here; no time depends on the seed."""
+    announce = request.announce
+    here, missing = available(request.datasets or paper.DATASETS)
+    turns = QUICK_TURNS if request.quick else TURNS
     rows: list[Record] = []
     ratios: list[Record] = []
     rival, absent = _rival()
@@ -91,10 +71,10 @@ def run(
     with one_thread():
         for place, dataset in enumerate(here):
             announce(f"Table III: {dataset}")
-            bench = _Bench(dataset, seed)
+            bench = _Bench(dataset, request.seed)
             laps: list[list[Lap]] = []
             for turn in range(turns):
-                progress(place * (turns + 1) + turn, total)
+                request.progress(place * (turns + 1) + turn, total)
                 laps.append([bench.lap(contender) for contender in CONTENDERS])
             measured = [
                 _row(dataset, contender, [turn[number] for turn in laps])
@@ -106,7 +86,7 @@ def run(
             rows += measured
             ratios += _ratios(dataset, measured)
     return {
-        "quick": quick,
+        "quick": request.quick,
         "turns": turns,
         "rows": rows,
         "ratios": ratios,
@@ -218,8 +198,9 @@ def _rival_rows(dataset: str, rival: PythonPaillier, like: Record) -> list[Recor
     times: dict[str, list[float]] = {"none": [], "hybrid": []}
     for _ in range(PHE_LAPS):
         for name, rows in (("none", sizes.batch), ("hybrid", sizes.l_rr)):
-            matrix = _whole(coins, (sizes.columns, rows), 18)
-            times[name].append(1e3 * rival.lap(matrix, _whole(coins, (rows,), 20)).seconds)
+            matrix = random_integers(coins, (sizes.columns, rows), MATRIX_BITS)
+            vector = random_integers(coins, (rows,), VECTOR_BITS)
+            times[name].append(1e3 * rival.lap(matrix, vector).seconds)
     return [
         {
             "dataset": dataset,
@@ -237,10 +218,6 @@ def _rival_rows(dataset: str, rival: PythonPaillier, like: Record) -> list[Recor
         }
         for name, milliseconds in times.items()
     ]
-
-
-def _whole(coins: KeyedEntropy, shape: tuple[int, ...], bits: int) -> Any:  # noqa: ANN401
-    return np.rint((coins.uniform(shape) * 2 - 1) * 2.0**bits).astype(np.int64)
 
 
 def _ratios(dataset: str, rows: list[Record]) -> list[Record]:

@@ -1,22 +1,28 @@
-"""How good the models of ``add`` and ``mult`` are: one seed of one dataset, many cells at once.
+"""Held-out accuracy and AUC of ``add`` and ``mult``: one seed of one dataset, many cells at once.
 
-A *cell* is a mechanism with its parameters. Judged on the test rows, a cell gives the figures of
+The split into training and test rows is that of ``taciturn train --seed``. What is chosen (bounds,
+epochs, rates) is chosen on validation rows that are cut from the training rows, never on the test
+rows.
+
+A *cell* is a mechanism with its parameters. Evaluated on the test rows, a cell gives the figures of
 ``taciturn train --scheme clear`` with the same options and seed: the split, the batches and the
 noise are that run's. The bounds of ``mult`` are searched for by the mean AUC on validation rows,
-with coins of the search's own; the best are then trained on all training rows.
+with entropy of the search's own; the best are then trained on all training rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import product
 from statistics import fmean
 from typing import cast
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import ByteLabels, FloatArray, IndexArray
+from taciturn.data.raw import RawData
 from taciturn.errors import ConfigError
-from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.registry import mechanism
@@ -24,13 +30,90 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
-from taciturn.rng import Entropy
+from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins
+from taciturn.simulation.source import arrange
 from taciturn_paper import paper
-from taciturn_paper.cleartext import train_with_gradients
-from taciturn_paper.lockstep import train_side_by_side
-from taciturn_paper.record import Record
-from taciturn_paper.rows import Part, Rows
+from taciturn_paper.cleartext import train_side_by_side, train_with_gradients
+from taciturn_paper.tasks import Record, load
+
+VALIDATION_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of one purpose."""
+
+    features: FloatArray = field(repr=False)
+    labels: ByteLabels = field(repr=False)
+
+    def take(self, rows: IndexArray) -> Part:
+        """Some of them."""
+        return Part(self.features.take(rows, axis=0), self.labels.take(rows))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Columns and rows, as ``agree`` wants them."""
+        rows, columns = self.features.shape
+        return columns, rows
+
+    @property
+    def commoner_label(self) -> float:
+        """The share of the commoner label."""
+        ones = float(self.labels.mean())
+        return max(ones, 1 - ones)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A dataset, split by a seed; all columns are Alice's."""
+
+    settings: Settings
+    seed: int
+    train: Part
+    test: Part
+    fit: Part
+    choose: Part
+
+    @classmethod
+    def of(cls, dataset: str, seed: int, raw: RawData | None = None) -> Rows:
+        """A dataset split by a seed; ``raw`` has its rows where they are loaded already."""
+        chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd", "seed": seed}
+        settings = Settings.of(chosen).resolved()
+        data = arrange(settings, load(dataset) if raw is None else raw, Coins.for_seed(seed).data)
+        train = Part(data.alice_train.values, data.labels_train.values)
+        order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
+        cut = round(VALIDATION_SHARE * len(order))
+        return cls(
+            settings,
+            seed,
+            train,
+            Part(data.alice_test.values, data.labels_test.values),
+            train.take(order[cut:]),
+            train.take(order[:cut]),
+        )
+
+    @property
+    def iterations(self) -> int:
+        """How many steps a training on all training rows takes."""
+        terms = agree(self.settings, *self.train.shape)
+        return terms.plan(bytes(32), len(self.train.labels)).iterations
+
+
+def noiseless(rows: Rows) -> Metrics:
+    """The model without noise and without a protocol, on the test rows."""
+    terms = agree(rows.settings, *rows.train.shape)
+    plan = terms.plan(KeyedEntropy.from_seed(0).token(32), len(rows.train.labels))
+    weights = train_centralised(
+        rows.train.features,
+        rows.train.labels,
+        (batch.rows for batch in plan),
+        terms.rate,
+        terms.penalty,
+    )
+    return evaluate(rows.test.features @ weights, rows.test.labels)
+
 
 VARIANTS = ("printed", "one-sided", "mean-one")
 GRID = (paper.B1_RANGE, paper.B2_RANGE)

@@ -1,8 +1,6 @@
 """What the wire costs: the same training in one process, over loopback, and behind a slow link.
 
-Two parties are real processes with real certificates and their journals on disk. The slow link is a
-relay on loopback that holds every byte back for half of the round trip and lets so many bits
-through in a second: it stands in for a kernel's emulation, which not every machine has.
+Two parties are real processes with real certificates and their journals on disk.
 
 Run ``python -m taciturn_paper.wire``.
 """
@@ -10,16 +8,12 @@ Run ``python -m taciturn_paper.wire``.
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +32,10 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
 from taciturn.transport.certs import make_certificates
+from taciturn_paper.sides import free_port, slow_link
 
 ROUND_TRIP, MEGABITS = 0.020, 50.0
 MECHANISMS = ("none", "add", "hybrid", "sealed")
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +51,8 @@ class Crossing:
     bytes_to_alice: int
     bytes_to_bob: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return asdict(self)
 
-
-def furnish(folder: Path, mechanism: str, port: int, called: int) -> None:
+def write_files(folder: Path, mechanism: str, port: int, called: int) -> None:
     """Breast-cancer, its columns in halves, batches of 32, five epochs."""
     data = load_breast_cancer()
     ids = [f"{number:04d}" for number in range(len(data.target))]
@@ -124,81 +114,6 @@ def two_processes(folder: Path) -> dict[str, dict[str, Any]]:
     return {role: json.loads(process.communicate()[0]) for role, process in processes.items()}
 
 
-@contextmanager
-def slow_link(port: int, round_trip: float, megabits: float) -> Iterator[int]:
-    """A relay to a port on loopback; yields its own port."""
-    with ExitStack() as open_things:
-        listener = open_things.enter_context(socket.create_server(("127.0.0.1", 0)))
-        threading.Thread(
-            target=_relay, args=(listener, port, round_trip / 2, megabits), daemon=True
-        ).start()
-        yield listener.getsockname()[1]
-
-
-def _relay(listener: socket.socket, port: int, delay: float, megabits: float) -> None:
-    while True:
-        try:
-            near, _ = listener.accept()
-        except OSError:
-            return
-        try:
-            far = socket.create_connection(("127.0.0.1", port))
-        except OSError:
-            near.close()
-            continue
-        for end in (near, far):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for source, target in ((near, far), (far, near)):
-            _pump(source, target, delay, megabits)
-
-
-def _pump(source: socket.socket, target: socket.socket, delay: float, megabits: float) -> None:
-    """One direction: a reader that stamps what it reads, and a writer that waits."""
-    held: deque[tuple[float, bytes]] = deque()
-    ready = threading.Condition()
-
-    def read() -> None:
-        free = 0.0
-        while True:
-            try:
-                data = source.recv(_CHUNK)
-            except OSError:
-                data = b""
-            now = time.monotonic()
-            # The wire is busy until the last bit is on it; it arrives half a round trip later.
-            free = max(free, now) + 8 * len(data) / (megabits * 1e6)
-            with ready:
-                held.append((free + delay, data))
-                ready.notify()
-            if not data:
-                return
-            time.sleep(max(0.0, free - time.monotonic() - 0.05))
-
-    def write() -> None:
-        while True:
-            with ready:
-                while not held:
-                    ready.wait()
-                due, data = held.popleft()
-            time.sleep(max(0.0, due - time.monotonic()))
-            try:
-                if not data:
-                    target.shutdown(socket.SHUT_WR)
-                    return
-                target.sendall(data)
-            except OSError:
-                return
-
-    threading.Thread(target=read, daemon=True).start()
-    threading.Thread(target=write, daemon=True).start()
-
-
-def free_port() -> int:
-    """A port on loopback that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
     """One mechanism by every way, in one run."""
     crossings = []
@@ -209,7 +124,7 @@ def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
             called = port
             if way == "slow link":
                 called = opened.enter_context(slow_link(port, ROUND_TRIP, MEGABITS))
-            furnish(folder, mechanism, port, called)
+            write_files(folder, mechanism, port, called)
             if way == "loopback":
                 seconds, iterations = in_process(folder)
                 crossings.append(

@@ -18,7 +18,7 @@ from taciturn.settings import Settings
 from taciturn.simulation import load_raw
 from taciturn_audit import alice_view
 from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import LabelAttack, LabelGuess
+from taciturn_audit.attacks import Attack, LabelGuess
 from taciturn_audit.views import AliceView
 
 DATASETS = ("breast-cancer", "sklearn-digits")
@@ -70,7 +70,7 @@ def numbers(remark: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", remark)]
 
 
-def applies(attack: LabelAttack, view: AliceView) -> bool:
+def applies(attack: Attack, view: AliceView) -> bool:
     """Whether the audit would run it."""
     return attack.needs <= view.signals and not attack.obstacle(view)
 

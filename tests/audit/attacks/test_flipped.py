@@ -10,9 +10,9 @@ from taciturn.privacy import FlippedLabels
 from taciturn.simulation import Coins
 from taciturn_audit import examine
 from taciturn_audit.attacks import (
+    Attack,
     ExactSolveAttack,
     KnownScoresAttack,
-    LabelAttack,
     LabelGuess,
     LeastSquaresAttack,
     SparseAttack,
@@ -27,7 +27,7 @@ from tests.privacy.odds import happens
 from tests.seldom import seldom
 
 SEED = 5
-SOLVERS: tuple[LabelAttack, ...] = (
+SOLVERS: tuple[Attack, ...] = (
     ExactSolveAttack(),
     LeastSquaresAttack(),
     SparseAttack(),

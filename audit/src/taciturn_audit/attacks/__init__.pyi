@@ -1,21 +1,21 @@
 from taciturn_audit.attacks.base import Attack as Attack
-from taciturn_audit.attacks.base import LabelAttack as LabelAttack
 from taciturn_audit.attacks.base import LabelGuess as LabelGuess
-from taciturn_audit.attacks.bin_counts import HandedOver as HandedOver
-from taciturn_audit.attacks.bin_counts import recover_counts as recover_counts
-from taciturn_audit.attacks.bin_counts import total_ones as total_ones
-from taciturn_audit.attacks.bin_labels import UNKNOWN as UNKNOWN
-from taciturn_audit.attacks.bin_labels import certain_labels as certain_labels
-from taciturn_audit.attacks.bin_labels import likeliest_labels as likeliest_labels
-from taciturn_audit.attacks.bin_labels import majority_labels as majority_labels
-from taciturn_audit.attacks.controls import ModelOnlyControl as ModelOnlyControl
-from taciturn_audit.attacks.exact_solve import ExactSolveAttack as ExactSolveAttack
-from taciturn_audit.attacks.flipped import about_labels as about_labels
-from taciturn_audit.attacks.gradient_direction import (
+from taciturn_audit.attacks.base import ModelOnlyControl as ModelOnlyControl
+from taciturn_audit.attacks.base import about_labels as about_labels
+from taciturn_audit.attacks.bin_statistics import UNKNOWN as UNKNOWN
+from taciturn_audit.attacks.bin_statistics import HandedOver as HandedOver
+from taciturn_audit.attacks.bin_statistics import certain_labels as certain_labels
+from taciturn_audit.attacks.bin_statistics import likeliest_labels as likeliest_labels
+from taciturn_audit.attacks.bin_statistics import majority_labels as majority_labels
+from taciturn_audit.attacks.bin_statistics import recover_counts as recover_counts
+from taciturn_audit.attacks.bin_statistics import total_ones as total_ones
+from taciturn_audit.attacks.gradient_statistics import (
     GradientDirectionAttack as GradientDirectionAttack,
 )
-from taciturn_audit.attacks.gradient_norm import GradientNormAttack as GradientNormAttack
-from taciturn_audit.attacks.gradient_norm import best_cut as best_cut
+from taciturn_audit.attacks.gradient_statistics import GradientNormAttack as GradientNormAttack
+from taciturn_audit.attacks.gradient_statistics import best_cut as best_cut
+from taciturn_audit.attacks.integer_program import Search as Search
+from taciturn_audit.attacks.integer_program import exchangeable as exchangeable
 from taciturn_audit.attacks.known_scores import KnownScoresAttack as KnownScoresAttack
 from taciturn_audit.attacks.known_scores import affordable as affordable
 from taciturn_audit.attacks.known_scores import recover_states as recover_states
@@ -24,10 +24,8 @@ from taciturn_audit.attacks.label_enumeration import (
     LabelEnumerationAttack as LabelEnumerationAttack,
 )
 from taciturn_audit.attacks.label_enumeration import clusters as clusters
-from taciturn_audit.attacks.least_squares import LeastSquaresAttack as LeastSquaresAttack
-from taciturn_audit.attacks.likelihood import SURE as SURE
-from taciturn_audit.attacks.likelihood import LikelihoodAttack as LikelihoodAttack
-from taciturn_audit.attacks.likelihood import log_ratios as log_ratios
+from taciturn_audit.attacks.linear import ExactSolveAttack as ExactSolveAttack
+from taciturn_audit.attacks.linear import LeastSquaresAttack as LeastSquaresAttack
 from taciturn_audit.attacks.linear import gradients as gradients
 from taciturn_audit.attacks.linear import residue_step as residue_step
 from taciturn_audit.attacks.linear import solve as solve
@@ -45,15 +43,16 @@ from taciturn_audit.attacks.recovery import scattered as scattered
 from taciturn_audit.attacks.registry import ATTACKS as ATTACKS
 from taciturn_audit.attacks.registry import attacks as attacks
 from taciturn_audit.attacks.registry import rehearsal_attacks as rehearsal_attacks
-from taciturn_audit.attacks.sign import SignAttack as SignAttack
+from taciturn_audit.attacks.released_residues import SURE as SURE
+from taciturn_audit.attacks.released_residues import LikelihoodAttack as LikelihoodAttack
+from taciturn_audit.attacks.released_residues import SignAttack as SignAttack
+from taciturn_audit.attacks.released_residues import log_ratios as log_ratios
 from taciturn_audit.attacks.sparse import SparseAttack as SparseAttack
 from taciturn_audit.attacks.sparse import recover_sparse as recover_sparse
 from taciturn_audit.attacks.stacking import Block as Block
 from taciturn_audit.attacks.stacking import StackingAttack as StackingAttack
 from taciturn_audit.attacks.stacking import System as StackedSystem
 from taciturn_audit.attacks.stacking import largest_gap as largest_gap
-from taciturn_audit.attacks.states import Search as Search
-from taciturn_audit.attacks.states import exchangeable as exchangeable
 
 # Exported under another name than their module gives them.
 __all__ = ["StackedSystem"]

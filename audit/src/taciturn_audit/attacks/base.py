@@ -1,15 +1,20 @@
-"""What an attack is: a guess at every label, from Alice's view alone."""
+"""What an attack is: a guess at every label, from Alice's view alone; the control ``model-only``.
+
+A protocol leaks what an attack learns *beyond* the controls. ``model-only`` is what Alice would
+guess from the model she ends up with, were there no messages. The other control, ``prior``, needs
+no view and stands with the judge.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.numerics.logistic import sigmoid
 from taciturn.parallel import one_thread
 from taciturn.protocol.observations import Signal
 from taciturn_audit.views.alice_view import AliceView
@@ -17,16 +22,12 @@ from taciturn_audit.views.alice_view import AliceView
 
 @dataclass(frozen=True, slots=True)
 class LabelGuess:
-    """A guess for each row.
+    """A guess for each row: label 1 where its score is above 0, the likelier the higher.
 
-    Args:
-        scores: Higher means label 1 more likely; above 0 the guess is 1.
-        signal: Where the attack has anything to say; elsewhere a control's guess is taken.
-        certain: Where it claims to be sure.
-        remark: One sentence about how it went.
-        limited: A limit on its work ended it; without one it might tell more.
-        work: What its solvers did, in units of about a millisecond: counted, never timed, so that
-            a busy machine comes to the same guess.
+    ``signal`` is where the attack has anything to say; elsewhere a control's guess is taken.
+    ``certain`` is where it claims to be sure. ``limited``: a limit on its work ended it, and
+    without one it might tell more. ``work`` is what its solvers did, in units of about a
+    millisecond: counted, never timed, so that a busy machine comes to the same guess.
     """
 
     scores: FloatArray = field(repr=False)
@@ -50,40 +51,11 @@ class LabelGuess:
         return replace(self, scores=scores)
 
 
-class LabelAttack(Protocol):
-    """One way to guess."""
-
-    @property
-    def name(self) -> str:
-        """The name in tables and JSON."""
-        ...
-
-    @property
-    def reference(self) -> str:
-        """Where it comes from."""
-        ...
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """What the view must hold for it to apply."""
-        ...
-
-    def obstacle(self, view: AliceView) -> str:
-        """Why it does not apply although the view has all that it needs; empty where it does."""
-        ...
-
-    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label; it never sees one."""
-        ...
-
-
 class Attack(ABC):
-    """What attacks have in common: one way in, and most often nothing that stands in it.
+    """Base class of attacks, which run on one thread of linear algebra.
 
-    Attributes:
-        name: In tables and JSON.
-        reference: Where it comes from.
-        needs: What the view must hold for it to apply.
+    ``name`` is that of tables and JSON, ``reference`` where the attack comes from, and ``needs``
+    what the view must hold for it to apply.
     """
 
     name: str
@@ -91,14 +63,49 @@ class Attack(ABC):
     needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
-        """Nothing."""
+        """Why it does not apply although the view has all that it needs; empty where it does."""
         return ""
 
+    def lacks(self, view: AliceView) -> str:
+        """Why it does not apply to a view; empty where it does."""
+        missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
+        return f"Alice does not have {missing}" if missing else self.obstacle(view)
+
     def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        """A guess at every label, made on one thread of linear algebra."""
+        """A guess at every label; it never sees one."""
         with one_thread():
             return self._guess(view, progress)
 
     @abstractmethod
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """The attack itself."""
+
+
+class ModelOnlyControl(Attack):
+    """Her own part of the trained model, applied to her own rows."""
+
+    name = "model-only"
+    reference = "control"
+    needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
+
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
+        scores = sigmoid(view.features.values @ view.observations.weights) - 0.5
+        everywhere = np.ones(len(scores), dtype=bool)
+        return LabelGuess(scores, everywhere, ~everywhere)
+
+
+def about_labels(guess: LabelGuess, view: AliceView) -> LabelGuess:
+    """The guess as one at the true labels: certain of none, where labels were flipped.
+
+    Under ``label-rr`` and its like the equations speak of labels that were flipped at random before
+    anything else was done with them. An attack may recover each of them, with a proof; the true
+    label is the same with probability ``e^eps / (1 + e^eps)``, and no computation improves on that.
+    """
+    flips = view.mechanism.label_flips
+    if flips is None:
+        return guess
+    sure = int(np.count_nonzero(guess.certain))
+    proven = f"{sure} flipped labels proven" if sure else "flipped labels guessed"
+    worth = f"{proven}: such a label is the true one with probability {flips.keep:.4f}"
+    remark = f"{guess.remark}; {worth}" if guess.remark else worth
+    return replace(guess, certain=np.zeros(len(guess.certain), dtype=bool), remark=remark)

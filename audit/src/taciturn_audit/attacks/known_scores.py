@@ -22,10 +22,10 @@ from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.integer_program import Search
 from taciturn_audit.attacks.linear import gradients
 from taciturn_audit.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
 from taciturn_audit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
-from taciturn_audit.attacks.states import Search
 from taciturn_audit.views.alice_view import AliceView
 
 # Log-odds at which a label is taken as known while others are searched for; integers check it.

@@ -1,10 +1,10 @@
-"""The linear system of a batch: ``X^T r = g`` with ``d_A`` equations and ``|B|`` unknowns.
+"""``exact-solve`` and ``least-squares``: the linear system of each batch, ``X^T r = g``.
 
-With the singular value decomposition ``X = U S V^T`` the solution of least norm is ``U S^-1 V^T
-g``, which is ``P r`` with the projection ``P = U U^T`` (over the non-zero singular values). Row i
-is determined by the system exactly when the i-th unit vector lies in the column space of X, that is
-when its leverage ``h = P_ii`` is 1. A batch of full rank determines all of its rows; others may
-still determine some.
+It has ``d_A`` equations and ``|B|`` unknowns. With the singular value decomposition ``X = U S V^T``
+the solution of least norm is ``U S^-1 V^T g``, which is ``P r`` with the projection ``P = U U^T``
+(over the non-zero singular values). Row i is determined by the system exactly when the i-th unit
+vector lies in the column space of X, that is when its leverage ``h = P_ii`` is 1. A batch of full
+rank determines all of its rows; others may still determine some.
 
 A leverage just below 1 lets the other rows in: ``P`` is a projection, so ``sum_j P_ij^2 = h``, and
 residues are at most ``largest`` in size (1, or more in ``hybrid``, which scales them), so by Cauchy
@@ -20,7 +20,9 @@ from itertools import groupby
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
-from taciturn.protocol.observations import GradientSeen
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.protocol.observations import GradientSeen, Signal
+from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.views.alice_view import AliceView
 
 # Beyond this a row is a candidate; whether its sign can be trusted is a question of ``mixing``.
@@ -128,3 +130,77 @@ def _satisfied(
     solved = (np.einsum("kbd,kb->kd", features, integers) == totals).all(axis=1)
     both: BoolArray = possible & solved
     return both
+
+
+class ExactSolveAttack(Attack):
+    """The paper's attack: the sign of a batch's solution ``r_i`` is the label.
+
+    Where a batch is numerically of full rank the residues are integers on the public grid, and the
+    attack checks that they satisfy Alice's integer equations to the last bit: a certificate, not an
+    estimate. Without it a row is called certain only where its residue stands clear of rounding and
+    of whatever the other rows may have mixed in.
+    """
+
+    name = "exact-solve"
+    reference = "[Tan22] Sec. III-C, Eqs. 3 and 4"
+    needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
+
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
+        rows = view.features.rows
+        scores = np.zeros(rows)
+        certain = np.zeros(rows, dtype=bool)
+        # Less than half a step of the grid is a residue of zero, whose sign says nothing.
+        half_step = residue_step(view) / 2
+        tried = full = certified = 0
+        for _, epoch in groupby(gradients(view), key=lambda seen: seen.epoch):
+            open_batches = [seen for seen in epoch if not certain[seen.rows].all()]
+            for solved in solve(view, open_batches):
+                tried += 1
+                full += solved.full_rank
+                certified += solved.exact
+                doubt = 0.0 if solved.exact else solved.rounding + solved.mixing
+                clear = np.abs(solved.residues) > np.maximum(half_step, doubt)
+                sure = solved.determined & clear & ~certain[solved.seen.rows]
+                scores[solved.seen.rows[sure]] = np.sign(solved.residues[sure])
+                certain[solved.seen.rows[sure]] = True
+        remark = _remark(tried, full, certified, int(certain.sum()))
+        return LabelGuess(scores, certain, certain, remark)
+
+
+def _remark(tried: int, full: int, certified: int, rows: int) -> str:
+    if not full:
+        fixed = f", though they fix {rows} single rows" if rows else ""
+        return f"not determined: none of {tried} batches has full rank{fixed}"
+    others = "; the others are not determined" if full < tried else ""
+    doubtful = f"; {full - certified} not certified to the last bit" if certified < full else ""
+    return f"{full} of {tried} batches determined{others}{doubtful}"
+
+
+_SEEN_AT_ALL = 1e-12
+
+
+class LeastSquaresAttack(Attack):
+    """The minimum-norm solution of each batch, whatever its size, summed over the epochs.
+
+    Where a batch has more rows than Alice has columns the system leaves freedom; the solution of
+    least norm is the projection of the true residues onto what she can see, and its sign is right
+    more often than not. An estimate is ``leverage * residue`` plus a share of the other rows, so
+    that the sum ranks first the rows she sees best; dividing by the leverage would rank first those
+    she sees least.
+    """
+
+    name = "least-squares"
+    reference = "minimum-norm solution of [Tan22] Eq. 3"
+    needs = frozenset({Signal.FEATURES, Signal.GRADIENTS})
+
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
+        rows = view.features.rows
+        total, weight = np.zeros(rows), np.zeros(rows)
+        for solved in solve(view, gradients(view)):
+            total[solved.seen.rows] += solved.residues
+            weight[solved.seen.rows] += solved.leverage
+        # A residue of less than half a step of the grid is zero, and its estimate only rounding:
+        # the ratio is the estimate at the scale of a residue, however little of it was seen.
+        residues = np.divide(total, weight, out=np.zeros(rows), where=weight > _SEEN_AT_ALL)
+        signal = np.abs(residues) > residue_step(view) / 2
+        return LabelGuess(total, signal, np.zeros(rows, dtype=bool))

@@ -33,8 +33,7 @@ from taciturn.engine.callbacks import ReportProgress
 from taciturn.numerics.logistic import sigmoid
 from taciturn.protocol.observations import MomentsSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
-from taciturn_audit.attacks.settled import Settled, settle
-from taciturn_audit.attacks.slopes import FirstPass, Slopes
+from taciturn_audit.attacks.group_sums import FirstPass, Settled, Slopes, settle
 from taciturn_audit.attacks.two_valued import Solver
 from taciturn_audit.views.alice_view import AliceView
 

@@ -11,27 +11,22 @@ looking for labels elsewhere.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from taciturn import extensions
-from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.extensions import Extension
 from taciturn.protocol.observations import Signal
-from taciturn_audit.attacks.base import Attack, LabelAttack, LabelGuess
-from taciturn_audit.attacks.exact_solve import ExactSolveAttack
-from taciturn_audit.attacks.gradient_direction import GradientDirectionAttack
-from taciturn_audit.attacks.gradient_norm import GradientNormAttack
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.gradient_statistics import GradientDirectionAttack, GradientNormAttack
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
 from taciturn_audit.attacks.label_enumeration import LabelEnumerationAttack
-from taciturn_audit.attacks.least_squares import LeastSquaresAttack
-from taciturn_audit.attacks.likelihood import LikelihoodAttack
+from taciturn_audit.attacks.linear import ExactSolveAttack, LeastSquaresAttack
 from taciturn_audit.attacks.moments import MomentsAttack
-from taciturn_audit.attacks.sign import SignAttack
+from taciturn_audit.attacks.released_residues import LikelihoodAttack, SignAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.attacks.stacking import StackingAttack
 from taciturn_audit.views.alice_view import AliceView
 
-ATTACKS: tuple[LabelAttack, ...] = (
+ATTACKS: tuple[Attack, ...] = (
     ExactSolveAttack(),
     LeastSquaresAttack(),
     SparseAttack(),
@@ -47,7 +42,7 @@ ATTACKS: tuple[LabelAttack, ...] = (
 """The attacks of this package."""
 
 
-def attacks() -> tuple[LabelAttack, ...]:
+def attacks() -> tuple[Attack, ...]:
     """Every attack: ours, then those of other packages, which are loaded now.
 
     Raises ``ExtensionError`` where one is broken, or has the name of another.
@@ -55,16 +50,16 @@ def attacks() -> tuple[LabelAttack, ...]:
     return (*ATTACKS, *_added())
 
 
-def rehearsal_attacks() -> tuple[LabelAttack, ...]:
+def rehearsal_attacks() -> tuple[Attack, ...]:
     """The same attacks, some content with fewer batches: for a check that takes seconds."""
-    fewer: dict[str, LabelAttack] = {
+    fewer: dict[str, Attack] = {
         SparseAttack.name: SparseAttack(most_batches=60, program=300.0),
         KnownScoresAttack.name: KnownScoresAttack(most_batches=300, nodes=10, work=5_000.0),
     }
     return tuple(fewer.get(attack.name, attack) for attack in attacks())
 
 
-def added_attack(name: str) -> LabelAttack | None:
+def added_attack(name: str) -> Attack | None:
     """The attack that another package adds under a name; None where none does.
 
     Raises ``ExtensionError`` where it is broken, or has the name of another.
@@ -74,12 +69,12 @@ def added_attack(name: str) -> LabelAttack | None:
     return None if added is None else _checked(added)
 
 
-def _added() -> tuple[LabelAttack, ...]:
+def _added() -> tuple[Attack, ...]:
     several = (added_attack(name) for name in extensions.names(extensions.ATTACKS))
     return tuple(attack for attack in several if attack is not None)
 
 
-def _checked(added: Extension) -> LabelAttack:
+def _checked(added: Extension) -> Attack:
     loaded = added.load()
     if not (isinstance(loaded, type) and issubclass(loaded, Attack)):
         added.refuse("is not a class that extends taciturn_audit.attacks.base.Attack")
@@ -96,34 +91,21 @@ def _checked(added: Extension) -> LabelAttack:
     return _Added(attack, added)
 
 
-@dataclass(frozen=True, slots=True)
-class _Added:
-    attack: Attack
-    origin: Extension
+class _Added(Attack):
+    """An attack of another package; its failures name that package."""
 
-    @property
-    def name(self) -> str:
-        return self.attack.name
-
-    @property
-    def reference(self) -> str:
-        return f"{self.attack.reference}, by {self.origin.distribution}"
-
-    @property
-    def needs(self) -> frozenset[Signal]:
-        return self.attack.needs
+    def __init__(self, attack: Attack, origin: Extension) -> None:
+        self._attack, self._origin = attack, origin
+        self.name, self.needs = attack.name, attack.needs
+        self.reference = f"{attack.reference}, by {origin.distribution}"
 
     def obstacle(self, view: AliceView) -> str:
-        with self.origin.blamed("failed"):
-            return self.attack.obstacle(view)
+        with self._origin.blamed("failed"):
+            return self._attack.obstacle(view)
 
-    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
-        with self.origin.blamed("failed"):
-            guess = self.attack.infer(view, progress)
-        if not _covers(guess, view.features.rows):
-            self.origin.refuse("does not answer with a LabelGuess of a finite score for every row")
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
+        with self._origin.blamed("failed"):
+            guess: object = self._attack.infer(view, progress)
+        if not (isinstance(guess, LabelGuess) and guess.covers(view.features.rows)):
+            self._origin.refuse("does not answer with a LabelGuess of a finite score for every row")
         return guess
-
-
-def _covers(guess: object, rows: int) -> bool:
-    return isinstance(guess, LabelGuess) and guess.covers(rows)

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from scipy.special import entr
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
-from taciturn_audit.attacks.slopes import FirstPass
+from taciturn_audit.attacks.group_sums import FirstPass
 from taciturn_audit.lattice import Reduced, reduce_basis
 
 # Standard deviations of the roundings that a sum may be off by.

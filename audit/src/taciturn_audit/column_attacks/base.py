@@ -76,6 +76,13 @@ class ColumnAttack(ABC):
         """Why it does not apply although the view has what it needs; empty where it does."""
         return ""
 
+    def lacks(self, view: BobView) -> str:
+        """Why it does not apply to what Bob has; empty where it does."""
+        if not self.needs & view.signals:
+            wanted = " or ".join(sorted(signal.value for signal in self.needs))
+            return f"Bob does not have {wanted}"
+        return self.obstacle(view)
+
     def estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
         """An estimate of every row, made on one thread of linear algebra."""
         with one_thread():

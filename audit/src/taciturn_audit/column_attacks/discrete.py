@@ -26,8 +26,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.errors import counted
 from taciturn.protocol.bob.observations import BatchScored, BobSignal
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnAttack, ColumnEstimate, KnownRows
-from taciturn_audit.column_attacks.linear import whitened
-from taciturn_audit.column_attacks.scores import Batches, Visits, table_scores
+from taciturn_audit.column_attacks.scores import Batches, Visits, table_scores, whitened
 from taciturn_audit.views.bob_view import BobView
 
 MOST_KINDS = 64

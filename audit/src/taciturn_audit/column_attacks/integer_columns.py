@@ -25,10 +25,8 @@ from taciturn.errors import counted
 from taciturn.protocol.bob.observations import BobSignal
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnAttack, ColumnEstimate, KnownRows
-from taciturn_audit.column_attacks.hidden_lattice import integer_rows, pairwise_reduced
-from taciturn_audit.column_attacks.lattice import whitened_table
-from taciturn_audit.column_attacks.linear import whitened
-from taciturn_audit.column_attacks.scores import table_scores
+from taciturn_audit.column_attacks.lattice import integer_rows, pairwise_reduced, whitened_table
+from taciturn_audit.column_attacks.scores import table_scores, whitened
 from taciturn_audit.lattice import by_length, kernel, reduce_rows
 from taciturn_audit.views.bob_view import BobView
 

@@ -24,8 +24,7 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn_audit.column_attacks.base import KnownRows
-from taciturn_audit.column_attacks.linear import Prior
-from taciturn_audit.column_attacks.scores import Batches, Visits
+from taciturn_audit.column_attacks.scores import Batches, Prior, Visits
 
 ROUNDS_OF_KNOWN, ROUNDS = 4, 8
 """How often known rows alone, and then all rows, observe the weights."""

@@ -8,11 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taciturn.errors import counted
-from taciturn.report.blocks import Badge, Block, Paragraph, Section, Span, Table, Words, table
+from taciturn.report.argument import SIGNED
+from taciturn.report.blocks import (
+    Badge,
+    Blanks,
+    Block,
+    Paragraph,
+    Section,
+    Span,
+    Table,
+    Words,
+    table,
+)
 from taciturn.report.training import training_blocks
-from taciturn.report.words import NONE, data_size, epsilon, interval, share
-from taciturn_audit.report.columns import seat_blocks, seats_blocks
-from taciturn_audit.report.officer import in_plain_words
+from taciturn.report.words import NONE, data_size, epsilon, interval, printed_date, share
+from taciturn_audit.report.columns import look_tables, seat_blocks, seats_blocks
 from taciturn_audit.results.audit import (
     AttackScore,
     Control,
@@ -21,8 +31,7 @@ from taciturn_audit.results.audit import (
     Findings,
     Membership,
 )
-from taciturn_audit.results.demo import DemoResult
-from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.results.runs import AuditResult, DemoResult
 from taciturn_audit.verdict import (
     Conclusion,
     Status,
@@ -30,7 +39,45 @@ from taciturn_audit.verdict import (
     Weighed,
     apart_sentence,
     conclude,
+    value_of,
 )
+
+_KNOWN = {
+    "prior": "guessing the commoner label",
+    "model-only": "the model that Alice ends up with",
+}
+
+
+def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
+    """The best attack of a run or of the mean of several, beside what is known without messages."""
+    verdict = weighed.verdict
+    controls = " and ".join(
+        f"{_KNOWN.get(one.name, one.name)} {share(value_of(one, verdict.figure))}"
+        for one in verdict.controls
+    )
+    lead = "With labels shuffled before training: " if shuffled else ""
+    if verdict.attack is None:
+        found = "no attack we know recovers labels from the messages Alice received"
+    else:
+        name = verdict.attack.name
+        attack = _KNOWN.get(name, f"the best attack, {name},")
+        value = share(value_of(verdict.attack, verdict.figure))
+        found = f"{attack} recovers {value} of the labels"
+        if verdict.figure == "AUC":
+            found = (
+                f"{attack} ranks a row labelled 1 above a row labelled 0 in {value} of all pairs"
+            )
+    sentence = f"{lead}{found}; without any message {controls}."
+    return sentence[:1].upper() + sentence[1:]
+
+
+def decision(audited: str | None) -> Section:
+    """Empty lines, to be filled in on paper."""
+    made = f" made on {printed_date(audited)}" if audited else ""
+    words = f"This report{made} is what was decided on. It is no proof of safety."
+    blocks = (Paragraph(words, "muted"), Blanks(SIGNED))
+    return Section("Decision", "decision", blocks, "Decision")
+
 
 SHUFFLED = "Labels shuffled before training"
 ABOVE = "▲"
@@ -55,7 +102,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     return [
         *training_blocks(audit),
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
-        scores(run.findings, run.verdict, "What Alice can tell of the training labels"),
+        scores(run.findings, run.verdict, "How well Alice can recover the training labels"),
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
         *bob,
@@ -72,20 +119,27 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
-    status = conclusion.status
-    parts = [(SHUFFLED, conclusion.canary), (run_title(audit), conclusion.run)]
     means = f" ({several(audit)})" if several(audit) else ""
     lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
-    lines += [f"{title}{means}: {one.sentence}" for title, one in parts if one is not None]
+    return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
+
+
+def concluding_section(
+    conclusion: Conclusion, lines: list[str], title: str, *blocks: Block, means: str = ""
+) -> Section:
+    """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
+    parts = [(SHUFFLED, conclusion.canary), (title, conclusion.run)]
+    lines += [f"{name}{means}: {one.sentence}" for name, one in parts if one is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
-    return Section(
-        title=conclusion.headline,
-        ident="verdict",
-        blocks=(*map(Paragraph, lines), *blocks),
-        short="Verdict",
-        badge=Badge(status.word, status.sign, status.label),
-    )
+    paragraphs = (*map(Paragraph, lines), *blocks)
+    return headline_section(conclusion.headline, conclusion.status, paragraphs)
+
+
+def headline_section(headline: str, status: Status, blocks: tuple[Block, ...]) -> Section:
+    """The section that a report opens with."""
+    badge = Badge(status.word, status.sign, status.label)
+    return Section(headline, "verdict", blocks, "Verdict", badge)
 
 
 def _seat_words(audit: AuditResult) -> list[str]:
@@ -99,7 +153,7 @@ def _seat_words(audit: AuditResult) -> list[str]:
 
 
 def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
-    """What was found, of a hundred people; nothing where the audit checks itself."""
+    """What was found, in a sentence for each run; nothing where the audit checks itself."""
     if conclusion.status is Status.CHECK:
         return []
     lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
@@ -110,20 +164,7 @@ def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
     """What was guessed from ciphertexts, and which faults would have been noticed."""
-    rows: list[list[Words]] = [
-        [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
-            f"{one.right} of {one.judged}",
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-        ]
-        for one in look.looks
-    ]
-    faults = [
-        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in look.faults
-    ]
-    headings = ("guessed from", "trainings right", "share", "95 % interval")
-    caption = "Trainings whose labels were all 1 or all 0, told apart by what Alice received"
+    caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
         f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
         f"{counted(look.columns, 'column')}, judged "
@@ -135,8 +176,7 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
         "Times are those of a simulation in one process; a recorded run has none."
     )
     return [
-        table(headings, rows, caption=caption),
-        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        *look_tables(look.looks, look.faults, "trainings right", caption),
         Paragraph(words, "muted"),
     ]
 
@@ -216,7 +256,7 @@ def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
 
 
 def demo_blocks(demo: DemoResult) -> list[Block]:
-    """Mechanisms side by side: how good the model is, and what either side can tell."""
+    """Mechanisms side by side: the model, and what either side recovers of the other's data."""
     first = demo.runs[0].first
     canaries = [audit.canary or audit.findings for audit in demo.runs]
     rows = [
@@ -230,15 +270,23 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         )
         for audit, canary in zip(demo.runs, canaries, strict=True)
     ]
-    headings = ("mechanism", "held-out accuracy", "in one place", "told, shuffled", "true", "by")
+    headings = (
+        "mechanism",
+        "held-out accuracy",
+        "centralised model",
+        "labels recovered (shuffled)",
+        "labels recovered (real run)",
+        "best attack",
+    )
     caption = (
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
     chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
     note = (
-        "Told: labels that the best attack gets right. Shuffled: labels shuffled before training, "
-        f"so that only the messages tell them; without messages {chance}."
+        "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
+        "run the features carry no information about the labels, so anything above the "
+        f"{chance} baseline was leaked by the protocol."
     )
     report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
     seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}

@@ -10,6 +10,7 @@ from taciturn.report.blocks import (
     Paragraph,
     Section,
     Span,
+    Table,
     Words,
     table,
 )
@@ -21,11 +22,11 @@ from taciturn.results.columns import (
     ColumnFindings,
     ColumnScore,
 )
-from taciturn.results.looks import Separation
+from taciturn.results.looks import Fault, Look, Separation
 
 PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
 
-SINGLE = "What Bob can tell of a single Alice's scores"
+SINGLE = "How well Bob can recover a single Alice's scores"
 
 COLUMN_WORDS = (
     "Recovered: share of her values that the attack has to within a tenth of the column's standard "
@@ -55,23 +56,11 @@ def seat_blocks(seat: BobSeat) -> list[Block]:
 
 
 def separation_blocks(tried: Separation) -> list[Block]:
-    """Whether single Alices' scores can be told from the sum that Bob is given."""
-    rows: list[list[Words]] = [
-        [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
-            f"{one.right} of {one.judged}",
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-        ]
-        for one in tried.looks
-    ]
-    faults = [
-        (one.words, one.by, "noticed" if one.noticed else "not noticed") for one in tried.faults
-    ]
+    """Whether Bob recovers single Alices' scores from the sum that he is given."""
     verdict = (
         "A single Alice's scores show in her answers: the masks do not hide them."
         if tried.noticed
-        else "No single Alice's scores were told from her answers. That is not a proof of safety."
+        else "No single Alice's scores were recovered from her answers: no proof of safety."
     )
     words = (
         f"Which half of her scores are the higher ones, guessed from {tried.numbers:,} numbers "
@@ -80,10 +69,29 @@ def separation_blocks(tried: Separation) -> list[Block]:
         f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
     )
     return [
-        table(("guessed from", "right", "share", "95 % interval"), rows, caption=SINGLE),
-        table(("fault put in on purpose", "looked at", ""), faults, words=(0, 1, 2)),
+        *look_tables(tried.looks, tried.faults, "right", SINGLE),
         Paragraph(words, "muted"),
         Paragraph(verdict),
+    ]
+
+
+def look_tables(
+    looks: Sequence[Look], faults: Sequence[Fault], heading: str, caption: str
+) -> list[Table]:
+    """Right guesses of each test, and which faults put in on purpose would have been noticed."""
+    rows: list[list[Words]] = [
+        [
+            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
+            f"{one.right} of {one.judged}",
+            share(one.accuracy),
+            interval(one.accuracy_low, one.accuracy_high),
+        ]
+        for one in looks
+    ]
+    noticed = [(one.words, one.by, "noticed" if one.noticed else "not noticed") for one in faults]
+    return [
+        table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
+        table(("fault put in on purpose", "looked at", ""), noticed, words=(0, 1, 2)),
     ]
 
 
@@ -95,7 +103,7 @@ def seat_section(seat: BobSeat) -> Section:
 
 
 def seats_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
-    """Mechanisms side by side: what the best attack from Bob's seat tells of her columns."""
+    """Mechanisms side by side: how well Bob's best attack reconstructs her columns."""
     rows = []
     for name, seat in seats.items():
         plain = seat.canary or seat.findings
@@ -107,11 +115,19 @@ def seats_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
     first = next(iter(seats.values())).findings
     unseen = r_squared(max(first.controls, key=_rank).r2)
     note = (
-        "Permuted: her rows against his before training, so that only the messages tell them. R2 "
-        "is 1 where every column is told and 0 where its mean is all that is known; without "
-        f"messages {unseen} in the true run. Values: those told to within a tenth of a deviation."
+        "Rows permuted: her rows against his before training, so that anything above an R2 of 0 "
+        "was leaked by the protocol. R2 is 1 where every column is reconstructed and 0 where only "
+        f"its mean is known; without messages {unseen} in the real run. Values recovered: share "
+        "within a tenth of a standard deviation."
     )
-    headings = ("mechanism", "R2, permuted", "R2, true", "values, permuted", "known rows", "by")
+    headings = (
+        "mechanism",
+        "R2 (rows permuted)",
+        "R2 (real run)",
+        "values recovered (rows permuted)",
+        "known rows",
+        "best attack",
+    )
     return [table(headings, rows, words=(0, 5), caption=TITLE), Paragraph(note, "muted")]
 
 

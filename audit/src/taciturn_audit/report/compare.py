@@ -8,8 +8,7 @@ from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.training import at_alice, traffic
 from taciturn.report.words import NONE, data_size, duration, epsilon, footer, interval, share
-from taciturn_audit.report.audit import ABOVE
-from taciturn_audit.report.officer import decision
+from taciturn_audit.report.audit import ABOVE, decision
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (
@@ -37,17 +36,17 @@ def compare_page(comparison: Comparison) -> b.Page:
 
     by = comparison.ranked_by
     alt = "; ".join(
-        f"{name_of(one)}: held-out AUC {share(one.auc)}, labels told {_place(one.shuffled)}"
+        f"{name_of(one)}: held-out AUC {share(one.auc)}, labels recovered {_place(one.shuffled)}"
         for one in comparison.compared
     )
-    title = "The model against what Alice can tell"
+    title = "The model's AUC against the labels recovered"
     drawn = b.Figure("compared", title, alt, compare_svg(comparison, "compared"))
     figures = b.Figures(
         (drawn,),
-        caption=f"To the right: how well the best attack tells labels that were shuffled before "
-        f"training, by {by}; the dashed line is what is known without any message. Upwards: the "
-        "model's AUC on held-out rows. Filled: an attack told more than every control. Hollow: "
-        "none did, or none of ours applies. The best place is the upper left.",
+        caption=f"To the right: how well the best attack recovers labels that were shuffled before "
+        f"training, by {by}; the dashed line is the baseline without any message. Upwards: the "
+        "model's AUC on held-out rows. Filled: an attack recovers more than every control. Hollow: "
+        "none does, or none of ours applies. The best place is the upper left.",
         wide=True,
     )
     table = b.Section(
@@ -102,8 +101,17 @@ def _subject(comparison: Comparison) -> str:
 
 def _table(comparison: Comparison, digits: int) -> b.Table:
     rows = [_row(one, digits) for one in comparison.compared]
-    headings = ("mechanism", "AUC", "label \u03b5", "shuffled", "known", "real", "known", "time")
-    caption = f"Labels told by the best attack, by {comparison.ranked_by}"
+    headings = (
+        "mechanism",
+        "AUC",
+        "label \u03b5",
+        "shuffled",
+        "baseline",
+        "real",
+        "baseline",
+        "time",
+    )
+    caption = f"Labels recovered by the best attack, by {comparison.ranked_by}"
     return b.table((*headings, "traffic"), rows, caption=caption)
 
 
@@ -131,15 +139,15 @@ def _attack(best: BestAttack, digits: int) -> b.Words:
 
 def _reading(comparison: Comparison) -> Iterable[str]:
     alone = comparison.bob_alone_auc
-    beside = [f"the same columns in one place {share(comparison.centralised_auc)}"]
+    beside = [f"centralised model {share(comparison.centralised_auc)}"]
     beside += [] if alone is None else [f"Bob's columns alone {share(alone)}"]
     scheme = comparison.scheme
     yield f"AUC: of the model on held-out rows; {', '.join(beside)}."
     yield (
-        "Shuffled: labels shuffled before training, so that only messages tell them; real: the "
-        "training itself, whose columns tell much by themselves. Known: the best control, without "
-        f"any message. {ABOVE}: an attack told more than every control. Nothing: no attack of ours "
-        "applies, which is not a proof of safety."
+        "Shuffled: labels shuffled before training, so that the columns carry no information about "
+        "them; real: the training itself, whose columns predict labels by themselves. Baseline: "
+        f"the best control, without any message. {ABOVE}: an attack recovers more than every "
+        "control. Nothing: no attack of ours applies, which is not a proof of safety."
     )
     yield _NOTE.format(scheme=scheme if scheme != "clear" else "no encryption, as asked for")
 

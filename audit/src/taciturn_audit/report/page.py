@@ -36,8 +36,8 @@ from taciturn.report.worth import divergence
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared
+from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import seat_section
-from taciturn_audit.report.officer import decision
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     AfterEpochs,
@@ -78,7 +78,7 @@ def audit_page(audit: AuditResult) -> b.Page:
     subject = _subject(audit.first)
     return b.Page(
         window=f"{conclusion.headline} – Taciturn audit of {subject}",
-        title="What Alice can tell of the labels",
+        title="How well Alice can recover the labels",
         subject=" · ".join(filter(None, (subject, shared.several(audit)))),
         blocks=(
             verdict,
@@ -87,7 +87,7 @@ def audit_page(audit: AuditResult) -> b.Page:
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
-            *_columns(audit),
+            *([] if audit.bob_seat is None else [seat_section(audit.bob_seat)]),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
             _utility(audit),
@@ -96,11 +96,6 @@ def audit_page(audit: AuditResult) -> b.Page:
         ),
         footer=footer(audit.version, audit.audited),
     )
-
-
-def _columns(audit: AuditResult) -> list[b.Section]:
-    seat = audit.bob_seat
-    return [] if seat is None else [seat_section(seat)]
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:
@@ -153,8 +148,8 @@ def permits(total: float) -> str:
 # --- the cards --------------------------------------------------------------------------------
 
 _CANARY = (
-    "A canary run: the columns say nothing about its labels, so whatever is told beyond the "
-    "prior, by the messages or by the model, is the protocol's own leak."
+    "A canary run: the columns carry no information about its labels, so whatever is recovered "
+    "beyond the prior, from the messages or the model, was leaked by the protocol."
 )
 _RUN = (
     "A good model tells much by itself. Only what lies beyond the controls comes from the messages."
@@ -173,7 +168,7 @@ def cards(
     claim = b.Card(
         "What the ledger claims",
         epsilon(ledger.label_epsilon_total),
-        ("epsilon of a label, in all", "0: nothing is told", "infinite: nothing is hidden"),
+        ("epsilon of a label, in all", "0: nothing is released", "infinite: nothing is hidden"),
         {
             "releases of a row": str(ledger.releases_per_row),
             "against evidence": _tested(conclusion),
@@ -227,7 +222,7 @@ def attacks_section(
     reasons = b.Facts({one.name: f"{one.reason}{whose(scope)}" for one in skipped})
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
-        "How well each attack tells the labels. The controls know no message: prior always guesses "
+        "How well each attack recovers the labels. The controls see no message: prior guesses "
         "the commoner label, model-only asks the model that Alice ends up with. With shuffled "
         "labels model-only is an attack: no column knows them, so the model learnt them through "
         "the protocol."
@@ -317,7 +312,7 @@ def epochs_section(
         wide=True,
     )
     words = (
-        "What each attack would have told had the training stopped earlier, on labels shuffled "
+        "What each attack would recover had the training stopped earlier, on labels shuffled "
         f"before training{whose(scope)}."
     )
     blocks = (b.Paragraph(words), figures)

@@ -47,7 +47,7 @@ def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
     """Each attack's figure with its interval below the controls, which are vertical lines.
 
     The figure is that by which the verdict ranks; the axis names it. A filled dot is an attack that
-    told more than every control; where the other figure shows it, that one stands beside the dot.
+    recovers more than every control; where the other figure shows it, it is given beside the dot.
     """
     controls, attacks, by = verdict.controls, findings.attacks, verdict.ranked_by
     names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
@@ -84,19 +84,19 @@ def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowes
 
 
 def compare_svg(comparison: Comparison, name: str) -> str:
-    """Each mechanism's model against how well the best attack tells shuffled labels.
+    """Each mechanism's model against how well the best attack recovers shuffled labels.
 
     Where no attack applies, a mechanism stands at what is known without any message.
     """
     by = comparison.ranked_by
     known = max(one.shuffled.known for one in comparison.compared)
-    spots = [(_told(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
+    spots = [(_recovered(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
     left = _floor([x for x, _ in spots] + [known])
     low = min(0.9, math.floor(10 * min(y for _, y in spots)) / 10)
     with style():
         figure = Figure((860 / POINTS, 380 / POINTS), layout="constrained")
         axes = figure.add_subplot(xlim=(left, 1.0), ylim=(low, 1.0))
-        axes.set_xlabel(f"labels told by the best attack, shuffled before training ({by})")
+        axes.set_xlabel(f"labels recovered by the best attack, shuffled before training ({by})")
         axes.set_ylabel("AUC on held-out rows")
         count_shares(axes, "x", ticks=6)
         count_shares(axes, "y", ticks=6)
@@ -115,7 +115,7 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         return to_svg(figure, name)
 
 
-def _told(one: ComparedMechanism) -> float:
+def _recovered(one: ComparedMechanism) -> float:
     best = one.shuffled
     return best.known if best.value is None else best.value
 

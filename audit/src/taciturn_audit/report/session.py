@@ -7,8 +7,8 @@ from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.words import NONE, footer, printed_date
 from taciturn_audit.report import audit as shared
+from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import COLUMN_WORDS, seat_blocks
-from taciturn_audit.report.officer import decision
 from taciturn_audit.report.page import (
     LIMITS,
     MEANINGS,
@@ -25,7 +25,6 @@ from taciturn_audit.results.session import Recording, SessionAudit
 from taciturn_audit.verdict import (
     Conclusion,
     Summary,
-    apart_sentence,
     before_judgement,
     conclude_columns_of,
     conclude_session,
@@ -70,7 +69,7 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
         blocks.append(shared.scores(canary.findings, canary.verdict, title))
     run = conclusion.run
     blocks.append(
-        shared.scores(run.findings, run.verdict, "What Alice can tell of the training labels")
+        shared.scores(run.findings, run.verdict, "How well Alice can recover the training labels")
     )
     lines = [f"{name}: {remark}" for name, remark in shared.remarks(run).items()]
     lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
@@ -83,9 +82,12 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
 def session_page(audit: SessionAudit) -> b.Page:
     """The page of ``taciturn audit --transcript … --party … --html``."""
     conclusion = conclude_session(audit)
-    title = "What Alice can tell of the labels: a real session"
+    title = "How well Alice can recover the labels: a real session"
     if audit.seat == "bob":
-        parts, title = _columns(audit), "What Bob can tell of Alice's columns: a real session"
+        parts, title = (
+            _columns(audit),
+            "How well Bob can reconstruct Alice's columns: a real session",
+        )
     elif conclusion is not None:
         parts = _judged(audit, conclusion)
     else:
@@ -134,19 +136,7 @@ def _guessed(audit: SessionAudit) -> list[b.Section]:
 
 
 def _verdict(conclusion: Conclusion, *blocks: b.Block) -> b.Section:
-    status, canary = conclusion.status, conclusion.canary
-    lines = shared.plain_words(conclusion)
-    lines += [] if canary is None else [f"{shared.SHUFFLED}: {canary.sentence}"]
-    lines += [f"{RUN}: {conclusion.run.sentence}"]
-    lines += [conclusion.caveat] if conclusion.caveat else []
-    lines += [] if conclusion.apart is None else [apart_sentence(conclusion.apart)]
-    return b.Section(
-        conclusion.headline,
-        "verdict",
-        (*map(b.Paragraph, lines), *blocks),
-        "Verdict",
-        b.Badge(status.word, status.sign, status.label),
-    )
+    return shared.concluding_section(conclusion, shared.plain_words(conclusion), RUN, *blocks)
 
 
 def _columns(audit: SessionAudit) -> list[b.Section]:
@@ -174,14 +164,8 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
 
 
 def _summary(verdict: Summary, next_step: str) -> b.Section:
-    status = verdict.status
-    return b.Section(
-        verdict.headline,
-        "verdict",
-        (b.Paragraph(verdict.sentence), b.Paragraph(next_step, "muted")),
-        "Verdict",
-        b.Badge(status.word, status.sign, status.label),
-    )
+    blocks = (b.Paragraph(verdict.sentence), b.Paragraph(next_step, "muted"))
+    return shared.headline_section(verdict.headline, verdict.status, blocks)
 
 
 def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:

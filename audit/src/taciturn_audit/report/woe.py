@@ -22,7 +22,7 @@ from taciturn_audit.results.woe_audit import BinsTold, WoeAudit, WoeFineness, Wo
 _USUAL = (
     "The usual way hands Alice the weight of evidence, or the rate of ones, of each of her bins. "
     "With the sizes of her own bins the weights alone determine every count: the total is the root "
-    "of an equation that rises, and she has no need to be told it."
+    "of a monotone equation, and nobody has to tell it to her."
 )
 
 _COUNTS = (
@@ -34,7 +34,7 @@ _LABELS = (
     "From the counts of all columns together Alice fits the logistic regression of the labels on "
     "her bins, without a label (bin-system): AUC and accuracy of its guesses at the rows. "
     "Certain: rows whose label the counts prove. Shuffled: labels shuffled before they were "
-    "counted, which her columns say nothing of; what is told there is told by the counts alone."
+    "counted, which her columns say nothing of; what is recovered there leaks from counts alone."
 )
 
 _OURS = (

@@ -13,29 +13,24 @@ from taciturn.report.blocks import (
     coded,
     table,
 )
-from taciturn_paper.record import Record
-from taciturn_paper.report.curves import curves_svg
+from taciturn_paper.report.plots import curves_svg
 from taciturn_paper.report.tables import (
     SIGNS,
     cells,
     curve_name,
+    epsilon,
     fixed_words,
     leak_tables,
     shapes,
     times,
 )
-from taciturn_paper.report.words import epsilon
+from taciturn_paper.tasks import Record
 
 FIGURES = ("fig-b1", "fig-b2", "fig-eps")
 
 
 def reproduction_page(record: Record, command: str) -> Page:
-    """The page of ``taciturn reproduce all``.
-
-    Args:
-        record: Its record.
-        command: The command as it was typed.
-    """
+    """The page of ``taciturn reproduce all``, with the command as it was typed."""
     return Page(
         window="The paper, reproduced",
         title="The paper, reproduced",

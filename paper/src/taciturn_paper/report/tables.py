@@ -1,4 +1,4 @@
-"""Tables of ``taciturn reproduce`` and ``taciturn bench``: the paper's beside ours, as blocks.
+"""Tables of ``taciturn reproduce``: the paper's figures beside ours, as blocks.
 
 A page has room for more columns than a terminal: ``whole`` asks for all of them.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from taciturn.report.blocks import Block, Paragraph, Span, Table, Tone, Words, table
-from taciturn.report.words import data_size, percent
-from taciturn_paper.record import Record
+from taciturn.report.words import percent
+from taciturn_paper.tasks import Record
 
 # Where the paper's figure lies, as a sign behind it.
 SIGNS = {
@@ -287,47 +287,195 @@ def everything(record: Record) -> list[Block]:
     return [statements, *missing(record["table2"])]
 
 
-# --- the benchmark ----------------------------------------------------------------------------
+def claims(record: Record) -> list[Block]:
+    """The claimed epsilon of a release beside the true one, and what samples show."""
+    keys = ("residue", "label", "numerical", "residue_at_least", "label_at_least")
+    rows: list[tuple[Words, ...]] = [
+        (curve_name(row), f"{row['claimed']:g}", *(epsilon(row[key]) for key in keys), _claim(row))
+        for row in record["rows"]
+    ]
+    headings = ("", "claimed", "residue", "label", "by search", "residue ≥", "label ≥", "claim")
+    bounds = next((row for row in record["rows"] if row["b1"] is not None), None)
+    clips = "" if bounds is None else f"mult: b1 = {bounds['b1']:g}, b2 = {bounds['b2']:g}. "
+    note = (
+        f"{clips}Residue and label: closed forms. By search: the largest over all outputs of a "
+        f"coarse grid. ≥: from {record['samples']:,} samples on each secret, seed "
+        f"{record['seed']}; above the truth with probability {record['failure']:g} at most."
+    )
+    return [
+        table(
+            headings,
+            rows,
+            caption="Epsilon of one release: claimed, true, and shown",
+            words=(0, 7),
+            grouped=True,
+        ),
+        Paragraph(note, "muted"),
+    ]
 
 
-def benchmark(record: Record) -> list[Block]:
-    """The encryption benchmark, shape by shape."""
-    rows = [
+def _claim(row: Record) -> Words:
+    """What is left of the claim: refuted by samples, false by its closed form, or true."""
+    if row["refuted"]:
+        return Span("refuted", "bad")
+    false = row["residue"] == "inf" or row["residue"] > row["claimed"] * (1 + 1e-9)
+    return Span("false", "bad") if false else "holds"
+
+
+def epsilon(value: float | str) -> str:
+    """An epsilon of a record, which is a number or the text inf.
+
+    >>> epsilon("inf"), epsilon(0.5)
+    ('∞', '0.500')
+    """
+    return "∞" if value == "inf" else f"{float(value):.3f}"
+
+
+def learning(record: Record) -> list[Block]:
+    """Which variants of ``mult`` learn."""
+    rows: list[tuple[Words, ...]] = [
         (
-            f"{row['shape']}, {row['rows']} x {row['columns']}",
-            row["scheme"],
-            str(row["bits"]),
-            f"{row['ms']:.2f}{'*' if row['repeats'] == 1 else ''}",
-            f"{row['ms_ahead']:.2f}",
-            "–" if row["times_phe"] is None else f"{row['times_phe']:.1f}",
-            data_size(row["bytes_up"]),
-            data_size(row["bytes_down"]),
-            str(row["max_error"]),
+            row["variant"],
+            f"{row['b1']:g}",
+            f"{row['b2']:g}",
+            f"{row['learning_rate']:g}",
+            percent(row["accuracy"]),
+            percent(row["auc"]),
+            f"{percent(row['auc_low'])} – {percent(row['auc_high'])}",
+            "yes" if row["learns"] else Span("not shown", "bad"),
         )
         for row in record["rows"]
     ]
-    headings = ("shape", "scheme", "bits", "ms", "ahead ms", "times phe", "up", "down", "error")
-    caption = "One iteration, rows by columns; bytes to Alice and to Bob"
-    return [
-        table(headings, rows, caption=caption, words=(0, 1), grouped=True),
-        Paragraph("* measured once", "muted"),
-        *([_trainings(record["trainings"])] if record["trainings"] else []),
+    noiseless, common = record["centralised"], percent(record["commoner_label"])
+    figures = (percent(noiseless["accuracy"]), percent(noiseless["auc"]))
+    rows += [
+        (Span("no noise", "muted"), "", "", "", *figures, "", ""),
+        (Span("commoner label", "muted"), "", "", "", common, percent(0.5), "", ""),
     ]
+    headings = ("", "b1", "b2", "rate", "accuracy %", "AUC %", "95 % interval", "learns")
+    caption = (
+        f"mult at claimed epsilon {record['epsilon']:g} on {record['dataset']}, each variant at "
+        "its best"
+    )
+    note = (
+        f"Chosen among {record['rows'][0]['configurations']} by the mean AUC on validation rows; "
+        f"means of {record['judging_seeds']} fresh noise seeds on the test rows, split by seed "
+        f"{record['seed']}."
+    )
+    return [table(headings, rows, caption=caption, words=(0, 7)), Paragraph(note, "muted")]
 
 
-def _trainings(rows: list[Record]) -> Table:
+def attacks(record: Record) -> list[Block]:
+    """Mechanisms by datasets: how good the model is, what is told of the labels and of columns."""
+    blocks: list[Block] = []
+    headings = ("", "ε", "AUC %", "label ε in all", "told %", "95 %", "by", "columns R2 %")
+    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
+        rows = [row for row in record["rows"] if row["dataset"] == dataset]
+        lines = [
+            (
+                row["curve"],
+                optional(row["epsilon"]),
+                percent(row["test_auc"]),
+                epsilon(row["label_epsilon_total"]),
+                percent(row["leakage"]),
+                _percent_range(row, "leakage"),
+                row["best_attack"] or "no attack applies",
+                percent(row["columns_told"], 1),
+            )
+            for row in rows
+        ]
+        prior = percent(rows[0]["commoner_label"])
+        caption = f"{dataset}: utility beside leakage; the commoner label is {prior} %"
+        blocks.append(table(headings, lines, caption=caption, words=(0, 6)))
+    note = (
+        "Told: right guesses of the best attack where labels were shuffled before training; means "
+        f"of {record['seeds']} seeds from {record['seed']} on. AUC: held-out rows, true labels. "
+        "Columns: what the best attack from Bob's seat explains of Alice's, where her rows were "
+        "permuted against his before training. Accuracy and every attack's figures: --json."
+    )
+    return [*blocks, Paragraph(note, "muted"), *missing(record)]
+
+
+def recovery(record: Record) -> list[Block]:
+    """Where sparse recovery stops as the response grows."""
     lines = [
         (
-            f"{row['dataset']}, {row['scheme']}",
-            f"{row['ms_per_iteration']:.1f}",
-            f"{percent(row['encryption_share'], 0)} %",
-            f"{row['epoch_seconds']:,.1f}",
-            data_size(row["bytes_to_alice_per_epoch"]),
-            data_size(row["bytes_to_bob_per_epoch"]),
-            f"{row['training_seconds']:,.0f} ({row['epochs']})",
-            f"{row['paper_seconds']:,.0f}",
+            f"{row['l_rr']:.0f}",
+            *(
+                percent(row[attack][figure], 1)
+                for attack in ("sparse", "known_scores")
+                for figure in ("right", "certain")
+            ),
+            "recovers" if row["recoverable"] else "stops",
+            row["check_sparse"],
         )
-        for row in rows
+        for row in record["rows"]
     ]
-    headings = ("", "ms", "in encryption", "epoch s", "to Alice", "to Bob", "epochs s", "paper s")
-    return table(headings, lines, caption="Whole trainings, both parties in one process")
+    headings = ("L_RR", "sparse %", "certain %", "known-scores %", "certain %", "curve", "check")
+    caption = (
+        f"{record['dataset']}: hybrid as L_RR grows, {record['alice_columns']} columns, "
+        f"{record['true_rows']:.1f} true rows, one epoch, shuffled labels"
+    )
+    note = (
+        "The shares are right guesses of the rows an attack speaks about; check is its verdict on "
+        f"sparse. The curve of [DonohoMM09] stops at L_RR {record['transition']}. Seed "
+        f"{record['seed']}."
+    )
+    return [table(headings, lines, caption=caption, words=(5, 6)), Paragraph(note, "muted")]
+
+
+def labels(record: Record) -> list[Block]:
+    """``label-rr`` against ``add`` at the same total, and the two losses."""
+    blocks: list[Block] = []
+    headings = ("", "total", "epochs", "rate", "accuracy %", "AUC %", "95 %", "told %", "95 %")
+    for reference in record["references"]:
+        lines = [
+            (
+                row["mechanism"],
+                f"{row['label_epsilon_total']:g}",
+                f"{row['epochs']}",
+                f"{row['learning_rate']:g}",
+                percent(row["accuracy"]),
+                percent(row["auc"]),
+                _percent_range(row, "auc"),
+                percent(row["told"]),
+                _percent_range(row, "told"),
+                percent(row["ceiling"]),
+            )
+            for row in record["rows"]
+            if row["dataset"] == reference["dataset"]
+        ]
+        caption = (
+            f"{reference['dataset']}: no noise {percent(reference['accuracy'])} %, AUC "
+            f"{percent(reference['auc'])} %; the commoner label is "
+            f"{percent(reference['commoner_label'])} %"
+        )
+        blocks.append(table((*headings, "at most"), lines, caption=caption))
+    seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in record["rows"]}))
+    note = (
+        "The same total label epsilon; epochs and rate that did best on validation rows. Means and "
+        f"intervals over seeds of noise ({seeds}); split by seed {record['seed']}. Told: right "
+        "guesses at coin labels. At most: what the total allows anyone."
+    )
+    return [*blocks, Paragraph(note, "muted"), *missing(record), *_runaway(record)]
+
+
+def _percent_range(row: Record, name: str) -> str:
+    return f"{percent(row[f'{name}_low'], 0)} – {percent(row[f'{name}_high'], 0)}"
+
+
+def _runaway(record: Record) -> list[Block]:
+    lines = [
+        (
+            f"{row['loss_name']} at {row['epsilon']:g}",
+            f"{row['epochs']}",
+            f"{row['largest_weight']:.2f}",
+            f"{row['loss']:.3f}",
+            percent(row["accuracy"]),
+            percent(row["auc"]),
+        )
+        for row in record["runaway"]
+    ]
+    headings = ("loss at ε", "epochs", "largest weight", "its value", "accuracy %", "AUC %")
+    caption = "The same flipped labels of breast-cancer under two losses"
+    return [table(headings, lines, caption=caption, grouped=True)]

@@ -1,4 +1,4 @@
-"""Bob's seat of an audit: his view of a training, the column attacks, and their judge.
+"""Bob as the adversary: his view of a training, the column attacks, and their judge.
 
 **Guarantee.** An attack gets Bob's view and the rows that are handed to it here, and nothing else
 of Alice's; the truth meets its estimate afterwards, in ``columns``. Every attack is scored or
@@ -137,7 +137,7 @@ def examine_columns(
     scores: list[ColumnScore] = []
     skipped: list[Skipped] = []
     for attack in attacks:
-        if reason := lacks(attack, view):
+        if reason := attack.lacks(view):
             skipped.append(Skipped(attack.name, reason))
             continue
         for count in _counts(attack, view, known_rows):
@@ -156,14 +156,6 @@ def known_rows_of(truth: Truth, entropy: KeyedEntropy, count: int) -> KnownRows:
     """The first ``count`` rows of one random order: a larger sample holds the smaller ones."""
     rows = entropy.fork("order").permutation(len(truth.values))[:count]
     return KnownRows(rows, truth.values[rows])
-
-
-def lacks(attack: ColumnAttack, view: BobView) -> str:
-    """Why an attack does not apply to what Bob has; empty where it does."""
-    if not attack.needs & view.signals:
-        wanted = " or ".join(sorted(signal.value for signal in attack.needs))
-        return f"Bob does not have {wanted}"
-    return attack.obstacle(view)
 
 
 def _counts(attack: ColumnAttack, view: BobView, known_rows: int | None) -> list[int]:

@@ -1,6 +1,7 @@
-"""``likelihood``: what every noisy residue says about its row's label, added up over the epochs.
+"""``likelihood`` and ``sign``: what noisy residues say about their row's label, over the epochs.
 
-At a known score f the residue is ``1 - f`` or ``-f``. A released z then weighs in with::
+**Likelihood.** At a known score f the residue is ``1 - f`` or ``-f``. A released z then weighs in
+with::
 
     log P(z | r = 1 - f) - log P(z | r = -f)
 
@@ -8,14 +9,20 @@ under the mechanism's exact law. A row's label shows in its own releases only, s
 epochs is the logarithm of the likelihood ratio of all that Alice was told: by Neyman and Pearson
 [NeymanPearson33] no test of the label that uses the releases does better.
 
-**Certain.** With known scores a row is called certain where the sum lies beyond ``±ln(10^6)``. The
-ratio is a martingale under the other label, so the chance that a row is called certain and wrongly
-so is at most ``10^-6``, whatever the number of epochs (Ville's inequality). A ratio may be
-infinite, where the released value is impossible under one label: ``mult one-sided``.
+With known scores a row is called certain where the sum lies beyond ``±ln(10^6)``. The ratio is a
+martingale under the other label, so the chance that a row is called certain and wrongly so is at
+most ``10^-6``, whatever the number of epochs (Ville's inequality). A ratio may be infinite, where
+the released value is impossible under one label: ``mult one-sided``. Where Bob has columns Alice
+takes her part of the score for all of it. The ratio is then no ratio of likelihoods: nothing is
+called certain, and no release counts for more than ``ln(10^6)``, so that one wrong score cannot
+outvote the other epochs.
 
-**Scores that are not known.** Where Bob has columns Alice takes her part of the score for all of
-it. The ratio is then no ratio of likelihoods: nothing is called certain, and no release counts for
-more than ``ln(10^6)``, so that one wrong score cannot outvote the other epochs.
+**Sign.** A residue is positive exactly where the label is 1, and noise about it averages out: the
+sign of the summed residues is the likelihood attack of someone who knows neither the scores nor the
+mechanism's law. It is certain only where a mechanism such as ``mult one-sided`` keeps the sign of
+every residue. A negative release then proves a label of 0. A positive one proves a label of 1,
+unless the row's score was so low that the residue of a 0 rounds to zero, which counts as positive;
+so that is claimed only where Alice knows the score.
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.protocol.observations import ResiduesSeen, Signal
@@ -102,3 +109,49 @@ def _remark(view: AliceView) -> str:
     if view.scores_known:
         return ""
     return "scores are estimated from Alice's part alone: nothing is called certain"
+
+
+class SignAttack(Attack):
+    """The sign of the summed residues."""
+
+    name = "sign"
+    reference = "[Tan22] Sec. III-C, on released residues"
+    needs = frozenset({Signal.RESIDUES})
+
+    def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
+        seen = view.observations.of(ResiduesSeen)
+        method = view.mechanism
+        keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
+        rows = view.features.rows
+        total = np.zeros(rows)
+        zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
+        every = max(1, len(seen) // 100)
+        for at, observation in enumerate(seen):
+            if at % every == 0:
+                progress(at, len(seen))
+            total[observation.rows] += observation.residues
+            if keeps_signs:
+                zeros[observation.rows] |= observation.residues < 0
+                ones[observation.rows] |= (observation.residues > 0) & _negative_if_label_zero(
+                    view, observation
+                )
+        progress(len(seen), len(seen))
+        return LabelGuess(_ranked(total, zeros, ones), total != 0, zeros ^ ones)
+
+
+def _negative_if_label_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
+    """Where the residue of a label of 0, ``-sigma(z)``, would surely have been below zero."""
+    # A probability that is only estimated proves nothing.
+    if not view.scores_known:
+        return np.zeros(len(seen.rows), dtype=bool)
+    sizes = view.probabilities(seen.rows, seen.weights)
+    # On a grid a small residue rounds to zero, and then has no sign to keep.
+    if view.agreement.noise != "continuous":
+        sizes = np.rint(sizes * 2.0**view.agreement.residue_bits)
+    negative: BoolArray = sizes > 0
+    return negative
+
+
+def _ranked(total: FloatArray, zeros: BoolArray, ones: BoolArray) -> FloatArray:
+    beyond = 2 * np.abs(total).max(initial=1.0)
+    return np.where(zeros, total - beyond, np.where(ones, total + beyond, total))

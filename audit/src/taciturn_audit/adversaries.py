@@ -1,4 +1,4 @@
-"""Whose seat is audited: Alice's, Bob's or both; and which of several Alices pool what they have.
+"""The adversary of an audit: Alice, Bob or both; and which of several Alices pool what they have.
 
 With several Alices ``alice`` is all of them together, the strongest that there is; names joined by
 ``+`` are a coalition of fewer, and one name is one Alice alone.

@@ -1,33 +1,41 @@
-"""Does anything that Alice receives depend on labels? Bytes, lengths, order and times, looked at.
+"""Does anything that Alice receives depend on labels? A distinguishing game on what she receives.
 
 Where all that reaches her is encrypted, no attack has a number to begin with, and what is claimed
-rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``challenge`` is many
-small trainings, in each of which all labels are 1 or all are 0, as a coin says. A ridge regression
-learns on the first third of them what goes with which coin, and guesses the coins of the others in
-their order, learning from each coin once it has guessed it: from the bytes of the ciphertexts, from
-the kinds and lengths of messages, from their times. Two more tests learn nothing: whether 16 bytes
-of a ciphertext ever come again, and whether the bytes are spread as those of a ciphertext are.
+rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``Challenge`` is many
+small trainings, in each of which all labels are 1 or all are 0, as a coin says. The programs and
+the encryption are those of the training that is audited; the tables are small, with rows of
+Alice's, drawn anew for every coin, and there is one pass. One Alice with all their columns stands
+for several who pool what they have.
 
-The same looks are given to faults: residues that are not encrypted (the same training by the scheme
+A ridge regression learns on the first third of the trainings what goes with which coin, and guesses
+the coins of the others in their order, learning from each coin once it has guessed it: from the
+bytes of the ciphertexts, from the kinds and lengths of messages, from their times. Two more tests
+learn nothing: whether 16 bytes of a ciphertext ever come again, and whether the bytes are spread as
+those of a ciphertext are.
+
+The same tests are given faults: residues that are not encrypted (the same training by the scheme
 ``clear``), a seed that is used twice, bytes and times that follow the coin, as few and as little as
 are still noticed. So a report says what would have been noticed, and not only that nothing was.
 
-**Guarantee.** If what Alice receives does not depend on labels, a learner is said to notice it with
-probability ``FALSE_ALARM`` at most, on any machine however busy. A guess is made from messages and
-earlier coins, of which its coin is independent, so right guesses are as many as heads of fair
-coins: binomial. A busy machine makes the look at times weaker, and the report says how weak.
+**Guarantee.** The coins are fair and independent of each other, of the columns and of all
+randomness of the two programs. If what Alice receives does not depend on labels, a learner is said
+to notice it with probability ``FALSE_ALARM`` at most, on any machine however busy: a guess is made
+from messages and earlier coins, of which its coin is independent, so right guesses are as many as
+heads of fair coins, binomial. A busy machine makes the test of times weaker, and the report says
+how weak.
 
-**Assumes.** The coins of ``challenge``. Of ciphertexts: that 16 bytes of one are nearly uniform, as
-they are for ``bfv`` and ``paillier``, so that a block comes again with a probability below 2^-70.
-Chance is no proof: a dependence that this learner does not see, or one of too small an effect, is
-not noticed.
+**Assumes.** The clock is read in one process, where nothing lies between the parties: what a
+network adds to times hides more than is seen here. Of ciphertexts: that 16 bytes of one are nearly
+uniform, as they are for ``bfv`` and ``paillier``, so that a block comes again with a probability
+below 2^-70. Chance is no proof: a dependence that this learner does not see, or one of too small an
+effect, is not noticed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import betainc, betaincinv
@@ -35,18 +43,28 @@ from scipy.special import betainc, betaincinv
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.messages import (
+    Message,
     Phases,
+    Role,
     SealedResidues,
     SealedWeights,
     Segments,
     SharedVector,
 )
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn_audit.challenge import TRAININGS, Challenge, Heard, challenge, encrypted
 from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn_audit.views.alice_view import AliceView
 
@@ -66,6 +84,137 @@ _STEP = 10
 _CONTROL_SHARE = 3
 _MICROSECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000)
 _MARKED_BYTES = (1, 16, 128, 1024, 8192)
+TRAININGS = 180
+_MOST_ROWS, _MOST_COLUMNS = 64, 64
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedMessages:
+    """Messages that Alice received in one training.
+
+    ``kinds`` are message codes, ``lengths`` bytes. ``seconds`` is the time of each message after
+    the frame before it. ``payload`` joins the bytes of the encrypted vectors.
+    """
+
+    kinds: tuple[int, ...]
+    lengths: tuple[int, ...]
+    seconds: tuple[float, ...]
+    payload: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Challenge:
+    """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
+
+    messages: tuple[ReceivedMessages, ...]
+    coins: BoolArray = field(repr=False)
+    rows: int
+    columns: int
+    scheme: str
+
+
+def challenge(
+    view: AliceView, scheme: Scheme, entropy: KeyedEntropy, trainings: int = TRAININGS
+) -> Challenge:
+    """Train on coins, with the agreement and the columns of a view.
+
+    Its mechanism shares Alice's weights. ``scheme`` is the agreement's, or one to compare it with.
+    """
+    rows = min(view.features.rows, _MOST_ROWS)
+    columns = min(len(view.features.columns), _MOST_COLUMNS)
+    terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
+    coins = entropy.fork("coins").integers(2, trainings) == 1
+    messages = tuple(
+        _train(view, terms, columns, coin, entropy.fork(f"training {number}"))
+        for number, coin in enumerate(coins.tolist())
+    )
+    return Challenge(messages, coins, rows, columns, scheme.name)
+
+
+def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
+    agreed = view.agreement
+    unused = ("over", "parties", "epsilon", "reveal", "reveal_bob", "reveal_epsilon")
+    return {
+        **dict.fromkeys((*unused, "reveal_delta")),
+        # Flipped labels are trained in the conversation of the mechanism that they run over.
+        "mechanism": agreed.mechanism if view.mechanism.shares_scores else "sealed",
+        "scheme": scheme.name,
+        "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
+        "epochs": 1,
+        "batch_size": rows,
+        "l2": max(agreed.l2, 1.0 / rows),
+        "evaluate": "end",
+    }
+
+
+def _train(
+    view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy
+) -> ReceivedMessages:
+    rows = terms.agreement.batch_size
+    ids = RowIds.numbered(rows)
+    hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
+    his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
+    labels = LabelTable.of(np.full(rows, coin, dtype=np.int8), ids=ids)
+    method, stopwatch = terms.mechanism, _Stopwatch()
+    alice, bob = entropy.fork("alice"), entropy.fork("bob")
+    ledger = Ledger(rows, method.assumption)
+    run_pair(
+        ALICE[terms.conversation](AliceInputs(hers, terms, alice)),
+        BOB[terms.conversation](BobInputs(his, labels, terms, method, ledger, bob)),
+        tap=stopwatch,
+    )
+    return stopwatch.received()
+
+
+def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> FloatArray:
+    numbers = entropy.fork("rows").integers(view.features.rows, rows)
+    return view.features.values[:, :columns].take(numbers.astype(np.int64), axis=0)
+
+
+def _bobs_columns(
+    count: int, rows: int, entropy: KeyedEntropy
+) -> tuple[tuple[str, ...], FloatArray]:
+    """Columns in place of Bob's, uniform in ±1: Alice has none of his values."""
+    words = entropy.fork("bob's columns").words(rows * count)
+    values = words.astype(np.float64) / 2.0**63 - 1.0
+    return tuple(f"b{number}" for number in range(count)), values.reshape(rows, count)
+
+
+# The field of each message that holds a vector under Bob's key.
+_VECTORS: dict[type[Message], str] = {
+    SealedResidues: "residues",
+    Phases: "phases",
+    Segments: "marks",
+    SharedVector: "vector",
+    SealedWeights: "weights",
+}
+
+
+def encrypted(frame: bytes) -> bytes:
+    """The bytes of the vector under Bob's key that a frame brings, if any."""
+    field_name = _VECTORS.get(kind_of(frame))
+    return b"" if field_name is None else bytes(getattr(decode(frame), field_name).data)
+
+
+class _Stopwatch:
+    def __init__(self) -> None:
+        self._frames: list[tuple[bytes, float]] = []
+        self._last = time.perf_counter()
+
+    def __call__(self, sender: Role, frame: bytes) -> None:
+        now = time.perf_counter()
+        if sender == "bob":
+            self._frames.append((frame, now - self._last))
+        self._last = now
+
+    def received(self) -> ReceivedMessages:
+        frames = [frame for frame, _ in self._frames]
+        return ReceivedMessages(
+            kinds=tuple(kind_of(frame).code for frame in frames),
+            lengths=tuple(map(len, frames)),
+            seconds=tuple(elapsed for _, elapsed in self._frames),
+            payload=b"".join(map(encrypted, frames)),
+        )
 
 
 def applies(view: AliceView) -> bool:
@@ -87,9 +236,9 @@ def distinguish(
     start = time.perf_counter()
     with one_thread():
         received = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
-        payloads = [one.payload for one in received.heard]
+        payloads = [one.payload for one in received.messages]
         looks = _looks(received)
-        repeated = repeated_blocks([*payloads, *_recorded(view)])
+        repeated = repeated_blocks([*payloads, *map(encrypted, view.received)])
         bits = entropy_bits(payloads)
         faults = (
             _unencrypted(view, entropy, trainings // _CONTROL_SHARE),
@@ -105,7 +254,7 @@ def distinguish(
         columns=received.columns,
         scheme=received.scheme,
         looks=looks,
-        messages=len(received.heard),
+        messages=len(received.messages),
         bytes=sum(map(len, payloads)),
         repeated=repeated,
         entropy=bits,
@@ -182,7 +331,7 @@ def detectable(judged: int) -> float:
 
 
 def _byte_features(received: Challenge) -> FloatArray:
-    return np.array([_of_bytes(one.payload) for one in received.heard])
+    return np.array([_of_bytes(one.payload) for one in received.messages])
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
@@ -197,11 +346,11 @@ def _of_bytes(payload: bytes) -> FloatArray:
 
 def _shape_features(received: Challenge) -> FloatArray:
     """How many messages, of which kinds, of what lengths."""
-    most = max(len(one.kinds) for one in received.heard)
-    return np.array([_shape(one, most) for one in received.heard])
+    most = max(len(one.kinds) for one in received.messages)
+    return np.array([_shape(one, most) for one in received.messages])
 
 
-def _shape(one: Heard, most: int) -> list[float]:
+def _shape(one: ReceivedMessages, most: int) -> list[float]:
     blank = [0.0] * (most - len(one.kinds))
     return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
 
@@ -211,9 +360,9 @@ def _time_features(received: Challenge) -> FloatArray:
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
-    most = max(len(one.seconds) for one in received.heard)
-    times = np.zeros((len(received.heard), most + 1))
-    for row, one in zip(times, received.heard, strict=True):
+    most = max(len(one.seconds) for one in received.messages)
+    times = np.zeros((len(received.messages), most + 1))
+    for row, one in zip(times, received.messages, strict=True):
         row[: len(one.seconds)] = one.seconds
         row[most] = sum(one.seconds)
     columns = [*times.T, *(_beside(column) for column in times.T)]
@@ -263,12 +412,6 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
     return float(-(shares * np.log2(shares)).sum())
 
 
-def _recorded(view: AliceView) -> Iterator[bytes]:
-    for frame in view.received:
-        if kind_of(frame) in (SealedResidues, SealedWeights, Phases, Segments, SharedVector):
-            yield from (vector.data for vector in encrypted(decode(frame)))
-
-
 # --- faults that must be noticed --------------------------------------------------------------
 
 
@@ -292,15 +435,15 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
 
 def _marked(received: Challenge) -> Fault:
     """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
-    length = min(len(one.payload) for one in received.heard)
+    length = min(len(one.payload) for one in received.messages)
 
     def noticed(count: int) -> bool:
         at = length // 2
-        heard = [
+        messages = [
             replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(received.heard, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.coins, strict=True)
         ]
-        spoilt = replace(received, heard=tuple(heard))
+        spoilt = replace(received, messages=tuple(messages))
         return _look(BYTES, _byte_features(spoilt), received.coins).noticed
 
     size = _least(_MARKED_BYTES, noticed)
@@ -316,15 +459,15 @@ def _delayed(received: Challenge) -> Fault:
     """The least time that an answer takes longer where the labels are 1."""
 
     def noticed(microseconds: int) -> bool:
-        heard = [
+        messages = [
             replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(received.heard, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.coins, strict=True)
         ]
-        spoilt = replace(received, heard=tuple(heard))
+        spoilt = replace(received, messages=tuple(messages))
         return _look(TIMES, _time_features(spoilt), received.coins).noticed
 
     size = _least(_MICROSECONDS, noticed)
-    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.heard]))
+    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.messages]))
     words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
     return Fault("delay", words, TIMES, size is not None, size)
 
