@@ -51,15 +51,6 @@ def test_train_prints_one_json_object_and_nothing_else():
     assert json.loads(done.stdout)["rows_train"] == 455
 
 
-def test_one_party_is_the_default_byte_for_byte(capfd):
-    texts = []
-    for option in ("", "--parties 1"):
-        assert run(shlex.split(f"train {QUICK} --json {option}")) == 0
-        out, _ = capfd.readouterr()
-        texts.append(re.sub(r'"seconds": [0-9.e-]+', "", out))
-    assert texts[0] == texts[1]
-
-
 def test_several_parties_are_told_in_the_report(capfd):
     assert run(shlex.split(f"train {QUICK} --parties 3 --alice-columns equal")) == 0
     out, _ = capfd.readouterr()
@@ -272,33 +263,6 @@ def test_a_budget_ends_the_training_and_says_so(capsys):
     assert record["ledger"]["releases_per_row"] == 3
 
 
-@pytest.mark.parametrize(
-    "options",
-    seldom(["add --epsilon 1", "mult --epsilon 1", "hybrid"], always=["add --epsilon 1"]),
-)
-@pytest.mark.parametrize("name", ["train", "audit"])
-@pytest.mark.sampled(1)
-def test_tables_of_every_mechanism_fit_a_hundred_columns(name, options, capsys):
-    line = (
-        f"{name} --dataset breast-cancer --scheme clear --seed 1 --epochs 1 --mechanism {options}"
-    )
-    assert run(shlex.split(line)) == 0
-    text = capsys.readouterr().out
-    assert max(len(line) for line in text.splitlines()) <= 100
-    assert options.split()[0] in text
-
-
-def test_protection_comes_from_a_file_too(tmp_path, capsys):
-    path = tmp_path / "run.toml"
-    path.write_text(
-        'dataset = "breast-cancer"\nmechanism = "mult"\nepsilon = 3.0\nvariant = "mean-one"\n'
-        'b1 = 0.25\nb2 = 2.0\nbob-update = "true"\nepochs = 1\nseed = 1\n'
-    )
-    record = printed(f"train --config {path} --b1 0.5 --json", capsys)
-    assert (record["variant"], record["b1"], record["b2"]) == ("mean-one", 0.5, 2.0)
-    assert (record["epsilon"], record["bob_update"]) == (3.0, "true")
-
-
 def test_the_command_alone_shows_its_help(capsys):
     assert run([]) == 2
     assert "Commands" in capsys.readouterr().out
@@ -433,15 +397,6 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
     for result in runs:
         accuracies = [attack["accuracy"] for attack in (*result["attacks"], *result["controls"])]
         assert (max(accuracies) == 1.0) == (result["mechanism"] in ("none", "hybrid"))
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_bench_prints_its_rows_as_json(monkeypatch, capsys):
-    monkeypatch.setattr(encryption, "QUICK_SHAPES", (encryption.Shape("tiny", 4, 3),))
-    assert run(["bench", "--quick", "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert {row["scheme"] for row in record["rows"]} == {"bfv", "paillier"}
-    assert all(row["max_error"] == 0 for row in record["rows"])
 
 
 def test_bench_writes_its_plot_and_says_what_the_star_means(monkeypatch, tmp_path, capsys):

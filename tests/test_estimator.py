@@ -17,8 +17,6 @@ from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
     check_class_weight_classifiers,
@@ -335,29 +333,6 @@ def test_a_column_that_does_not_vary_is_left_as_it_is():
     assert model.intercept_.tolist() == [0.0]
 
 
-@pytest.mark.slow  # seconds, and others show most of it on less
-def test_pipelines_searches_and_clones(cancer):
-    X, y = load_breast_cancer(return_X_y=True)
-    pipeline = make_pipeline(
-        StandardScaler(),
-        VerticalLogisticRegression(
-            mechanism="label-rr", over="sealed", scheme="clear", passes=3, random_state=1
-        ),
-    )
-    name = "verticallogisticregression__epsilon"
-    scores = {
-        epsilon: cross_val_score(clone(pipeline).set_params(**{name: epsilon}), X, y, cv=3).mean()
-        for epsilon in (0.1, 5.0)
-    }
-    # A label at epsilon 0.1 is nearly a coin.
-    assert scores[5.0] > 0.9
-    assert scores[5.0] > scores[0.1]
-    search = GridSearchCV(pipeline, {name: np.array([0.1, 5.0])}, cv=3).fit(X, y)
-    assert search.best_params_ == {name: 5.0}
-    model = search.best_estimator_[-1]
-    assert model.ledger_["label_epsilon_total"] == 5.0
-
-
 def test_a_seed_repeats_and_none_draws_one_that_repeats_too(cancer):
     X, y = cancer
     model = VerticalLogisticRegression(mechanism="add", epsilon=1.0, epochs=1)
@@ -374,31 +349,6 @@ def test_nothing_of_the_rows_or_labels_is_kept(cancer):
     # 569 rows of 30 columns take 136,560 bytes.
     assert len(pickle.dumps(model)) < 20_000
     assert all(np.shape(attribute)[:1] != (len(y),) for attribute in vars(model).values())
-
-
-@pytest.mark.slow  # some seconds
-def test_an_audit_of_the_unprotected_run_recovers_the_labels(cancer):
-    X, y = cancer
-    model = VerticalLogisticRegression(
-        mechanism="none", scheme="clear", batch_size=16, epochs=3, random_state=1
-    ).fit(X, y)
-    record = model.audit(X, y)
-    accuracies = {attack["name"]: attack["accuracy"] for attack in record["attacks"]}
-    assert accuracies["exact-solve"] == 1.0
-    canary = {attack["name"]: attack["accuracy"] for attack in record["canary"]["attacks"]}
-    assert canary["exact-solve"] == 1.0
-    assert record["ledger"] == model.ledger_
-    assert (record["rows_train"], record["rows_test"]) == (569, 0)
-
-
-@pytest.mark.slow  # as tests/simulation/test_sealed.py, through another door
-def test_an_audit_of_a_sealed_run_finds_nothing_and_claims_no_more(cancer):
-    X, y = cancer
-    model = VerticalLogisticRegression(passes=1, random_state=1).fit(X, y)
-    record = model.audit(X, y)
-    assert record["attacks"] == []
-    assert record["encrypted"]
-    assert record["ledger"]["label_epsilon_total"] == 0.0
 
 
 @pytest.mark.slow  # two audits; the keys of each are tested where they are made

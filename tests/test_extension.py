@@ -18,16 +18,11 @@ import pytest
 import taciturn
 from taciturn import extensions
 from taciturn.doctor import look_at_extensions
-from taciturn.errors import ConfigError, ExtensionError, PeerStopped, PrivacyError
-from taciturn.model import ModelShare
+from taciturn.errors import ExtensionError, PrivacyError
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
-from taciturn.transport import make_certificates
 from taciturn_audit.attacks import ATTACKS, attacks
 from tests.expected import refused
 from tests.modules import module_of
-from tests.party.sides import write_config, write_tables
-from tests.test_two_machines import free_port
-from tests.waiting import HANG, wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -132,15 +127,6 @@ def test_the_help_names_it_and_nothing_of_it_is_imported_before_it_is_used(insta
     assert "taciturn_one_bit" not in done.stderr
 
 
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_file_to_begin_with_shows_the_setting_that_it_needs(installed, tmp_path):
-    command(installed, "init", "--folder", str(tmp_path), "--mechanism", "one-bit")
-    text = (tmp_path / "alice.toml").read_text(encoding="utf-8")
-    assert 'mechanism = "one-bit"' in text
-    assert "epsilon = 1" in text
-    assert "NO protection" not in text
-
-
 @pytest.mark.slow  # processes of their own, some seconds
 def test_its_own_tests_pass(installed):
     words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
@@ -166,58 +152,6 @@ def test_the_pages_that_teach_it_show_its_files_as_they_are(page, files):
 
 
 # --- two machines --------------------------------------------------------------------------------
-
-
-def furnish(folder: Path) -> None:
-    write_tables(folder, rows=60)
-    make_certificates(folder / "certs", ["alice", "bob"])
-    address = f"127.0.0.1:{free_port()}"
-    agreement = {"mechanism": "one-bit", "epsilon": EPSILON, "epochs": EPOCHS}
-    for role, way in (("alice", "connect"), ("bob", "listen")):
-        write_config(folder, role, agreement=agreement, link={way: address})
-
-
-def both(folder: Path, paths: dict[str, Path | None]) -> dict[str, tuple[int, str]]:
-    """Runs each side in a process of its own; how it ended, and what it said."""
-    running: dict[str, subprocess.Popen[str]] = {}
-    log = folder / "bob.log"
-    try:
-        # Bob first: a side that declines tells only a peer that it reaches within seconds, and on a
-        # busy machine he would start to listen after that.
-        for role in ("bob", "alice"):
-            running[role] = subprocess.Popen(
-                [sys.executable, "-m", "taciturn", "party", f"{role}.toml"],
-                cwd=folder,
-                env={**os.environ, "PYTHONPATH": str(paths[role] or ""), "COLUMNS": "200"},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            wait_until(lambda: log.exists() and '"session ' in log.read_text(encoding="utf-8"))
-        said = {role: process.communicate(timeout=HANG)[0] for role, process in running.items()}
-    finally:
-        for process in running.values():
-            process.kill()
-    return {role: (process.returncode, said[role]) for role, process in running.items()}
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_a_side_without_it_says_so_to_both_and_the_training_begins_once_it_is_there(
-    installed, tmp_path
-):
-    furnish(tmp_path)
-    ends = both(tmp_path, {"alice": None, "bob": installed})
-    code, text = ends["alice"]
-    assert code == ConfigError.exit_code
-    assert all(named in text for named in ("one-bit", "alice.toml, [agreement] mechanism"))
-    code, text = ends["bob"]
-    assert code == PeerStopped.exit_code
-    assert "one-bit" in text
-    # The side that had it kept its session, and goes on with a peer that has it too.
-    ends = both(tmp_path, {"alice": installed, "bob": installed})
-    assert {code for code, _ in ends.values()} == {0}, ends
-    ledger = ModelShare.load(tmp_path / "bob.model.json").ledger
-    assert ledger["label_epsilon_total"] == pytest.approx(EPOCHS * PRICE)
 
 
 # --- broken ones ---------------------------------------------------------------------------------

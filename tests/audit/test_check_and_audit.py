@@ -143,18 +143,6 @@ def test_any_split_of_the_columns_is_checked(alice_columns, intercept):
     assert checked.worst == "leaks"
 
 
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_the_order_of_names_does_not_matter():
-    """The roles are the same whoever is named first, and however the columns are listed."""
-    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 1}
-    names = ("mean radius", "mean texture", "mean area", "mean symmetry")
-    forward, backward = (
-        taciturn.check(**options, alice_columns=order).to_dict() for order in (names, names[::-1])
-    )
-    assert forward["verdict"] == backward["verdict"]
-    assert forward["facts"]["alice_columns"] == backward["facts"]["alice_columns"] == 4
-
-
 def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
     assert taciturn.check(columns=30, mechanism="none", batch_size=16, epochs=1).worst == "leaks"
     path = tmp_path / "alice.csv"
@@ -176,16 +164,6 @@ def test_columns_alone_are_enough_and_a_table_without_labels_too(tmp_path):
 def test_what_does_not_go_together_is_refused(options, setting):
     with refused(ConfigError, setting=setting):
         taciturn.check(mechanism="none", **options)
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_alice_is_warned_and_a_setting_that_the_mechanism_does_not_use_is_noted():
-    checked = taciturn.check(columns=5, mechanism="none", epsilon=1.0, epochs=1)
-    (note,) = checked.to_dict()["notes"]
-    assert "epsilon" in note
-    noisy = taciturn.check(columns=5, mechanism="add", epsilon=1.0, epochs=6)
-    assert noisy.notes == ()
-    assert noisy.warnings
 
 
 @pytest.mark.parametrize(("rows", "fraction"), [(2, None), (17, None), (27, 0.5)])

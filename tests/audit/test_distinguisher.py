@@ -16,8 +16,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
 from taciturn.jobs.train import simulate
-from taciturn.report import render_html, render_markdown
-from taciturn.results import Look, of_record
+from taciturn.results import Look
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings import Settings
 from taciturn.simulation import load_raw
@@ -39,7 +38,6 @@ from taciturn_audit import train_on_random_labels as challenge
 
 # private: one look and its features, without a training
 from taciturn_audit.distinguishing_game import _look, _shape_features
-from taciturn_audit.report import audit_page
 from taciturn_audit.results import AuditResult, Distinguisher
 from taciturn_audit.views import AliceView
 
@@ -194,17 +192,6 @@ def test_the_audit_of_sealed_is_at_chance_and_says_what_it_would_have_noticed():
     assert noticed | {"delay": True} == dict.fromkeys(noticed, True)
     conclusion = conclude(audit)
     assert conclusion.status is Status.NOT_SHOWN
-
-
-@pytest.mark.slow  # some seconds: an audit with real keys
-def test_the_result_is_shown_and_read_back():
-    audit = audited()
-    assert of_record(audit.to_dict()).to_dict() == audit.to_dict()
-    result = audit.runs[0].distinguisher
-    assert result is not None
-    page = audit_page(audit)
-    for text in (render_html(page), render_markdown(page)):
-        assert str(result.judged) in text
 
 
 @pytest.mark.slow  # ten trainings with encryption

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +18,10 @@ from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.report import render_html
 from taciturn.results import of_record
 from taciturn_audit import RecordedSession, Status, conclude_columns_of, explained
-from taciturn_audit.column_attacks import COLUMN_ATTACKS
 from taciturn_audit.report import session_blocks, session_page
 from taciturn_audit.results import SessionAudit
 from taciturn_audit.views import BobView
 from tests.expected import refused
-from tests.party.hosts import OneHost, Side, both_finish, furnish
 from tests.party.sides import (
     MECHANISMS,
     NEWTON,
@@ -35,7 +31,6 @@ from tests.party.sides import (
     write_tables,
 )
 from tests.report.test_terminal import shown
-from tests.system import free_port
 
 KINDS: dict[str, dict[str, Any]] = {
     "none": {**MECHANISMS["none"], **NEWTON, "passes": 8},
@@ -147,38 +142,6 @@ def test_where_alices_table_is_here_it_judges(folder):
     for named in ("anchored", audit.judgement.table_digest):
         assert named in page
     assert of_record(json.loads(json.dumps(audit.to_dict()))) == audit
-
-
-@pytest.mark.slow  # some seconds
-def test_mutual_leaves_nothing_to_estimate_from(tmp_path):
-    prepared(tmp_path, **MECHANISMS["mutual"])
-    assert record(tmp_path).records
-    alone = audited(tmp_path)
-    assert alone.estimates == ()
-    assert len(alone.skipped) == len(COLUMN_ATTACKS)
-    judged = audited(tmp_path, truth=tmp_path / "alice.toml", canary=False)
-    assert judged.bob_seat is not None
-    assert not judged.bob_seat.findings.attacks
-    assert conclude_columns_of(judged).status is Status.NOT_TESTED
-
-
-@pytest.mark.slow  # two parties and an audit as processes: the same in threads is above
-def test_two_processes_train_sealed_and_bobs_recording_is_audited(tmp_path):
-    """Real certificates, a real connection and real keys; the audit is a process of its own."""
-    agreed = {**NEWTON, "mechanism": "sealed", "passes": 8}
-    furnish(tmp_path, rows=400, address=f"127.0.0.1:{free_port()}", **agreed)
-    sides = [Side(OneHost({}), tmp_path, role) for role in ("alice", "bob")]
-    for side in sides:
-        side.start()
-    both_finish(*sides)
-    command = [sys.executable, "-m", "taciturn", "audit", "--transcript", "bob.transcript"]
-    command += ["--party", "bob.toml", "--truth", "alice.toml", "--no-canary", "--json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    seat = json.loads(done.stdout)["bob_seat"]
-    known = {one["known_rows"]: one for one in seat["attacks"] if one["name"] == "anchored"}
-    assert known[10]["recovered"] > 0.95
-    assert seat["leaks"]
 
 
 # --- what does not fit -------------------------------------------------------------------------

@@ -13,8 +13,7 @@ import taciturn
 from taciturn.__main__ import run as run_command
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
-from taciturn.report import render_markdown
-from taciturn.results import LEAKS, of_record
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import (
     Status,
@@ -26,7 +25,6 @@ from taciturn_audit import (
     members,
 )
 from taciturn_audit.column_attacks import DiscreteAttack, KnownRows
-from taciturn_audit.report import audit_page
 from taciturn_audit.results import AuditResult
 from taciturn_paper.exposure import Exposed, numeric_table
 from tests.audit.column_attacks.runs import newton, sgd
@@ -115,20 +113,6 @@ def test_a_coalition_solves_what_one_does_not_in_the_canary_too():
     assert of_record(pair.to_dict()).to_dict() == pair.to_dict()
 
 
-def test_shuffled_truth_is_at_chance():
-    result = taciturn.audit(**SMALL, shuffle_truth=True)
-    assert result.to_dict()["seat"] == "alice"
-    assert all(attack.accuracy < 0.7 for attack in result.findings.attacks)
-
-
-@pytest.mark.slow  # some seconds
-def test_flipped_labels_are_held_against_the_claim_of_their_ledger():
-    result = taciturn.audit(**{**SMALL, "mechanism": "label-rr"}, epsilon=1.0, seat="alice")
-    assert result.evidence is not None
-    assert result.evidence.claim == pytest.approx(1.0)
-    assert not result.evidence.violated
-
-
 @pytest.mark.slow  # a second or two, and others show the same on less
 def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
     path = tmp_path / "run.transcript"
@@ -141,18 +125,6 @@ def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
     assert taciturn.audit(transcript=path).to_dict()["pooled"] == NAMES
     with refused(ConfigError, setting="seat", names="alice-9"):
         taciturn.audit(transcript=path, seat="alice-9")
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_what_a_coalition_receives_is_counted_over_all_its_links():
-    alone, pair = (
-        {one["message"]: one["count"] for one in audited(seat=seat).to_dict()["messages"]}
-        for seat in ("alice-2", "alice-1+alice-3")
-    )
-    assert alone["Roster"] == alone["Endorsements"] == 1
-    assert pair == {name: 2 * count for name, count in alone.items()}
-    texts = [one["allows"] for one in audited(seat="alice-2").to_dict()["messages"]]
-    assert all(texts)
 
 
 # --- sealed -------------------------------------------------------------------------------------
@@ -227,16 +199,6 @@ def test_single_alices_are_at_chance_in_an_audit_of_bobs_seat(mechanism, solver)
 # --- reports and commands -----------------------------------------------------------------------
 
 
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_the_report_says_whom_alice_stands_for():
-    everybody, alone = (
-        render_markdown(audit_page(one)) for one in (audited(), audited(seat="alice-2"))
-    )
-    assert all(name in everybody for name in NAMES)
-    assert "alice-2" in alone
-    assert alone.count("alice-1") < everybody.count("alice-1")
-
-
 def test_the_command_takes_a_coalition(capsys):
     command = "audit --dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
     assert (
@@ -249,15 +211,6 @@ def test_the_command_takes_a_coalition(capsys):
     assert (record["seat"], record["pooled"]) == ("alice-1+alice-3", ["alice-1", "alice-3"])
     assert [one["columns"] for one in record["parties"]] == [10, 10, 10]
     assert "bob_seat" not in record
-
-
-@pytest.mark.slow  # the simulations have one
-def test_a_check_rehearses_all_alices_together():
-    result = taciturn.check(**{**SMALL, "mechanism": "none"}, seat="both")
-    leaking = {one.attack for one in result.verdicts if one.verdict == LEAKS}
-    assert "exact-solve" in leaking
-    assert result.bob_seat is not None
-    assert not any("mutual" in one.use for one in result.recommendations)
 
 
 @pytest.mark.parametrize("alices", [1, 2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pytest
 from taciturn import crypto
 from taciturn.crypto import TableSize, Wrapping, transposed_product
 from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Job, Parts, Tiling
-from taciturn.errors import ClusterError, CryptoError
+from taciturn.errors import ClusterError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.test_tables import entries
@@ -89,20 +88,6 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
     del secret, table
     # Keys and rows leave the workers' memory with their owners.
     wait_until(lambda: not any(engine.client.run(held).values()), "it holds what nobody needs")
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_vector_that_is_none_is_refused_as_in_one_process(engine):
-    secret = BfvScheme(engine).generate(128, RING, COINS)
-    table = secret.public.table(entries(RING, SIZE, COINS))
-    sent = secret.encrypt_rows(RING.draw(SIZE.rows, COINS), SIZE, COINS)
-    spoilt = replace(sent, data=sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:])
-    mask = RING.draw(SIZE.columns, COINS)
-    with refused(CryptoError):
-        transposed_product(table, spoilt, mask, COINS)
-    # The next one is not the worse for it.
-    transposed_product(table, sent, mask, COINS)
-    table.close()
 
 
 def test_what_goes_to_workers_shows_nothing_in_a_log():

@@ -6,20 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.engine import Recorder, Transcript, TranscriptFile, run_pair
+from taciturn.engine import Recorder, Transcript, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import TranscriptError
-from taciturn.protocol import Event, GradientSeen, encode
+from taciturn.protocol import Event, encode
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.talks import TURNS, alice, bob, residues
-from tests.protocol.parties import (
-    Tables,
-    agreement,
-    alice_program,
-    bob_program,
-    same,
-)
 
 COINS = KeyedEntropy.from_seed(9)
 
@@ -103,25 +96,3 @@ def test_bytes_that_are_no_message_are_refused():
     broken = Transcript({}, (recording.records[0], cut))  # type: ignore[arg-type]
     with refused(TranscriptError):
         replay(alice(COINS.fork("a")), broken)
-
-
-TABLES, AGREED = Tables.make(rows=10, alice=3, bob=1), agreement(epochs=2)
-
-
-def test_a_training_replays_byte_for_byte_from_its_file(tmp_path):
-    live: list[Event] = []
-    with TranscriptFile(tmp_path / "t", {}) as file:
-        trained, _ = run_pair(
-            alice_program(TABLES, AGREED),
-            bob_program(TABLES, AGREED),
-            tap=file,
-            observe=live.append,
-        )
-    again: list[Event] = []
-    loaded = Transcript.load(tmp_path / "t")
-    replayed = replay(alice_program(TABLES, AGREED), loaded, observe=again.append)
-    assert same(replayed, trained)
-    seen = [event for event in live if isinstance(event, GradientSeen)]
-    again = [event for event in again if isinstance(event, GradientSeen)]
-    assert len(again) == len(seen) == 6
-    assert all(same(one, two) for one, two in zip(again, seen, strict=True))

@@ -7,8 +7,6 @@ import hashlib
 import json
 import os
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from taciturn.engine import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptF
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol import Role
 from tests.expected import refused
-from tests.waiting import HANG
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
 FOOTER = {"accuracy": 0.5, "names": ["a", "b"]}
@@ -331,35 +328,6 @@ def test_a_full_disk_is_named_and_leaves_no_file(tmp_path, header, frame):
         record()
     assert content(tmp_path) == []
     assert _DEV_FULL.exists()
-
-
-_LIMITED = """
-import resource, sys
-from pathlib import Path
-from taciturn.errors import OutputError
-from taciturn.engine.transcript import TranscriptFile
-resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
-try:
-    with TranscriptFile(Path(sys.argv[1]), {}) as file:
-        for _ in range(100):
-            file("alice", bytes(1000))
-except OutputError as problem:
-    sys.exit(str(problem.exit_code))
-"""
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_file_that_outgrows_its_limit_is_named_and_removed(tmp_path):
-    pytest.importorskip("resource")
-    done = subprocess.run(
-        [sys.executable, "-c", _LIMITED, str(tmp_path / "t")],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG,
-    )
-    assert done.stderr.strip() == str(OutputError.exit_code)
-    assert content(tmp_path) == []
 
 
 @pytest.mark.skipif(not _DEV_FULL.exists(), reason="there is no /dev/full on this system")

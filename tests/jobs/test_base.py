@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded, ConfigError, OutputError, PeerStopped, TaciturnError
 from taciturn.jobs import Consent, Job, SessionFacts, Side, simulate
+from taciturn.jobs.align import AlignJob
+from taciturn.jobs.predict import PredictJob
+from taciturn.jobs.train import TrainJob
+from taciturn.jobs.woe import WoeJob
 from taciturn.party import ALIGNMENT, PartyConfig
 from taciturn.protocol import (
     ONLY,
@@ -112,6 +117,19 @@ def test_a_side_that_cannot_begin_tells_the_peer(tmp_path):
     assert isinstance(bob, PeerStopped)
     assert bob.code == problem.exit_code
     assert hers.done == his.done == []
+
+
+def test_each_job_has_a_purpose_of_its_own():
+    """Sides with different purposes refuse each other: tests/party/test_link.py."""
+    path = Path("rows.csv")
+    jobs = (
+        AlignJob(),
+        TrainJob(),
+        WoeJob(),
+        PredictJob(path, path),
+        PredictJob(path, path, common=path),
+    )
+    assert len({job.purpose for job in jobs}) == len(jobs)
 
 
 def test_what_cannot_be_written_is_not_confirmed(tmp_path):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 import re
 import shutil
 import stat
@@ -24,7 +22,6 @@ from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
-    ConfigError,
     ConnectionLost,
     DivergenceError,
     FileError,
@@ -47,11 +44,10 @@ from taciturn.party import (
     Trial,
     Vault,
     key_place,
-    reporting_write_errors,
     tellable,
     template,
 )
-from taciturn.party.consent import ConsentStore, LabelBudget, ScoreBudget
+from taciturn.party.consent import LabelBudget, ScoreBudget
 
 # private: where a key would be if the file did not name a place
 from taciturn.party.keep import _usual_place
@@ -129,24 +125,6 @@ def test_fresh_begins_anew_with_other_coins(folder):
         newest, kept = listed_models(folder / f"{role}.model.json").models
         assert newest.session != kept.session
         assert Path(kept.file).read_bytes() == content
-
-
-def flipped(folder: Path) -> dict[int, int]:
-    """How many rows have each answer and label."""
-    with ConsentStore(folder / "bob.consent.sqlite").reading() as records:
-        return records.account("label-flips", "first").distinct_values()
-
-
-@pytest.mark.slow  # seconds, and others show most of it on less
-def test_flipped_labels_outlive_a_training(folder):
-    """A second training asks the store: nothing is drawn, and nothing is spent again."""
-    set_up(folder, **NEWTON, **MECHANISMS["label-rr"])
-    _, first = run_both(folder).records
-    answers = flipped(folder)
-    _, second = run_both(folder, act=anew).records
-    assert flipped(folder) == answers
-    assert first["ledger"] == second["ledger"]
-    assert first["ledger"]["label_epsilon_total"] == 2.0
 
 
 @pytest.mark.parametrize("who", ROLES)
@@ -416,21 +394,6 @@ def test_a_file_that_names_no_solver_has_newton(folder, agreed, solver):
     assert (settings.solver, settings.passes, settings.epochs) == solver
 
 
-@pytest.mark.parametrize(
-    ("agreement", "setting"),
-    [
-        ({"mechanism": "add", "epsilon": 1.0}, "solver"),
-        ({"mechanism": "mult", "epsilon": 1.0}, "solver"),
-        ({"mechanism": "hybrid", "alice-columns": 6, "l-rr": 16}, "solver"),
-        ({"mechanism": "sealed", "scheme": "paillier"}, "scheme"),
-    ],
-)
-def test_what_has_no_newton_says_so_in_a_partys_file_too(folder, agreement, setting):
-    path = write_config(folder, "bob", agreement={**NEWTON, "solver": "newton", **agreement})
-    with refused(ConfigError, setting=setting, names=path):
-        alone(folder, "bob").prepared()
-
-
 # --- how a training ends --------------------------------------------------------------------------
 
 
@@ -528,12 +491,6 @@ def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folde
     assert codes in ([received, full_disk], [full_disk, full_disk])
     monkeypatch.setattr(Vault, "append", append)
     run_both(folder).records  # noqa: B018 - goes on once there is room
-
-
-def test_a_real_full_disk_is_one_of_those(tmp_path):
-    text = os.strerror(errno.ENOSPC)
-    with refused(OutputError, names=(text, tmp_path)), reporting_write_errors(tmp_path):
-        raise OSError(errno.ENOSPC, text)
 
 
 def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):

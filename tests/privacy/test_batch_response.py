@@ -344,17 +344,6 @@ def batches() -> list[HiddenBatch]:
     return [draw_batch(MADE, COLUMNS, ROWS, entropy) for _ in range(1500)]
 
 
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_redraws_are_as_frequent_as_acceptance_says_with_false_alarm_rate_1e_minus_6(batches):
-    accepted = acceptance(MADE, COLUMNS)
-    assert 0.75 < accepted < 0.9
-    redraws = np.array([batch.redraws for batch in batches])
-    assert happens(len(batches), len(batches) + int(redraws.sum()), accepted)
-    cells = accepted * (1 - accepted) ** np.arange(5)
-    counts = np.bincount(np.minimum(redraws, 5), minlength=6)
-    assert fits(counts, np.append(cells, (1 - accepted) ** 5))
-
-
 def test_ones_have_the_stated_distribution_with_false_alarm_rate_1e_minus_6(batches):
     ones = np.bincount([len(batch.asked) for batch in batches], minlength=MADE.subset + 1)
     cells = module_of(BatchDesign)._ones(MADE).copy()

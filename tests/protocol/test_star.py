@@ -16,7 +16,6 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data import RowIds
 from taciturn.engine import Driver, run_star
 from taciturn.errors import AgreementError, LocalProtocolError
-from taciturn.numerics import optimum
 from taciturn.protocol import ANY_TABLE, NoisyResidues, PeerTable, Program, ZeroSum
 from taciturn.protocol.alice import TRAININGS as ALICES
 from taciturn.protocol.alice import AliceInputs
@@ -25,26 +24,14 @@ from taciturn.protocol.bob import DirectionScored, Partners
 from taciturn.protocol.bob import dry_run as bob_dry_run
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
-from tests.protocol.parties import BOB, Tables, agreement, centralised
+from tests.protocol.parties import BOB, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, names, pins, whole_session
-from tests.protocol.test_conversations import ADD, likelihood_of
+from tests.protocol.test_conversations import ADD
 
 TABLES = Tables.make(rows=40, alice=9, bob=2, intercept=True)
 L2 = 0.02
 NEWTON = {"solver": "newton", "epochs": 12, "l2": L2, "batch_size": 40, "learning_rate": 1.0}
 SEALED = {"mechanism": "sealed", **NEWTON}
-
-
-@pytest.mark.parametrize("alices", [2, 8])
-def test_however_many_alices_the_model_is_that_of_the_joined_table(alices):
-    """Of the digits of features, sums of which make the weights; one Alice's are no better."""
-    star = Star.of(TABLES, agreement(mechanism="none", epochs=3, l2=0.01), alices)
-    talk = converse(star)
-    oracle = centralised(TABLES, star.terms.agreement, talk.batches)
-    assert np.abs(talk.weights - oracle).max() < 1e-5
-    talk = converse(Star.of(TABLES, agreement(**SEALED), alices))
-    best = optimum(TABLES.joined, likelihood_of(talk), L2, TABLES.free).weights
-    assert np.abs(talk.weights - best).max() < 2e-3
 
 
 def test_residues_reach_all_alices_alike():

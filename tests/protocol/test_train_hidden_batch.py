@@ -21,7 +21,6 @@ from taciturn.privacy import (
     BatchResponse,
     HiddenBatch,
     HiddenBatchGradient,
-    Hybrid,
     Ledger,
     Released,
     draw_batch,
@@ -379,16 +378,6 @@ def test_alice_refuses_to_score_fewer_rows_than_the_agreed_minimum():
         assert isinstance(side.said[-1], PartialScores) == accepted
 
 
-def test_bob_takes_scores_of_the_asked_rows_only():
-    side = ByHand("bob", bob_program(TABLES, AGREED))
-    side.feed(hello("alice"))
-    offer = side.said[-1]
-    assert isinstance(offer, HiddenBatchOffer)
-    wrong = len(offer.subset)
-    with refused(RemoteProtocolError, names=(wrong, len(asked(offer)))):
-        side.feed(PartialScores(0, np.zeros(wrong)))
-
-
 # --- the paper's requirement ---------------------------------------------------------------------
 
 
@@ -417,8 +406,3 @@ def test_bob_refuses_sizes_that_break_the_requirement_when_he_hears_alices_colum
 def test_an_epsilon_without_a_coin_is_no_mechanism(epsilon):
     with refused(ConfigError, setting="epsilon"):
         bob_program(TABLES, hidden(subset_size=7, batch_size=2, epsilon=epsilon))
-
-
-def test_the_mechanism_returns_the_masked_gradient_as_it_is():
-    method = Hybrid(BatchDesign(7, 3, 1.0))
-    assert method.release((1, 2), BOB).value == (1, 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ from taciturn.protocol.bob import ask_rows, score_requester
 from taciturn.settings import Agreement
 from taciturn_audit.views import RecallScheme
 from tests.expected import refused
-from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, Tables, agreement
+from tests.protocol.parties import ALICE, BOB, NOISE_KEY, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, shared
 from tests.protocol.test_conversations import complement, likelihood_of, readable
 
@@ -123,15 +123,6 @@ def test_any_small_table_is_trained_to_its_optimum(
     best = optimum(tables.joined, likelihood, l2, tables.free)
     assert np.isfinite(run.weights).all()
     assert penalised_loss(scores, likelihood, run.weights, l2, tables.free) - best.loss < 1e-4
-
-
-@settings(max_examples=3, deadline=None)
-@given(rows=st.integers(2, 60), alice=st.integers(1, 6), seed=st.integers(0, 2**32))
-def test_any_small_table_under_real_keys_too(rows, alice, seed):
-    tables = Tables.make(rows=rows, alice=alice, bob=1, seed=seed)
-    agreed = partial(newton, epochs=2, batch_size=rows)
-    real, plain = (session(agreed(scheme=scheme), tables, scheme) for scheme in (BFV, CLEAR))
-    assert real.weights.tolist() == plain.weights.tolist()
 
 
 # --- parts of rows ------------------------------------------------------------------------------
@@ -363,19 +354,6 @@ def test_after_each_pass_bob_sees_how_good_the_model_of_that_pass_is(mechanism):
     assert seen[-1].metrics.loss == pytest.approx(final.loss, abs=2.0**-9)
 
 
-@pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
-def test_new_rows_are_scored_from_the_two_shares(scheme):
-    agreed = newton(scheme=scheme)
-    run, terms = session(agreed, scheme=scheme), Terms(agreed, scheme)
-    hers, his = shared(run.alice), shared(run.bob)
-    assert hers.whitening is not None
-    _, scored = run_pair(
-        answer_rows(SealedResponder(hers, NOISE_KEY, terms, ALICE), NEW.alice),
-        ask_rows(score_requester(run.bob.weights, his, None, terms, BOB), NEW.bob),
-    )
-    assert np.abs(scored.scores - NEW.joined @ run.weights).max() < NOISE + 2.0**-9
-
-
 def test_a_prediction_with_other_scales_is_refused():
     run, terms = session(newton(epochs=1)), Terms(newton(epochs=1), CLEAR)
     hers, his = shared(run.alice), shared(run.bob)
@@ -417,18 +395,6 @@ def test_in_clear_alice_sees_one_exact_sum_a_pass_and_that_is_all_that_is_releas
         (number, number == PASSES) for number in range(PASSES + 1)
     ]
     assert run.seen(Observation) == seen
-
-
-def test_alices_answers_are_as_long_as_the_table_says():
-    """40 rows and three columns at Alice, 15 rows held out."""
-    run = session(newton(evaluate="epoch", epochs=2), held_out=NEW)
-    lengths = [
-        (type(message), message.answer.length)
-        for message in run.said_by("alice")
-        if isinstance(message, SealedGradient | SealedScores)
-    ]
-    one = [(SealedGradient, 3), (SealedScores, ROWS), (SealedScores, 15)]
-    assert lengths == [*one, *one, (SealedGradient, 3)]
 
 
 def test_a_state_of_a_search_shows_no_number_of_it():

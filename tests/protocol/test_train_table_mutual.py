@@ -34,11 +34,9 @@ from taciturn.protocol import (
     Trained,
     WeightShare,
 )
-from taciturn.protocol.alice import MutualResponder, answer_rows
-from taciturn.protocol.bob import MutualRequester, ask_rows
 from taciturn.settings import Agreement
 from tests.expected import refused
-from tests.protocol.parties import ALICE, BOB, NOISE, NOISE_KEY, Tables
+from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse, shared
 from tests.protocol.test_conversations import SPLITS, agreed
 
@@ -105,28 +103,6 @@ def test_each_side_s_weights_can_be_revealed_to_it():
     assert isinstance(revealed.said_by("alice")[-1], GivenShare)
     assert len(revealed.seen(ShareRevealed)) == 1
     assert not talk(tables, newton(reveal_bob=True)).seen(Observation)
-
-
-@pytest.mark.parametrize(
-    ("split", "scheme"),
-    [
-        *((split, CLEAR) for split in ("all-at-alice", "intercept-only-at-bob", "halves")),
-        # Keys of either side; what is decrypted is that of the clear scheme.
-        ("halves", BFV),
-    ],
-)
-def test_only_bob_learns_joint_scores_and_they_are_those_of_the_weights(split, scheme):
-    tables, terms = SPLITS[split], newton(scheme, epochs=2)
-    session, used = talk(tables, terms, scheme), Terms(terms, scheme)
-    hers, his = pair(session.alice), pair(session.bob)
-    nothing, scored = run_pair(
-        answer_rows(MutualResponder(*hers, NOISE_KEY, used, ALICE.fork("new")), tables.alice),
-        ask_rows(MutualRequester(*his, used, BOB.fork("new")), tables.bob),
-    )
-    assert nothing is None
-    assert scored.scores == pytest.approx(tables.joined @ session.weights, abs=NOISE + 1e-3)
-    assert np.abs(scored.scores).max() > 0.1
-    assert scored.suspected_wraps == 0
 
 
 # --- what is refused --------------------------------------------------------------------------

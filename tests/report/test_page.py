@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import pytest
 
-import taciturn
 from taciturn.files import to_json
 from taciturn.report import (
     Bullets,
@@ -285,20 +284,3 @@ def test_figures_that_are_no_numbers_are_dashes():
     assert tables == []
     assert "nan" not in words(bare(), "attacks").replace("dominant", "")
     assert math.isnan(bare_run().findings.attacks[0].auc)
-
-
-@pytest.fixture(scope="module")
-def real():
-    """A real audit, short."""
-    return taciturn.audit(
-        dataset="breast-cancer", mechanism="none", scheme="clear", seed=7, epochs=2
-    )
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_a_real_audit_becomes_a_page_and_a_comment(real):
-    conclusion = conclude(real)
-    assert conclusion.status is Status.LEAK
-    page = audit_page(real)
-    assert conclusion.headline in render_html(page)
-    assert conclusion.headline in render_markdown(page)

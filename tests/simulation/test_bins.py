@@ -134,16 +134,6 @@ def test_newton_finds_the_optimum_that_scikit_learn_finds(mechanism):
     assert np.abs(weights[unseen]).max() < 1e-6
 
 
-@pytest.mark.slow  # encryption repeats what the clear scheme shows
-@pytest.mark.parametrize("name", ["none", "sealed", "mutual", "label-rr-sealed", "hybrid"])
-def test_with_encryption_it_is_the_same_model(name):
-    hidden, plain = trained(name, "bfv"), trained(name)
-    assert hidden.to_dict()["max_weight_difference"] < MECHANISM_SETTINGS[name][1]
-    if name != "mutual":
-        for party in ("alice", "bob"):
-            assert hidden.weights[party].tobytes() == plain.weights[party].tobytes()
-
-
 def test_a_name_that_a_dataset_does_not_have_is_refused():
     with refused(ColumnError, names=("mean radios", "mean radius")):
         taciturn.train(dataset="breast-cancer", mechanism="none", bins={"mean radios": 3})

@@ -87,14 +87,6 @@ def test_after_few_passes_it_is_where_the_same_search_in_clear_is():
     assert result["max_weight_difference"] < 3e-3
 
 
-def test_with_encryption_it_is_the_same_model():
-    hidden, plain = (
-        trained(3, mechanism="sealed", scheme=scheme, passes=2) for scheme in ("bfv", "clear")
-    )
-    for party in ("alice", "bob"):
-        assert hidden.weights[party].tobytes() == plain.weights[party].tobytes()
-
-
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 def test_one_party_is_what_nothing_said_of_parties_is(mechanism, tmp_path):
     options: dict[str, Any] = {"dataset": "breast-cancer", "seed": 1, "scheme": "clear"}

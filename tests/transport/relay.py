@@ -139,11 +139,6 @@ class Relay:
         """Goes dead without closing anything."""
         self._silent.set()
 
-    def mend(self) -> None:
-        """Tears what went silent: who calls again is heard."""
-        self._tear()
-        self._silent.clear()
-
     def _tear(self) -> None:
         for link in self._links:
             # Closing alone would not wake the thread that reads from it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -60,11 +59,3 @@ def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
     assert "c/alice.pem" in hers
     (authority,) = [line for line in lines if "c/ca.key" in line]
     assert not {"alice", "bob"} & {*authority.replace(":", " ").split()}
-
-
-def test_the_command_prints_one_json_object(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(["certs", "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)
-    assert [party["name"] for party in output["parties"]] == ["alice", "bob"]
-    assert output["authority"] == "certs/ca.pem"

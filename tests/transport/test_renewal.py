@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.errors import PeerStopped
-from taciturn.protocol import Progress
 from taciturn.transport import (
     Credentials,
     DialEndpoint,
@@ -20,7 +18,6 @@ from taciturn.transport import (
     make_certificates,
 )
 from tests.certificates import renew
-from tests.party.sides import Company, Pulled, pulled_at, records
 from tests.transport.parties import HOST, QUICK
 from tests.waiting import HANG
 
@@ -84,20 +81,6 @@ def test_the_page_has_the_commands_that_request_sign_and_renew(trial):
 
 def _run(commands: str, folder: Path) -> None:
     subprocess.run(["sh", "-ec", commands], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_a_session_resumes_over_renewed_certificates(tmp_path, trial):
-    """Bob stops in the middle; both are renewed, and resume over real links to the end."""
-    star = Company(tmp_path, ("alice",), agreement={"mechanism": "none"}, certified=True)
-    star.write_tables()
-    ends = star.run(real=True, watch=pulled_at("bob", 2, Progress))
-    assert isinstance(ends["bob"], Pulled)
-    assert isinstance(ends["alice"], PeerStopped)
-    before = (trial / "bob.pem").read_bytes()
-    renew(trial)
-    assert (trial / "bob.pem").read_bytes() != before
-    star.require_the_same(records(star.run(real=True)))
 
 
 def test_a_name_with_dots_is_shown_as_a_key_that_a_file_may_hold(tmp_path, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -87,13 +86,6 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 
 
 # --- the right rows ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow  # the turns of smaller alignments are as many
-def test_ten_thousand_ids_on_each_side():
-    alice, bob = shuffled(numbered(0, 10_000), 1), shuffled(numbered(3_000, 13_000), 2)
-    with ThreadPoolExecutor(2) as pool:
-        assert len(require_right(alice, bob, spread=pool.map)) == 7_000
 
 
 @pytest.mark.parametrize(
@@ -183,26 +175,6 @@ def test_the_same_as_an_independent_implementation(alice, bob):
     except RowIdError:  # polars knows a newer Unicode, or an older one
         return
     assert set(require_right(hers, his)) == oracle(alice, bob)
-
-
-@pytest.mark.slow  # a measurement: a minute of computing
-def test_processor_time_beside_an_independent_implementation():
-    """Both sides' computing for an id of each, one after the other in one process; printed."""
-    count = 40_000
-    alice, bob = numbered(0, count), numbered(count // 2, 3 * count // 2)
-    hers, his = alice.series.to_list(), bob.series.to_list()
-    seconds: dict[str, list[float]] = {"taciturn": [], "openmined-psi": []}
-    for _ in range(3):
-        start = time.process_time()
-        aligned = align_ids(alice, bob)
-        middle = time.process_time()
-        common = oracle(hers, his)
-        end = time.process_time()
-        assert set(aligned.ids.series) == common
-        seconds["taciturn"].append(middle - start)
-        seconds["openmined-psi"].append(end - middle)
-    for name, runs in seconds.items():
-        print(f"\n{name}: {1e6 * min(runs) / count:.0f} µs for an id of each side, best of 3")
 
 
 def test_awkward_ids_are_fit_as_row_ids():

@@ -25,7 +25,6 @@ from taciturn.errors import (
     AgreementError,
     ConfigError,
     ConnectionLost,
-    OutputError,
     PeerStopped,
     RemoteProtocolError,
     RowIdError,
@@ -62,7 +61,7 @@ from taciturn.protocol import (
 from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
 from tests.modules import module_of
-from tests.party.sides import Ends, Party, alone, run_both, run_jobs, write_config
+from tests.party.sides import Ends, alone, run_both, run_jobs, write_config
 from tests.party.wires import Wire
 from tests.test_two_machines import free_port
 
@@ -263,19 +262,6 @@ def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
         AlignJob().prepare(config)
 
 
-def test_an_alignment_does_not_meet_a_training(tmp_path):
-    ids = [f"p{number}" for number in range(40)]
-    people(tmp_path, ids, ids)
-
-    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
-        if config.role == "bob":
-            return Party(config, endpoint, callbacks).run
-        return partial(run_party, AlignJob(), config, callbacks, endpoint)
-
-    ends = run_both(tmp_path, kind=side, act=lambda begun: begun())
-    assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
-
-
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
 def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
     people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
@@ -284,17 +270,6 @@ def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
     assert not (tmp_path / "alice.aligned.csv").exists()
     both(tmp_path).records  # noqa: B018
     assert len(lists(tmp_path)[0].own) == 2
-
-
-def test_an_interrupted_side_says_so(tmp_path):
-    people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
-
-    def stop(event: Event) -> None:
-        raise KeyboardInterrupt
-
-    ends = both(tmp_path, watch={"bob": Callbacks(observe=stop)})
-    assert isinstance(ends.bob, KeyboardInterrupt)
-    assert isinstance(ends.alice, PeerStopped)
 
 
 def hostile(rows: int) -> Program[None]:
@@ -320,12 +295,6 @@ def test_a_peer_that_sends_rubbish_ends_both_sides(tmp_path):
     ends = run_both(tmp_path, kind=side, act=lambda begun: begun())
     all_refused(RemoteProtocolError, ends.alice)
     all_refused(PeerStopped, ends.bob)
-
-
-def test_a_list_that_cannot_be_written_is_no_secret_and_no_traceback(tmp_path):
-    people(tmp_path, ["a", "b"], ["a", "b"])
-    ends = both(tmp_path, out={"alice": tmp_path / "no" / "rows.csv"})
-    assert isinstance(ends.alice, OutputError)
 
 
 @pytest.fixture

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +13,18 @@ import polars as pl
 import pytest
 
 from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, TableSource, fit
-from taciturn.engine import Callbacks, Endpoint
+from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
     ColumnError,
     FileError,
     MissingValueError,
-    PeerStopped,
     RemoteProtocolError,
     RowIdError,
     RowOrderError,
 )
-from taciturn.jobs import Job, run_party
+from taciturn.jobs import Job
 from taciturn.jobs.predict import Answer, PredictionSide, PredictJob
 from taciturn.model import ModelShare, whole_model
 from taciturn.numerics import chosen
@@ -36,22 +32,18 @@ from taciturn.party import (
     LISTED_PREDICTION,
     PREDICTION,
     AlignedRows,
-    Meeting,
     PartyConfig,
 )
 from taciturn.party import read_new_rows as new_rows
 from taciturn.party.consent import Charge, ConsentStore, ScoreBudget
 from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
-from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
 from tests.model.models import share_of
-from tests.modules import module_of
 from tests.party.sides import (
     MECHANISMS,
     NEWTON,
     Ends,
-    Party,
     run_both,
     run_jobs,
     write_config,
@@ -59,8 +51,6 @@ from tests.party.sides import (
 )
 from tests.party.wires import Wire
 from tests.seldom import seldom
-from tests.test_two_machines import free_port
-from tests.waiting import HANG
 
 ROLES = ("alice", "bob")
 # label-rr is tried over shared weights too.
@@ -437,35 +427,6 @@ def test_alice_counts_the_scores_of_a_prediction(plain):
     assert budget.most_given() == before + 1
 
 
-def test_a_training_and_a_prediction_do_not_meet(plain):
-    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
-        if config.role == "alice":
-            return Party(config, endpoint, callbacks).dry_run
-        return partial(run_party, Prepared(question(plain, "bob")), config, callbacks, endpoint)
-
-    ends = run_both(plain, kind=side, act=lambda begun: begun())
-    all_refused(AgreementError, ends.alice, ends.bob)
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_a_side_that_is_interrupted_tells_the_other(sealed, role):
-    class Pulled(BaseException):
-        """Nothing on this side catches it."""
-
-    def pull(event: object) -> None:
-        raise Pulled
-
-    ends = in_threads(
-        sealed,
-        {side: question(sealed, side) for side in ROLES},
-        watch={role: Callbacks(observe=pull)},
-    )
-    stopped, other = (ends.alice, ends.bob) if role == "alice" else (ends.bob, ends.alice)
-    assert isinstance(stopped, Pulled)
-    # Alice's last word may have reached Bob before; and she may be done before he is stopped.
-    assert isinstance(other, Answer | PeerStopped)
-
-
 @pytest.mark.parametrize(
     ("changes", "kind", "named"),
     [
@@ -572,70 +533,3 @@ def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
 
 
 # --- real processes, gRPC and mutual TLS ---------------------------------------------------------
-
-
-@dataclass
-class Ended:
-    code: int
-    out: str
-    err: str
-
-
-def furnished(folder: Path) -> Path:
-    """A trained folder whose sides can meet over a real port."""
-    make_certificates(folder / "certs", list(ROLES))
-    port = free_port()
-    for role in ROLES:
-        path = folder / f"{role}.toml"
-        text = path.read_text().replace("127.0.0.1:0", f"127.0.0.1:{port}")
-        path.write_text(text.replace("127.0.0.1:1", f"127.0.0.1:{port}"))
-    return folder
-
-
-def start(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
-    words = ["predict", f"{role}.toml", "--rows", f"new-{role}.csv", *options]
-    return subprocess.Popen(
-        [sys.executable, "-m", "taciturn", *words],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=HANG)
-    assert "Traceback" not in err
-    return Ended(process.returncode, out, err)
-
-
-def test_another_model_ends_both_over_a_real_link(plain):
-    """Both sides in threads, with certificates and a port."""
-    furnished(plain)
-    alice = question(plain, "alice")
-    asked = {
-        "alice": replace(alice, model=replace(alice.model, session="1" * 32)),
-        "bob": question(plain, "bob"),
-    }
-
-    def side(config: PartyConfig, _: Endpoint, callbacks: Callbacks) -> Any:
-        return run_party(Prepared(asked[config.role]), config, callbacks)
-
-    ends = run_both(plain, kind=side, act=lambda answer: answer)
-    all_refused(AgreementError, ends.alice, ends.bob, names="session")
-
-
-@pytest.mark.slow  # some seconds
-def test_a_side_that_cannot_begin_tells_a_peer_that_waits(plain, monkeypatch):
-    """Alice here, Bob in a process of his own."""
-    monkeypatch.setattr(module_of(Meeting), "TELLING_SECONDS", HANG)
-    config = PartyConfig.read(furnished(plain) / "alice.toml")
-    bob = start(plain, "bob", "--json")
-    assert bob.stderr is not None
-    assert bob.stderr.readline()  # he listens
-
-    with refused(ColumnError, names=6):
-        run_party(PredictJob(plain / "alice.model.json", plain / "bob.csv"), config)
-    end = ended(bob)
-    assert (end.code, end.out) == (PeerStopped.exit_code, "")
-    assert "ColumnError" in end.err

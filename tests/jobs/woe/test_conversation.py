@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme
@@ -126,17 +126,6 @@ def test_bob_gets_the_counts_of_the_joined_table_and_no_other(table, names):
     else:
         assert sorted(received) == sorted(by_hand)
     assert counts.total == sum(labels)
-
-
-@settings(max_examples=3)
-@given(TABLES)
-def test_paillier_counts_the_same(table):
-    codes, labels = table
-    columns = [bins(f"c{number}", one) for number, one in enumerate(codes)]
-    _, counts = counted(columns, labels, PAILLIER)
-    assert [one.ones.tolist() for one in counts.columns] == [
-        oracle(column, labels) for column in columns
-    ]
 
 
 def many(rows: int = 700, seed: int = 1) -> tuple[list[Bins], list[int]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import DEFAULTS
-from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -23,7 +21,6 @@ from taciturn.errors import (
     DataError,
     PeerStopped,
 )
-from taciturn.jobs import run_party
 from taciturn.jobs.woe import (
     FeatureSide,
     WoeJob,
@@ -36,7 +33,7 @@ from taciturn.jobs.woe import (
 from taciturn.party import PartyConfig, load_tables
 from taciturn.transport import make_certificates
 from tests.expected import all_refused, refused
-from tests.party.sides import Ends, Party, run_both, run_jobs, write_config, write_tables
+from tests.party.sides import Ends, run_jobs, write_config, write_tables
 from tests.party.test_loads import COMMAND, NEVER, PAYING, within
 from tests.tampering import furnish, name_agreement
 from tests.test_two_machines import free_port
@@ -163,18 +160,6 @@ def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
     all_refused(AgreementError, meet(folder).alice, names="split_salt")
     # The handshake comes before her count.
     assert not (folder / "alice.consent.sqlite").exists()
-
-
-def test_a_side_that_trains_is_told_apart(tmp_path):
-    folder = furnished(tmp_path, mechanism="none")
-
-    def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
-        if config.role == "bob":
-            return Party(config, endpoint, callbacks).run
-        return partial(run_party, WoeJob(), config, callbacks, endpoint)
-
-    ends = run_both(folder, kind=side, act=lambda begun: begun())
-    assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
 
 
 @pytest.mark.parametrize(
