@@ -15,6 +15,7 @@ from taciturn.crypto import (
     ClearSlots,
     EncryptedAnswer,
     EncryptedVector,
+    SlotPublicKey,
     SlotScheme,
     looks_prime,
 )
@@ -62,7 +63,11 @@ def test_the_modulus_is_a_prime_whose_ring_splits_and_that_lies_just_below_a_pow
 
 
 def product(
-    public: Any, table: IntArray, vector: EncryptedVector, hidden: IntArray, coins: Entropy
+    public: SlotPublicKey,
+    table: IntArray,
+    vector: EncryptedVector,
+    hidden: IntArray,
+    coins: Entropy,
 ) -> EncryptedAnswer:
     """A masked sum of one product."""
     total = public.sum_of(len(table))

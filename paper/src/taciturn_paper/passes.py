@@ -28,6 +28,7 @@ from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.messages import Role
+from taciturn.protocol.mutual import slot_blocks
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
@@ -36,7 +37,7 @@ from taciturn_paper.throughput import synthetic
 PASSES, TURNS = 8, 3
 SHAPES = ((500, 15, 15), (500, 30, 0), (5_000, 15, 15))
 MECHANISMS = ("none", "sealed", "mutual")
-SIGMOID_ROWS, SIGMOID_NUMBERS = 32, 50
+SIGMOID_ROWS, SIGMOID_NUMBERS = 8192, 42
 WHOLE: SettingsOptions = {
     "dataset": "breast-cancer",
     "alice_columns": "half",
@@ -92,20 +93,26 @@ def costs(rows: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost
     return {name: min(some, key=lambda cost: cost.milliseconds) for name, some in taken.items()}
 
 
-def sigmoid_exchange(repeats: int = 30) -> Cost:
-    """A row's part of the sigmoid's exchange of 32 rows, at the usual error and range."""
+def sigmoid_exchange(repeats: int = 5) -> Cost:
+    """A row's part of the sigmoid's exchange of a full block, at the usual error and range."""
     coins = KeyedEntropy.from_seed(2)
-    key, count = BfvSlots().generate(128, coins), SIGMOID_ROWS * SIGMOID_NUMBERS
-    numbers = coins.integers(1 << 21, count).astype(np.int64)
-    masks = coins.integers(BfvSlots.modulus, count).view(np.int64)
+    key = BfvSlots().generate(128, coins)
+    (block,) = slot_blocks(BfvSlots(), SIGMOID_ROWS, SIGMOID_NUMBERS)
+    numbers = coins.integers(1 << 21, SIGMOID_ROWS * SIGMOID_NUMBERS).astype(np.int64)
+    vectors = block.vectors(numbers.reshape(SIGMOID_ROWS, SIGMOID_NUMBERS))
+    masks = coins.integers(BfvSlots.modulus, block.length).view(np.int64)
     times = []
     for _ in range(repeats):
         start = time.process_time()
-        sent = key.encrypt(numbers, coins)
-        answer = key.public.product(numbers, sent, masks, coins)
+        total, sent = key.public.sum_of(block.length), 0
+        for vector in vectors:
+            encrypted = key.encrypt(vector, coins)
+            total.add(vector, encrypted)
+            sent += len(encrypted.data)
+        answer = total.masked(masks, coins)
         key.decrypt(answer)
         times.append(time.process_time() - start)
-    sizes = (len(part.data) / 1024 / SIGMOID_ROWS for part in (sent, answer))
+    sizes = (size / 1024 / SIGMOID_ROWS for size in (sent, len(answer.data)))
     return Cost(1000 * min(times) / SIGMOID_ROWS, *sizes)
 
 

@@ -6,6 +6,7 @@ from taciturn.crypto.base import PreparedMatrix as PreparedMatrix
 from taciturn.crypto.base import PublicKey as PublicKey
 from taciturn.crypto.base import Scheme as Scheme
 from taciturn.crypto.base import SecretKey as SecretKey
+from taciturn.crypto.base import SlotPublicKey as SlotPublicKey
 from taciturn.crypto.base import SlotScheme as SlotScheme
 from taciturn.crypto.base import TableSize as TableSize
 from taciturn.crypto.base import Wrapping as Wrapping

@@ -33,14 +33,14 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.parallel import one_thread
-from taciturn.protocol.alice import predict as alice_predict
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.bob import predict as bob_predict
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
@@ -117,8 +117,8 @@ class _Sampler:
                 hers, his = self._table(columns, rows), self._table(self.bob, rows)
                 none, nothing = (np.zeros(len(table.columns)) for table in (hers, his))
                 watch.run(
-                    {ONLY: alice_predict.predict(hers, none, key, grid)},
-                    bob_predict.predict(his, nothing),
+                    {ONLY: answer_rows(RevealedResponder(none, key, grid), hers)},
+                    ask_rows(RevealedRequester(nothing), his),
                 )
             if self.held_out:
                 # Before the training the sides compare which rows are held out.

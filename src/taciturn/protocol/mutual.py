@@ -88,7 +88,8 @@ class SlotBlock:
     @property
     def length(self) -> int:
         """How many numbers a ciphertext holds."""
-        return self.groups * (self.rows.stop - self.rows.start)
+        start, stop = self.rows.start, self.rows.stop
+        return self.groups * int(stop - start)
 
     def vectors(self, numbers: IntArray) -> IntArray:
         """The numbers of each row, in the slots of each ciphertext; what is left is zero."""
