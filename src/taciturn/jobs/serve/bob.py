@@ -167,7 +167,7 @@ class LabelSide(ServeSide[RoundRequester]):
                 protocol = "http" if self._tls is None else "https"
                 address, port = self._socket.getsockname()[:2]
                 announce(f"callers reach the service at {protocol}://{address}:{port}")
-                host = partial(run_server, taken=self._socket, context=self._tls)
+                host = partial(run_server, listener=self._socket, context=self._tls)
             host(self._app)
             announce("stopping")
 

@@ -64,7 +64,7 @@ class FetchedRows:
 
 
 class RowSource(Protocol):
-    """Gives rows by id; ``at_once`` where nothing is waited for."""
+    """Rows by id; ``at_once`` where a lookup does not wait."""
 
     at_once: bool
 
@@ -73,7 +73,7 @@ class RowSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Close it."""
         ...
 
 
@@ -196,7 +196,7 @@ class TableRows:
         return FetchedRows(values, unknown)
 
     def close(self) -> None:
-        """Nothing is to be let go of."""
+        """Nothing is open."""
 
 
 class DatabaseRows:
@@ -231,11 +231,11 @@ class DatabaseRows:
         return FetchedRows(values, absent, unfit)
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Close the database."""
         self._database.close()
 
 
-def source_of(config: PartyConfig, model: ModelShare) -> RowSource:
+def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
     serve, dialect = config.serve, Dialect.of(config.data)
     source = (

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from taciturn.errors import CertificateError, ConfigError
 from taciturn.faces import Hint
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
-from taciturn.jobs.serve.http.refusals import Refusal
+from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
 from taciturn.transport.address import check_address
 from taciturn.transport.tls import (
@@ -214,7 +214,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         if not (self._unread or self._pipelined or (self.cycle and self.cycle.more_body)):
             self._socket.close()
             return
-        # The caller may still be sending: taken in and dropped until it ends, or the time does.
+        # The caller may still be sending: listener in and dropped until it ends, or the time does.
         self._closing_bytes = 0
         if self._socket.can_write_eof():
             self._socket.write_eof()
@@ -256,22 +256,22 @@ def listening_socket(config: PartyConfig) -> socket.socket:
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # By its protocol asyncio knows that small writes must not wait.
-    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Those of its connections, too.
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
-        taken.bind((host, int(port)))
-        taken.listen(BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+        listener.bind((host, int(port)))
+        listener.listen(BACKLOG)
     except OSError as problem:
-        taken.close()
+        listener.close()
         raise ConfigError(
             f"callers cannot be heard at {serve.address}: {problem.strerror or problem}",
             setting="address",
             hint="end what has the port, or name another",
         ) from None
-    return taken
+    return listener
 
 
 def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
@@ -323,7 +323,7 @@ def _require_private(key: Path) -> None:
         )
 
 
-def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
+def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
     """How the application is served: without a log, a lifespan or websockets, and with limits."""
     settings = uvicorn.Config(
         app,
@@ -344,9 +344,9 @@ def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
     return settings
 
 
-def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | None) -> None:
+def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
     """Serves until the process is told to end; then requests under way are answered first."""
-    server = _Server(settings_of(app, context))
+    server = _Server(server_settings(app, context))
     _allow_files(MOST_OPEN + OTHER_FILES)
 
     async def serve() -> None:
@@ -354,7 +354,7 @@ def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _end, server, app)
         watching = asyncio.create_task(_watch(server, app))
-        await server.serve(sockets=[taken])
+        await server.serve(sockets=[listener])
         watching.cancel()
 
     asyncio.run(serve())
