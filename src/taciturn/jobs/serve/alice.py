@@ -151,11 +151,11 @@ class FeatureSide(ServeSide[RoundResponder]):
             asked = meeting.run(conversation.asked())
             self._waiting = False
             try:
-                self._answer(meeting, conversation, asked)
+                self._respond(meeting, conversation, asked)
             finally:
                 self._waiting = True
 
-    def _answer(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
+    def _respond(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
         """One round; the scores are counted before they leave."""
         self.require_in_time()
         self.rounds += 1

@@ -215,12 +215,12 @@ class LabelSide(ServeSide[RoundRequester]):
             requests = self.batcher.next_batch()
             try:
                 self.require_in_time()
-                self._ask(meeting, conversation, requests)
+                self._run_round(meeting, conversation, requests)
             except BaseException:
                 self.batcher.put_back(requests)
                 raise
 
-    def _ask(
+    def _run_round(
         self, meeting: Meeting, requester: RoundRequester, requests: Sequence[ScoreRequest]
     ) -> None:
         start, stats = time.perf_counter(), self.batcher.stats
@@ -237,5 +237,5 @@ class LabelSide(ServeSide[RoundRequester]):
         place = 0
         for request in requests:
             part = slice(place, place + len(request.ids))
-            request.answer(BatchResult(result.verdicts[part], scores[part]))
+            request.resolve(BatchResult(result.verdicts[part], scores[part]))
             place = part.stop

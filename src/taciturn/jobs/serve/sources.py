@@ -222,10 +222,10 @@ class DatabaseRows:
         records, repeated = self._database.lookup(ids, self._id, self._preparer.columns)
         known = [place for place, name in enumerate(ids) if name in records]
         names = [ids[place] for place in known]
-        found = self._preparer.rows(names, [records[name] for name in names])
-        values = np.zeros((len(ids), found.values.shape[1]))
-        values[known] = found.values
-        unfit = {known[place]: reason for place, reason in found.unfit.items()}
+        prepared = self._preparer.rows(names, [records[name] for name in names])
+        values = np.zeros((len(ids), prepared.values.shape[1]))
+        values[known] = prepared.values
+        unfit = {known[place]: reason for place, reason in prepared.unfit.items()}
         unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
         absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
         return FetchedRows(values, absent, unfit)
