@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -162,7 +162,9 @@ class LabelSide(ServeSide[RoundRequester]):
     def serve(self, context: RunContext) -> None:
         """Serve callers until the process is told to end; a thread stays with Alice."""
         host, announce = self._host, context.callbacks.announce
-        with self._asking(), closing(self._scorer):
+        thread = threading.Thread(target=self._work, name="taciturn-rounds", daemon=True)
+        thread.start()
+        try:
             if host is None:
                 protocol = "http" if self._tls is None else "https"
                 address, port = self._socket.getsockname()[:2]
@@ -170,15 +172,9 @@ class LabelSide(ServeSide[RoundRequester]):
                 host = partial(run_server, listener=self._socket, context=self._tls)
             host(self._app)
             announce("stopping")
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """With a thread that asks Alice; it stops after the round under way."""
-        thread = threading.Thread(target=self._work, name="taciturn-rounds", daemon=True)
-        thread.start()
-        try:
-            yield
         finally:
+            self._scorer.close()
+            # The thread stops after the round under way.
             self.stop.set()
             self.batcher.wake()
             thread.join(CLOSING_SECONDS)

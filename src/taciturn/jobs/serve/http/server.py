@@ -297,7 +297,12 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
             where=f"{config.where}, [serve]",
             hint="name PEM files; taciturn certs makes some",
         ) from None
-    _require_private(key)
+    if key.stat().st_mode & 0o077:
+        raise CertificateError(
+            "others on this machine may read the service's private key",
+            where=str(key),
+            hint=f"chmod 600 {key}",
+        )
     return context
 
 
@@ -312,15 +317,6 @@ def _require_other_authority(config: PartyConfig, path: Path) -> None:
                 setting="callers_ca",
                 hint="make another authority for callers; taciturn certs does",
             )
-
-
-def _require_private(key: Path) -> None:
-    if key.stat().st_mode & 0o077:
-        raise CertificateError(
-            "others on this machine may read the service's private key",
-            where=str(key),
-            hint=f"chmod 600 {key}",
-        )
 
 
 def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
@@ -347,7 +343,11 @@ def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config
 def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
     """Serves until the process is told to end; then requests under way are answered first."""
     server = _Server(server_settings(app, context))
-    _allow_files(MOST_OPEN + OTHER_FILES)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # As many open files as the system lets it have: 1,024 are usual, and too few.
+    if soft < MOST_OPEN + OTHER_FILES:
+        limit = min(MOST_OPEN + OTHER_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -360,13 +360,6 @@ def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext
     asyncio.run(serve())
     if app.failure is not None:
         raise app.failure
-
-
-def _allow_files(number: int) -> None:
-    """Raises the limit of open files as far as the system lets it: 1,024 are usual, and too few."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < number:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
 def _end(server: uvicorn.Server, app: ScoringApp) -> None:
