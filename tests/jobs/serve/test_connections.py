@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from taciturn.jobs.serve import MOST_OPEN, settings_of, tls_context
+from taciturn.jobs.serve import MOST_OPEN, server_settings, tls_context
 from taciturn_paper.serving import resident
 from tests.jobs.serve.services import Running, Side, furnish, started
 from tests.modules import module_of
@@ -161,7 +161,7 @@ def served(answer: bytes) -> Iterator[uvicorn.Server]:
         await send({"type": "http.response.body", "body": answer})
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        one = module_of(tls_context)._Server(settings_of(app, None))
+        one = module_of(tls_context)._Server(server_settings(app, None))
         thread = threading.Thread(target=lambda: asyncio.run(one.serve(sockets=[taken])))
         thread.start()
         try:

@@ -16,7 +16,7 @@ import pytest
 
 from taciturn.data import PrepareSettings, fit, read_frame
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
-from taciturn.jobs.serve import Preparer, RowSource, TableRows, source_of
+from taciturn.jobs.serve import Preparer, RowSource, TableRows, open_source
 from taciturn.model import ModelShare
 from taciturn.party import PartyConfig
 from tests.expected import refused
@@ -43,11 +43,11 @@ def share(folder: Path, role: str = "alice") -> ModelShare:
 
 
 def from_file(folder: Path) -> Any:
-    return source_of(serve_settings(folder, "alice"), share(folder)).take(IDS).values
+    return open_source(serve_settings(folder, "alice"), share(folder)).take(IDS).values
 
 
 def from_database(folder: Path, source: str, table: str) -> RowSource:
-    return source_of(serve_settings(folder, "alice", source=source, table=table), share(folder))
+    return open_source(serve_settings(folder, "alice", source=source, table=table), share(folder))
 
 
 def write_sqlite(folder: Path, *statements: str) -> None:
@@ -74,11 +74,11 @@ def test_a_parquet_file_and_a_folder_of_them_give_the_rows_of_the_csv(folder):
     frame[10:].write_parquet(folder / "parts" / "2.parquet")
     for source in ("new.parquet", "parts"):
         settings = serve_settings(folder, "alice", source=source)
-        assert np.array_equal(source_of(settings, share(folder)).take(IDS).values, wanted)
+        assert np.array_equal(open_source(settings, share(folder)).take(IDS).values, wanted)
 
 
 def test_a_table_names_unknown_ids_and_gives_zeros_for_them(folder):
-    source = source_of(serve_settings(folder, "alice"), share(folder))
+    source = open_source(serve_settings(folder, "alice"), share(folder))
     assert isinstance(source, TableRows)
     taken = source.take(["p0121", "nobody", "p0122"])
     assert {*taken.unknown} == {1}
@@ -103,7 +103,7 @@ def test_a_service_without_a_source_looks_up_the_query_of_the_party(folder):
     query = "select * from customers where id <> 'p0121'"
     lines = f'file = "sqlite:rows.db"\nquery = "{query}"'
     path.write_text(text.replace('file = "alice.csv"', lines), encoding="utf-8")
-    with closing(source_of(PartyConfig.read(path), share(folder))) as source:
+    with closing(open_source(PartyConfig.read(path), share(folder))) as source:
         taken = source.take(IDS)
     assert {*taken.unknown} == {1}
     assert np.array_equal(taken.values[2:], wanted[2:])
@@ -206,7 +206,7 @@ def test_a_database_that_is_not_fit_is_refused_by_name(folder, name):
         folder, "alice", **{"source": "sqlite:rows.db", "table": "customers", **settings}
     )
     with refused(kind, names=names):
-        source_of(config, share(folder))
+        open_source(config, share(folder))
 
 
 def test_spelling_cannot_be_ignored_in_a_database(folder):
@@ -216,7 +216,7 @@ def test_spelling_cannot_be_ignored_in_a_database(folder):
     )
     config = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
     with refused(ConfigError):
-        source_of(config, share(folder))
+        open_source(config, share(folder))
 
 
 def test_values_of_every_kind_are_prepared_as_a_file_has_them(tmp_path):

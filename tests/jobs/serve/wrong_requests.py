@@ -136,9 +136,7 @@ def table() -> str:
         wrong = case(name)
         reason = REASONS[wrong.code]
         status = "200" if wrong.inside else str(reason.status)
-        lines.append(
-            f"| {name} | {status} | `{wrong.code}` | {reason.meaning}; {reason.way_out} |\n"
-        )
+        lines.append(f"| {name} | {status} | `{wrong.code}` | {reason.meaning}; {reason.hint} |\n")
     return HEAD + "".join(lines)
 
 

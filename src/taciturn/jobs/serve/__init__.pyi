@@ -10,9 +10,9 @@ from taciturn.jobs.serve.bob import Round as Round
 from taciturn.jobs.serve.bob import RoundRequester as RoundRequester
 from taciturn.jobs.serve.http.callers import Callers as Callers
 from taciturn.jobs.serve.http.callers import new_token as new_token
-from taciturn.jobs.serve.http.refusals import REASONS as REASONS
+from taciturn.jobs.serve.http.requests import REASONS as REASONS
 from taciturn.jobs.serve.http.server import MOST_OPEN as MOST_OPEN
-from taciturn.jobs.serve.http.server import settings_of as settings_of
+from taciturn.jobs.serve.http.server import server_settings as server_settings
 from taciturn.jobs.serve.http.server import tls_context as tls_context
 from taciturn.jobs.serve.job import ServeJob as ServeJob
 from taciturn.jobs.serve.rounds import MOST_ASKED as MOST_ASKED
@@ -27,4 +27,4 @@ from taciturn.jobs.serve.sources import Preparer as Preparer
 from taciturn.jobs.serve.sources import RowSource as RowSource
 from taciturn.jobs.serve.sources import ServedRows as ServedRows
 from taciturn.jobs.serve.sources import TableRows as TableRows
-from taciturn.jobs.serve.sources import source_of as source_of
+from taciturn.jobs.serve.sources import open_source as open_source

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import BudgetExceeded, ConfigError, DataError, RemoteProtocolError
 from taciturn.jobs.base import RunContext
 from taciturn.jobs.serve.rounds import (
@@ -31,7 +30,6 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
 from taciturn.party.identity import identity_of
-from taciturn.party.log import Log
 from taciturn.party.session import Meeting
 from taciturn.party.used_model import UsedModel
 from taciturn.protocol.alice.circle import join_circle
@@ -110,13 +108,10 @@ class FeatureSide(ServeSide[RoundResponder]):
         # While nothing is under way that a signal would cut short.
         self._waiting = True
 
-    def begin(self, log: Log, callbacks: Callbacks) -> None:
-        """Log that she waits."""
-        self.log("standing by")
-
     def serve(self, context: RunContext) -> None:
         """Answer until ``stop`` is set, or a signal comes."""
         with _on_signals(self._interrupt):
+            self.log("standing by")
             try:
                 self.stay_connected()
             except KeyboardInterrupt:
@@ -156,11 +151,11 @@ class FeatureSide(ServeSide[RoundResponder]):
             asked = meeting.run(conversation.asked())
             self._waiting = False
             try:
-                self._answer(meeting, conversation, asked)
+                self._respond(meeting, conversation, asked)
             finally:
                 self._waiting = True
 
-    def _answer(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
+    def _respond(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
         """One round; the scores are counted before they leave."""
         self.require_in_time()
         self.rounds += 1

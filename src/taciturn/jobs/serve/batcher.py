@@ -70,7 +70,7 @@ class ScoreRequest:
         """Whether nobody waits any more."""
         return self.future.done() or time.monotonic() > self.deadline
 
-    def answer(self, result: BatchResult) -> None:
+    def resolve(self, result: BatchResult) -> None:
         """Give the caller its scores, unless it has given up."""
         with suppress(InvalidStateError):
             self.future.set_result(result)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -162,23 +162,19 @@ class LabelSide(ServeSide[RoundRequester]):
     def serve(self, context: RunContext) -> None:
         """Serve callers until the process is told to end; a thread stays with Alice."""
         host, announce = self._host, context.callbacks.announce
-        with self._asking(), closing(self._scorer):
+        thread = threading.Thread(target=self._work, name="taciturn-rounds", daemon=True)
+        thread.start()
+        try:
             if host is None:
                 protocol = "http" if self._tls is None else "https"
                 address, port = self._socket.getsockname()[:2]
                 announce(f"callers reach the service at {protocol}://{address}:{port}")
-                host = partial(run_server, taken=self._socket, context=self._tls)
+                host = partial(run_server, listener=self._socket, context=self._tls)
             host(self._app)
             announce("stopping")
-
-    @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """With a thread that asks Alice; it stops after the round under way."""
-        thread = threading.Thread(target=self._work, name="taciturn-rounds", daemon=True)
-        thread.start()
-        try:
-            yield
         finally:
+            self._scorer.close()
+            # The thread stops after the round under way.
             self.stop.set()
             self.batcher.wake()
             thread.join(CLOSING_SECONDS)
@@ -215,12 +211,12 @@ class LabelSide(ServeSide[RoundRequester]):
             requests = self.batcher.next_batch()
             try:
                 self.require_in_time()
-                self._ask(meeting, conversation, requests)
+                self._run_round(meeting, conversation, requests)
             except BaseException:
                 self.batcher.put_back(requests)
                 raise
 
-    def _ask(
+    def _run_round(
         self, meeting: Meeting, requester: RoundRequester, requests: Sequence[ScoreRequest]
     ) -> None:
         start, stats = time.perf_counter(), self.batcher.stats
@@ -237,5 +233,5 @@ class LabelSide(ServeSide[RoundRequester]):
         place = 0
         for request in requests:
             part = slice(place, place + len(request.ids))
-            request.answer(BatchResult(result.verdicts[part], scores[part]))
+            request.resolve(BatchResult(result.verdicts[part], scores[part]))
             place = part.stop

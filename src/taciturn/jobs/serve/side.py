@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 from taciturn.errors import OutputError, PeerAbsent, TaciturnError
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.jobs.serve.rounds import serving_terms
-from taciturn.jobs.serve.sources import ServedRows, common_ids, source_of
+from taciturn.jobs.serve.sources import ServedRows, common_ids, open_source
 from taciturn.party.agreed import require_begun_in_time
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import SERVING
@@ -59,7 +59,7 @@ class ServeSide(PreparedSide[None], Generic[C]):
         self.rows = ServedRows(own, common_ids(config))
         scales = used.scales if used.model.sealed else None
         self.terms = serving_terms(used.name, str(config.normalisation), used.terms, scales)
-        self.source = opened.enter_context(closing(source_of(config, used.model)))
+        self.source = opened.enter_context(closing(open_source(config, used.model)))
         self._pause, self._logged, self._quiet_until = FIRST_PAUSE_SECONDS, "", 0.0
 
     @abstractmethod

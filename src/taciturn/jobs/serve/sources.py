@@ -64,7 +64,7 @@ class FetchedRows:
 
 
 class RowSource(Protocol):
-    """Gives rows by id; ``at_once`` where nothing is waited for."""
+    """Rows by id; ``at_once`` where a lookup does not wait."""
 
     at_once: bool
 
@@ -73,7 +73,7 @@ class RowSource(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Close it."""
         ...
 
 
@@ -196,7 +196,7 @@ class TableRows:
         return FetchedRows(values, unknown)
 
     def close(self) -> None:
-        """Nothing is to be let go of."""
+        """Nothing is open."""
 
 
 class DatabaseRows:
@@ -222,20 +222,20 @@ class DatabaseRows:
         records, repeated = self._database.lookup(ids, self._id, self._preparer.columns)
         known = [place for place, name in enumerate(ids) if name in records]
         names = [ids[place] for place in known]
-        found = self._preparer.rows(names, [records[name] for name in names])
-        values = np.zeros((len(ids), found.values.shape[1]))
-        values[known] = found.values
-        unfit = {known[place]: reason for place, reason in found.unfit.items()}
+        prepared = self._preparer.rows(names, [records[name] for name in names])
+        values = np.zeros((len(ids), prepared.values.shape[1]))
+        values[known] = prepared.values
+        unfit = {known[place]: reason for place, reason in prepared.unfit.items()}
         unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
         absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
         return FetchedRows(values, absent, unfit)
 
     def close(self) -> None:
-        """Lets go of the database."""
+        """Close the database."""
         self._database.close()
 
 
-def source_of(config: PartyConfig, model: ModelShare) -> RowSource:
+def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
     serve, dialect = config.serve, Dialect.of(config.data)
     source = (

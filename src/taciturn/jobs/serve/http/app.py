@@ -24,8 +24,7 @@ from taciturn.errors import OutputError
 from taciturn.jobs.serve.http.callers import Caller, Callers
 from taciturn.jobs.serve.http.metrics import CONTENT_TYPE, ServiceFigures, service_exposition
 from taciturn.jobs.serve.http.openapi import openapi, reference_page
-from taciturn.jobs.serve.http.refusals import Refusal
-from taciturn.jobs.serve.http.requests import Wanted, one_row, several_rows
+from taciturn.jobs.serve.http.requests import Refusal, RequestedRows, one_row, several_rows
 from taciturn.jobs.serve.http.scorer import Scorer
 from taciturn.rng import SystemEntropy
 
@@ -38,7 +37,6 @@ HUNG_UP = 499
 CERTIFICATE_NAMES = "taciturn.caller"
 """Where a server leaves the DNS names in the caller's certificate, in the state of the scope."""
 
-Say = Callable[..., None]
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -48,7 +46,9 @@ class ScoringApp:
     ``about`` is what ``GET /v1/model`` says; each request adds a line to ``log``.
     """
 
-    def __init__(self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Say) -> None:
+    def __init__(
+        self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Callable[..., None]
+    ) -> None:
         self._scorer, self._callers, self._about, self._log = scorer, callers, about, log
         self.figures = ServiceFigures()
         self._reading: set[asyncio.Timeout] = set()
@@ -66,11 +66,11 @@ class ScoringApp:
             "/": self._page,
         }
         routes = [
-            Route(path, self._noted(self._authenticated(handler)), methods=[method])
+            Route(path, self._logged(self._authenticated(handler)), methods=[method])
             for path, (method, handler) in paths.items()
         ]
-        routes += [Route(path, self._noted(handler)) for path, handler in self._open.items()]
-        self.asgi = Starlette(routes=routes, exception_handlers={HTTPException: self._astray})
+        routes += [Route(path, self._logged(handler)) for path, handler in self._open.items()]
+        self.asgi = Starlette(routes=routes, exception_handlers={HTTPException: self._not_found})
         # A request to another path is refused, and not sent elsewhere.
         self.asgi.router.redirect_slashes = False
 
@@ -92,7 +92,7 @@ class ScoringApp:
         """The ASGI interface."""
         await self.asgi(scope, receive, send)
 
-    def _noted(self, handler: Handler) -> Handler:
+    def _logged(self, handler: Handler) -> Handler:
         """A handler whose requests are counted and logged, and whose refusals become answers."""
 
         async def handle(request: Request) -> Response:
@@ -198,7 +198,7 @@ class ScoringApp:
             self._reading.discard(limit)
         return b"".join(parts)
 
-    async def _scored(self, request: Request, wanted: Wanted) -> list[dict[str, Any]]:
+    async def _scored(self, request: Request, wanted: RequestedRows) -> list[dict[str, Any]]:
         start = time.perf_counter()
         request.state.rows = len(wanted)
         answers = await self._scorer.answers(wanted, request.state.caller)
@@ -237,7 +237,7 @@ class ScoringApp:
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 
-    async def _astray(self, request: Request, problem: Exception) -> Response:
+    async def _not_found(self, request: Request, problem: Exception) -> Response:
         status = getattr(problem, "status_code", 404)
         code = "wrong-method" if status == 405 else "not-found"
         self.figures.requests[status] += 1
@@ -260,6 +260,6 @@ def _number() -> str:
     return SystemEntropy().token(8).hex()
 
 
-async def _read(parse: Callable[[bytes], Wanted], body: bytes) -> Wanted:
+async def _read(parse: Callable[[bytes], RequestedRows], body: bytes) -> RequestedRows:
     """The rows of a body; a large one is read in a thread, where it holds nobody up."""
     return parse(body) if len(body) < SMALL_BYTES else await asyncio.to_thread(parse, body)

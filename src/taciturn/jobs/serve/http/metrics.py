@@ -6,7 +6,7 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from taciturn.jobs.serve.batcher import BUCKETS, BatcherStats, Histogram
@@ -31,26 +31,19 @@ def service_exposition(
     figures: ServiceFigures, batcher: BatcherStats, active: int, session: str
 ) -> str:
     """The service's metrics in Prometheus' text format."""
+    statuses = {f'status="{status}"': count for status, count in sorted(figures.requests.items())}
+    results = {f'result="{name}"': count for name, count in sorted(figures.rows.items())}
+    up, model = int(batcher.connected), f'model="{session}"'
     lines = [
-        *_metric("info", "gauge", "Which model is served; always 1.", {f'model="{session}"': 1}),
+        *_metric("info", "gauge", "Which model is served; always 1.", {model: 1}),
+        *_metric("requests_total", "counter", "Requests, by status.", statuses),
         *_metric(
-            "requests_total",
-            "counter",
-            "Requests, by status.",
-            {f'status="{status}"': count for status, count in sorted(figures.requests.items())},
-        ),
-        *_metric(
-            "rows_total",
-            "counter",
-            "Rows that were asked for, by what became of them.",
-            {f'result="{name}"': count for name, count in sorted(figures.rows.items())},
+            "rows_total", "counter", "Rows that were asked for, by what became of them.", results
         ),
         *_histogram("request_seconds", "How long requests for scores took.", figures.seconds),
         *_histogram("round_seconds", "How long rounds with the partner took.", batcher.seconds),
         *_metric("requests_active", "gauge", "Requests under way.", {"": active}),
-        *_metric(
-            "partner_up", "gauge", "1 while the partner is there.", {"": int(batcher.connected)}
-        ),
+        *_metric("partner_up", "gauge", "1 while the partner is there.", {"": up}),
         *_metric("meetings_total", "counter", "Meetings with the partner.", {"": batcher.meetings}),
         *_metric("rounds_total", "counter", "Rounds with the partner.", {"": batcher.rounds}),
         *_metric("jobs_retried_total", "counter", "Jobs asked again.", {"": batcher.retried}),
@@ -58,7 +51,7 @@ def service_exposition(
     return "\n".join(lines) + "\n"
 
 
-def _metric(name: str, kind: str, meaning: str, samples: dict[str, float]) -> Iterator[str]:
+def _metric(name: str, kind: str, meaning: str, samples: Mapping[str, float]) -> Iterator[str]:
     yield f"# HELP {_P}{name} {meaning}"
     yield f"# TYPE {_P}{name} {kind}"
     for labels, value in samples.items():
@@ -66,8 +59,7 @@ def _metric(name: str, kind: str, meaning: str, samples: dict[str, float]) -> It
 
 
 def _histogram(name: str, meaning: str, of: Histogram) -> Iterator[str]:
-    yield f"# HELP {_P}{name} {meaning}"
-    yield f"# TYPE {_P}{name} histogram"
+    yield from _metric(name, "histogram", meaning, {})
     total = 0
     for end, count in zip((*BUCKETS, "+Inf"), of.counts, strict=True):
         total += count

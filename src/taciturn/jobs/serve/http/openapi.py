@@ -5,8 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from taciturn.jobs.serve.http.refusals import REASONS
-from taciturn.jobs.serve.http.requests import BatchRequest, RowRequest
+from taciturn.jobs.serve.http.requests import REASONS, BatchRequest, RowRequest
 from taciturn.version import __version__
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -96,7 +95,7 @@ def reference_page(description: dict[str, Any]) -> str:
     )
     reasons = "".join(
         f"<tr><td><code>{code}</code></td><td>{reason.status}</td><td>{escape(reason.meaning)}</td>"
-        f"<td>{escape(reason.way_out)}</td></tr>"
+        f"<td>{escape(reason.hint)}</td></tr>"
         for code, reason in REASONS.items()
     )
     return f"""<!doctype html>

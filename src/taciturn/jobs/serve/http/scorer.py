@@ -16,8 +16,13 @@ from taciturn.data.normalisation import AS_THEY_ARE
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
 from taciturn.jobs.serve.http.callers import Caller
-from taciturn.jobs.serve.http.refusals import OF_VERDICTS, Refusal, refusal_json
-from taciturn.jobs.serve.http.requests import Wanted, require_columns
+from taciturn.jobs.serve.http.requests import (
+    OF_VERDICTS,
+    Refusal,
+    RequestedRows,
+    refusal_json,
+    require_columns,
+)
 from taciturn.jobs.serve.rounds import MOST_ASKED, MOST_ID_LETTERS, Verdict
 from taciturn.jobs.serve.sources import FetchedRows, Preparer, RowSource, ServedRows
 from taciturn.numerics.threshold import Threshold
@@ -41,11 +46,8 @@ class Scorer:
         batcher: RequestBatcher,
         budget: ServiceBudget,
     ) -> None:
-        self._shift, self._threshold, self._normalisation = (
-            used.shift,
-            threshold,
-            config.normalisation,
-        )
+        self._shift, self._threshold = used.shift, threshold
+        self._normalisation = config.normalisation
         self._rows, self._source, self.batcher, self._budget = rows, source, batcher, budget
         self._preparer = Preparer(used.model, Dialect.of(config.data).missing)
         self.limits, self.columns = config.serve, self._preparer.columns
@@ -55,7 +57,7 @@ class Scorer:
         self._counts = ThreadPoolExecutor(2, thread_name_prefix="taciturn-counts")
 
     def close(self) -> None:
-        """Lets go of the threads; what hangs is not waited for."""
+        """Stop the thread pools; what hangs is not waited for."""
         for pool in (self._lookups, self._counts):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -66,13 +68,13 @@ class Scorer:
         return await loop.run_in_executor(self._lookups, self._source.take, ids)
 
     async def _counted(self, act: Callable[[], R]) -> R:
-        """Counts in a thread: the disk is waited for."""
+        """Charge a budget in a thread: it waits for the disk."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._counts, act)
         except (OutputError, FileError):
             raise Refusal("count-failed") from None
 
-    async def answers(self, wanted: Wanted, caller: Caller) -> list[dict[str, Any]]:
+    async def answers(self, wanted: RequestedRows, caller: Caller) -> list[dict[str, Any]]:
         """An answer for each row, in their order; raises Refusal where the request has none."""
         if self.stopping:
             raise Refusal("stopping")
@@ -90,7 +92,7 @@ class Scorer:
             self.active -= 1
 
     async def _answers(
-        self, wanted: Wanted, caller: Caller, deadline: float
+        self, wanted: RequestedRows, caller: Caller, deadline: float
     ) -> list[dict[str, Any]]:
         require_columns(wanted, self.columns)
         ids = self._common(wanted.ids)
@@ -135,7 +137,7 @@ class Scorer:
         if admitted < rows:
             raise Refusal("caller-limit", f"{limit} rows a day")
 
-    async def _fetched(self, wanted: Wanted, ids: Sequence[str]) -> FetchedRows:
+    async def _fetched(self, wanted: RequestedRows, ids: Sequence[str]) -> FetchedRows:
         """The rows that the request brings columns for, and the others from the source."""
         sent = {at: columns for at, columns in enumerate(wanted.columns) if columns is not None}
         rest = [place for place in range(len(ids)) if place not in sent]

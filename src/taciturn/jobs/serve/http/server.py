@@ -18,7 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from taciturn.errors import CertificateError, ConfigError
 from taciturn.faces import Hint
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
-from taciturn.jobs.serve.http.refusals import Refusal
+from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
 from taciturn.transport.address import check_address
 from taciturn.transport.tls import (
@@ -214,7 +214,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         if not (self._unread or self._pipelined or (self.cycle and self.cycle.more_body)):
             self._socket.close()
             return
-        # The caller may still be sending: taken in and dropped until it ends, or the time does.
+        # The caller may still be sending: listener in and dropped until it ends, or the time does.
         self._closing_bytes = 0
         if self._socket.can_write_eof():
             self._socket.write_eof()
@@ -256,22 +256,22 @@ def listening_socket(config: PartyConfig) -> socket.socket:
     host = host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # By its protocol asyncio knows that small writes must not wait.
-    taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Those of its connections, too.
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
-        taken.bind((host, int(port)))
-        taken.listen(BACKLOG)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
+        listener.bind((host, int(port)))
+        listener.listen(BACKLOG)
     except OSError as problem:
-        taken.close()
+        listener.close()
         raise ConfigError(
             f"callers cannot be heard at {serve.address}: {problem.strerror or problem}",
             setting="address",
             hint="end what has the port, or name another",
         ) from None
-    return taken
+    return listener
 
 
 def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
@@ -297,7 +297,12 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
             where=f"{config.where}, [serve]",
             hint="name PEM files; taciturn certs makes some",
         ) from None
-    _require_private(key)
+    if key.stat().st_mode & 0o077:
+        raise CertificateError(
+            "others on this machine may read the service's private key",
+            where=str(key),
+            hint=f"chmod 600 {key}",
+        )
     return context
 
 
@@ -314,16 +319,7 @@ def _require_other_authority(config: PartyConfig, path: Path) -> None:
             )
 
 
-def _require_private(key: Path) -> None:
-    if key.stat().st_mode & 0o077:
-        raise CertificateError(
-            "others on this machine may read the service's private key",
-            where=str(key),
-            hint=f"chmod 600 {key}",
-        )
-
-
-def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
+def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
     """How the application is served: without a log, a lifespan or websockets, and with limits."""
     settings = uvicorn.Config(
         app,
@@ -344,29 +340,26 @@ def settings_of(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
     return settings
 
 
-def run_server(app: ScoringApp, taken: socket.socket, context: ssl.SSLContext | None) -> None:
+def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
     """Serves until the process is told to end; then requests under way are answered first."""
-    server = _Server(settings_of(app, context))
-    _allow_files(MOST_OPEN + OTHER_FILES)
+    server = _Server(server_settings(app, context))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # As many open files as the system lets it have: 1,024 are usual, and too few.
+    if soft < MOST_OPEN + OTHER_FILES:
+        limit = min(MOST_OPEN + OTHER_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _end, server, app)
         watching = asyncio.create_task(_watch(server, app))
-        await server.serve(sockets=[taken])
+        await server.serve(sockets=[listener])
         watching.cancel()
 
     asyncio.run(serve())
     if app.failure is not None:
         raise app.failure
-
-
-def _allow_files(number: int) -> None:
-    """Raises the limit of open files as far as the system lets it: 1,024 are usual, and too few."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < number:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(number, hard), hard))
 
 
 def _end(server: uvicorn.Server, app: ScoringApp) -> None:
