@@ -36,6 +36,8 @@ NEVER = (
     "taciturn_paper",
     "taciturn.estimator",
     "taciturn.simulation",
+    "taciturn.jobs.agreement",
+    "taciturn.jobs.scorecard",
     # Without --watch.
     "taciturn.dashboard",
     # Where the engine is local.

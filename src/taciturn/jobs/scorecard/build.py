@@ -23,7 +23,7 @@ from taciturn.jobs.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
-from taciturn.model.coefficient_errors import Fit, exact_errors
+from taciturn.jobs.scorecard.standard_errors import Fit, exact_errors
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.whole import Part
 from taciturn.numerics.bands import Bands

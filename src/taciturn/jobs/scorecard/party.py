@@ -3,7 +3,7 @@
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
 their standard errors are a bound from below at Bob alone, and exact for whoever holds all sides'
-models and rows (``taciturn.model.coefficient_errors``).
+models and rows (``taciturn.jobs.scorecard.standard_errors``).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from taciturn.jobs.scorecard.build import (
     penalty_reason,
 )
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
-from taciturn.model.coefficient_errors import bound_errors
+from taciturn.jobs.scorecard.standard_errors import bound_errors
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
