@@ -67,9 +67,9 @@ def propose(
     from taciturn.jobs.agreement.propose import propose as made_by
     from taciturn.jobs.agreement.result import Proposal
     from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
+    from taciturn.party.agreed import day
     from taciturn.party.config import PartyConfig
     from taciturn.party.identity import credentials_of
-    from taciturn.party.signing import day
     from taciturn.party.tables import load_tables
 
     end = _end(valid_until, valid_days)

@@ -23,12 +23,11 @@ from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
 from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
-from taciturn.party.agreed import source_columns
+from taciturn.party.agreed import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.prospect import Prospect
-from taciturn.party.signing import Signer
 from taciturn.results.check import CheckResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal

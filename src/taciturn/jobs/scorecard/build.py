@@ -25,6 +25,7 @@ from taciturn.jobs.scorecard.result import (
 )
 from taciturn.jobs.scorecard.standard_errors import Fit, exact_errors
 from taciturn.model.scores_file import ScoredRows
+from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part
 from taciturn.numerics.bands import Bands
 from taciturn.numerics.calibration_tests import (
@@ -95,19 +96,18 @@ def model_report(
     terms: Terms,
     request: ReportRequest,
     coefficients: Coefficients,
-    *,
-    role: str,
+    share: ModelShare,
     model: str,
-    session: str,
-    rows: int,
+    *,
     sets: Mapping[str, ScoredRows],
     new_scores: FloatArray | None = None,
     threshold: Threshold | None = None,
     notes: Iterable[str] = (),
 ) -> ModelReport:
-    """The report of a model on ``sets`` of rows, the first of which is the reference.
+    """The report of one side's ``share`` of a model on ``sets`` of rows.
 
-    ``new_scores`` are of rows whose labels may not be known.
+    The first set is the reference. ``model`` says where the model is, and ``new_scores`` are of
+    rows whose labels may not be known.
     """
     scale, shift, labels = request.scale, terms.log_odds_shift, coefficients.labels
     scored = {name: one.scores for name, one in sets.items()}
@@ -122,13 +122,13 @@ def model_report(
         constant_points(side.part, scale, shift) for side in sides if side.part.model.role == "bob"
     ]
     return ModelReport(
-        role=role,
+        role=share.role,
         model=model,
-        session=session,
+        session=share.session,
         mechanism=terms.agreement.mechanism,
-        meaning=probability_meaning(terms.agreement) if role == "bob" else None,
+        meaning=probability_meaning(terms.agreement) if share.role == "bob" else None,
         log_odds_shift=shift,
-        rows=rows,
+        rows=share.rows,
         threshold=threshold,
         judged=tuple(
             judged_rows(name, one, bands, shift, request.costs) for name, one in sets.items()

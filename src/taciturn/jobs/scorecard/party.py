@@ -92,10 +92,8 @@ def _alice_report(
         terms,
         request,
         Coefficients("none", reason, (SideWeights(Part(share, share.weights)),)),
-        role="alice",
-        model=str(path),
-        session=share.session,
-        rows=share.rows,
+        share,
+        str(path),
         sets={},
         notes=(note,),
     )
@@ -132,7 +130,6 @@ class _LabelSide:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> ModelReport:
-        share = self.share
         whole, hers = self._joined()
         sets = self._sets(whole, hers)
         coefficients = self._coefficients(whole, hers, sets)
@@ -151,13 +148,11 @@ class _LabelSide:
             self.terms,
             self.request,
             coefficients,
-            role="bob",
-            model=str(self.path),
-            session=share.session,
-            rows=share.rows,
+            self.share,
+            str(self.path),
             sets=sets,
             new_scores=new_scores,
-            threshold=share.threshold,
+            threshold=self.share.threshold,
             notes=(*self.notes, *self._training_notes()),
         )
 

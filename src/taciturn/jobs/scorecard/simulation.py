@@ -27,8 +27,8 @@ from taciturn.simulation.run import joint_scores
 def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     """What a simulated model is worth, with exact standard errors of all columns."""
     data, terms, result = outcome.data, outcome.terms, outcome.result
-    labels, tables = data.labels_train, (data.bob_train, data.alice_train)
-    sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels.values)}
+    labels, tables = data.labels_train.values, (data.bob_train, data.alice_train)
+    sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels)}
     if data.held_out:
         held_out = _scores(outcome, data.bob_test, data.alice_test)
         sets[HELD_OUT] = ScoredRows(held_out, data.labels_test.values)
@@ -41,11 +41,9 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     return model_report(
         terms,
         request,
-        joint_coefficients(terms, parts, tables, scores, labels.values),
-        role="bob",
-        model=f"simulation of {result.dataset}",
-        session="simulation",
-        rows=labels.rows,
+        joint_coefficients(terms, parts, tables, scores, labels),
+        parts[0].model,
+        f"simulation of {result.dataset}",
         sets=sets,
         notes=(note for note, holds in notes.items() if holds),
     )
@@ -70,7 +68,7 @@ def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray)
         weights=weights,
         preparation=own,
         agreement={},
-        session="",
+        session="simulation",
         rows=table.rows,
         data_digest="",
     )
