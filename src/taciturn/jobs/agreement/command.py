@@ -220,7 +220,7 @@ def _end(until: str | None, days: int | None) -> datetime | None:
             hint="leave --valid-days or --valid-until out",
         )
     try:
-        moment = datetime.fromisoformat(until)
+        end = datetime.fromisoformat(until)
     except ValueError:
         raise ConfigError(
             f"{until!r} is no date",
@@ -229,5 +229,5 @@ def _end(until: str | None, days: int | None) -> datetime | None:
         ) from None
     # A day without a time is in UTC, and includes its last minute.
     if len(until) <= len("2026-12-31"):
-        moment += timedelta(hours=23, minutes=59)
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
+        end += timedelta(hours=23, minutes=59)
+    return end.replace(tzinfo=end.tzinfo or UTC)

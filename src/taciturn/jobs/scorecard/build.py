@@ -47,8 +47,8 @@ from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
 
 TRAINING, HELD_OUT, NEW = "training", "held-out", "new"
-UNARRIVED = "The training had not converged: Wald's tests assume that it has."
-SET_TO_ZERO = "With an L1 penalty standard errors do not hold: it sets weights to 0."
+NOT_CONVERGED = "The training had not converged: Wald's tests assume that it has."
+L1_PENALTY = "With an L1 penalty standard errors do not hold: it sets weights to 0."
 # Which part of the rows is called ones.
 _CALLED = (0.01, 0.02, 0.05, *(number / 10 for number in range(1, 10)))
 

@@ -9,9 +9,9 @@ from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.jobs.scorecard.build import (
     HELD_OUT,
-    SET_TO_ZERO,
+    L1_PENALTY,
+    NOT_CONVERGED,
     TRAINING,
-    UNARRIVED,
     ReportRequest,
     joint_coefficients,
     model_report,
@@ -37,7 +37,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
     scores = sets[TRAINING].scores
-    notes = {UNARRIVED: result.converged is False, SET_TO_ZERO: terms.agreement.l1 > 0}
+    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.agreement.l1 > 0}
     return model_report(
         terms,
         request,
