@@ -12,6 +12,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.jobs.scorecard.coefficients import (
+    SideWeights,
     coefficient_tests,
     column_effects,
     constant_points,
@@ -74,15 +75,6 @@ class ReportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SideWeights:
-    """A side's weights; standard errors and prepared training rows are None where not known."""
-
-    part: Part
-    errors: FloatArray | None = None
-    table: FeatureTable | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Coefficients:
     """The weights that may be shown, and what their standard errors rest on."""
 
@@ -109,7 +101,7 @@ def model_report(
     The first set is the reference. ``model`` says where the model is, and ``new_scores`` are of
     rows whose labels may not be known.
     """
-    scale, shift, labels = request.scale, terms.log_odds_shift, coefficients.labels
+    scale, shift = request.scale, terms.log_odds_shift
     scored = {name: one.scores for name, one in sets.items()}
     if new_scores is not None:
         scored[NEW] = new_scores
@@ -153,19 +145,9 @@ def model_report(
         ),
         errors=coefficients.errors,
         errors_reason=coefficients.reason,
-        coefficients=tuple(
-            one for side in sides for one in coefficient_tests(side.part, side.errors, scale)
-        ),
+        coefficients=tuple(one for side in sides for one in coefficient_tests(side, scale)),
         effects=tuple(
-            effect
-            for side in sides
-            for effect in column_effects(
-                side.part,
-                side.errors,
-                scale,
-                None if side.table is None else side.table.values,
-                labels,
-            )
+            effect for side in sides for effect in column_effects(side, scale, coefficients.labels)
         ),
         notes=tuple(notes),
         version=__version__,

@@ -29,12 +29,12 @@ from taciturn.jobs.scorecard.build import (
     TRAINING,
     Coefficients,
     ReportRequest,
-    SideWeights,
     fit_of,
     joint_coefficients,
     model_report,
     penalty_reason,
 )
+from taciturn.jobs.scorecard.coefficients import SideWeights
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
 from taciturn.jobs.scorecard.standard_errors import bound_errors
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
