@@ -27,7 +27,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from taciturn.cli.app import OURS, app, whole_app
+from taciturn.cli.app import COMMANDS, app_of, whole_app
 from taciturn.cli.console import console
 from taciturn.errors import TaciturnError
 from taciturn.extras import missing_package
@@ -84,13 +84,13 @@ def execute(arguments: list[str]) -> int:
 
 
 def _parser(command: list[str]) -> Callable[..., object]:
-    return _parser_of(ours=not OURS.isdisjoint(command))
+    return _parser_of(*(name for name in command if name in COMMANDS))
 
 
 @cache
-def _parser_of(*, ours: bool) -> Callable[..., object]:
+def _parser_of(*ours: str) -> Callable[..., object]:
     # Built once: that takes longer than most commands that are refused.
-    return get_command(app if ours else whole_app())
+    return get_command(app_of(*ours) if ours else whole_app())
 
 
 def report(problem: BaseException) -> int:

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from taciturn.cli import application as app
+from taciturn.cli import whole_app
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
 from taciturn.report import Block, render_html, render_markdown, render_terminal
@@ -259,7 +259,7 @@ def test_the_page_of_the_documents_is_that_of_its_data():
 def test_the_command_writes_the_report(record, shelf, monkeypatch):
     monkeypatch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
-    invocation = CliRunner().invoke(app, [*arguments, "--cache", str(shelf), "--json"])
+    invocation = CliRunner().invoke(whole_app(), [*arguments, "--cache", str(shelf), "--json"])
     assert invocation.exit_code == 0, invocation.output
     assert json.loads(invocation.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
 
@@ -288,7 +288,8 @@ def test_both_schemes_take_part_and_everything_that_encrypts():
 @pytest.mark.slow
 def test_all_of_it_quickly_on_every_dataset_that_is_here(tmp_path):
     invocation = CliRunner().invoke(
-        app, ["reproduce", "all", "--quick", "--cache", str(tmp_path), "--report", str(tmp_path)]
+        whole_app(),
+        ["reproduce", "all", "--quick", "--cache", str(tmp_path), "--report", str(tmp_path)],
     )
     assert invocation.exit_code == 0, invocation.output
     assert (tmp_path / "reproduction.html").stat().st_size < 2_000_000

@@ -37,6 +37,8 @@ NEVER = (
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",
+    "taciturn.jobs.agreement",
+    "taciturn.jobs.scorecard",
     # Without --watch.
     "taciturn.dashboard",
     # Where the engine is local.

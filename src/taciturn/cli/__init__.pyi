@@ -1,4 +1,6 @@
-from taciturn.cli.app import app as application
+from taciturn.cli.app import COMMANDS as COMMANDS
+from taciturn.cli.app import app_of as app_of
+from taciturn.cli.app import whole_app as whole_app
 from taciturn.cli.console import BEAT_SECONDS as BEAT_SECONDS
 from taciturn.cli.console import console as make_console
 from taciturn.cli.options import SHARED as SHARED
@@ -9,4 +11,4 @@ from taciturn.cli.watching import watched_bar as watched_bar
 from taciturn.cli.watching import watched_side as watched_side
 
 # Exported under another name than their module gives them.
-__all__ = ["application", "make_console"]
+__all__ = ["make_console"]

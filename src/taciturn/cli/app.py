@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
 from taciturn import extensions
-from taciturn.cli.certs import certs
-from taciturn.cli.doctor import doctor
-from taciturn.cli.ledger import ledger
-from taciturn.cli.model import model
-from taciturn.cli.party import init
-from taciturn.cli.runs import runs
-from taciturn.cli.simulate import train
-from taciturn.jobs.agreement.command import propose, review, sign
-from taciturn.jobs.align.command import align
-from taciturn.jobs.predict.command import predict
-from taciturn.jobs.serve.command import serve
-from taciturn.jobs.study.command import study
-from taciturn.jobs.train.command import party
-from taciturn.jobs.woe.command import woe
 from taciturn.version import __version__
 
-app = typer.Typer(
-    name="taciturn",
-    help="Train a logistic regression with a partner without telling them your labels, "
-    "and see whether they could tell anyway.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# The module of each command, which is loaded when the command is asked for: a party that trains
+# loads no other.
+COMMANDS = {
+    "train": "taciturn.cli.simulate",
+    "study": "taciturn.jobs.study.command",
+    "align": "taciturn.jobs.align.command",
+    "certs": "taciturn.cli.certs",
+    "doctor": "taciturn.cli.doctor",
+    "init": "taciturn.cli.party",
+    "propose": "taciturn.jobs.agreement.command",
+    "review": "taciturn.jobs.agreement.command",
+    "sign": "taciturn.jobs.agreement.command",
+    "party": "taciturn.jobs.train.command",
+    "ledger": "taciturn.cli.ledger",
+    "predict": "taciturn.jobs.predict.command",
+    "woe": "taciturn.jobs.woe.command",
+    "serve": "taciturn.jobs.serve.command",
+    "model": "taciturn.cli.model",
+    "runs": "taciturn.cli.runs",
+}
+# What the distribution taciturn-audit adds; where it is not installed, its commands say so.
+_AUDIT = ("audit", "check", "compare", "demo")
 
 
 def _version(wanted: bool) -> None:
@@ -42,7 +41,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def main(
     version: Annotated[
         bool,
@@ -52,36 +50,32 @@ def main(
     """Train with a partner without telling them your labels."""
 
 
-for command in (
-    train,
-    study,
-    align,
-    certs,
-    doctor,
-    init,
-    propose,
-    review,
-    sign,
-    party,
-    ledger,
-    predict,
-    woe,
-    serve,
-):
-    app.command()(command)
-app.add_typer(model)
-app.add_typer(runs)
-OURS = frozenset(
-    [command.callback.__name__ for command in app.registered_commands if command.callback]
-    + ["model", "runs"]
-)
-# What the distribution taciturn-audit adds; where it is not installed, its commands say so.
-_AUDIT = ("audit", "check", "compare", "demo")
+def app_of(*names: str) -> typer.Typer:
+    """The app with these of our commands."""
+    app = typer.Typer(
+        name="taciturn",
+        help="Train a logistic regression with a partner without telling them your labels, "
+        "and see whether they could tell anyway.",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(main)
+    for name in names:
+        command = getattr(import_module(COMMANDS[name]), name)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command)
+        else:
+            app.command()(command)
+    return app
 
 
 @cache
 def whole_app() -> typer.Typer:
-    """The app with the commands of other packages, which are loaded here: a party needs none."""
+    """The app with all commands, those of other packages too."""
+    app = app_of(*COMMANDS)
     added = extensions.listed(extensions.ATTACKS)
     attacks = f"Attacks of other packages: {added}" if added else None
     others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
@@ -90,11 +84,11 @@ def whole_app() -> typer.Typer:
         app.command(name, epilog=attacks if name in _AUDIT[:3] else None)(command)
     for name in _AUDIT:
         if name not in others:
-            _refuse_absent(name)
+            _refuse_absent(app, name)
     return app
 
 
-def _refuse_absent(name: str) -> None:
+def _refuse_absent(app: typer.Typer, name: str) -> None:
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @app.command(name, hidden=True, context_settings=anything)

@@ -1,6 +1,3 @@
-from taciturn.model.coefficient_errors import Fit as Fit
-from taciturn.model.coefficient_errors import bound_errors as bound_errors
-from taciturn.model.coefficient_errors import exact_errors as exact_errors
 from taciturn.model.history import listed_models as listed_models
 from taciturn.model.history import set_aside as set_aside
 from taciturn.model.onnx import own_to_onnx as own_to_onnx

@@ -1,6 +1,11 @@
+from taciturn.party.agreed import Verifier as Verifier
+from taciturn.party.agreed import day as day
 from taciturn.party.agreed import peer_keys as peer_keys
 from taciturn.party.agreed import require_begun_in_time as require_begun_in_time
+from taciturn.party.agreed import require_in_time as require_in_time
 from taciturn.party.agreed import require_signed as require_signed
+from taciturn.party.agreed import statement as statement
+from taciturn.party.agreed import verified as verified
 from taciturn.party.agreement_file import AgreementFile as AgreementFile
 from taciturn.party.agreement_file import Signature as Signature
 from taciturn.party.aligned import AlignedRows as AlignedRows
@@ -53,11 +58,6 @@ from taciturn.party.session import PeerSession as PeerSession
 from taciturn.party.session import tellable as tellable
 from taciturn.party.shelf import SealedShelf as SealedShelf
 from taciturn.party.side import terms_of as terms_of
-from taciturn.party.signing import Verifier as Verifier
-from taciturn.party.signing import day as day
-from taciturn.party.signing import require_in_time as require_in_time
-from taciturn.party.signing import statement as statement
-from taciturn.party.signing import verified as verified
 from taciturn.party.tables import PartyTables as PartyTables
 from taciturn.party.tables import load_tables as load_tables
 from taciturn.party.templates import Trial as Trial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
@@ -14,11 +15,14 @@ from taciturn.results.check import (
     AT_RISK,
     CLEAR,
     LEAKS,
+    AttackVerdict,
     CheckFacts,
     CheckResult,
     Level,
+    PredictionNotes,
 )
 
+VERDICT_HEADINGS = ("attack", "verdict", "why", "smallest change that helps")
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
     LEAKS: "Labels leak: the rehearsal recovered them beyond chance.",
@@ -30,19 +34,9 @@ _EXPOSED = "Columns leak: an attack reconstructed columns of Alice's from what B
 
 def check_blocks(result: CheckResult) -> list[Block]:
     """What Alice will be able to do, attack by attack, and what to change."""
-    # Attacks of which the same is said stand in one row, under all of their names.
-    names: dict[tuple[Level, str, str], list[str]] = {}
-    for one in result.verdicts:
-        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
-    rows = [
-        (", ".join(alike), Span(level, _TONES[level]), why, change)
-        for (level, why, change), alike in names.items()
-    ]
-    headings = ("attack", "verdict", "why", "smallest change that helps")
     caption = "Before training: what Alice will be able to do"
-    advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations}
     return [
-        table(headings, rows, caption=caption, words=range(4)),
+        table(VERDICT_HEADINGS, verdict_rows(result.verdicts), caption=caption, words=range(4)),
         Facts(_facts(result.facts)),
         *(Paragraph(f"note: {note}", "warning") for note in (*result.warnings, *result.notes)),
         *_columns(result),
@@ -50,8 +44,29 @@ def check_blocks(result: CheckResult) -> list[Block]:
         *([] if result.price is None else outlook_blocks(result.price)),
         *_predictions(result),
         *_closing(result),
-        *([] if result.verdict == CLEAR else [Facts(advice)]),
+        *([] if result.verdict == CLEAR else [advice_facts(result)]),
     ]
+
+
+def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
+    """Rows of a table of attacks; those of which the same is said stand in one row."""
+    names: dict[tuple[Level, str, str], list[str]] = {}
+    for one in verdicts:
+        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
+    return [
+        (", ".join(alike), Span(level, _TONES[level]), why, change)
+        for (level, why, change), alike in names.items()
+    ]
+
+
+def advice_facts(result: CheckResult) -> Facts:
+    """What to use in place of a mechanism that leaks."""
+    return Facts({f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations})
+
+
+def prediction_facts(notes: PredictionNotes) -> Facts:
+    """What predictions with the model tell each side."""
+    return Facts({"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated})
 
 
 def _closing(result: CheckResult) -> list[Block]:
@@ -104,8 +119,7 @@ def _columns(result: CheckResult) -> list[Block]:
 
 
 def _predictions(result: CheckResult) -> list[Block]:
-    notes = result.prediction
-    if notes is None:
+    if result.prediction is None:
         return []
-    pairs = {"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated}
-    return [Heading("What predictions with the model will tell:"), Facts(pairs)]
+    heading = Heading("What predictions with the model will tell:")
+    return [heading, prediction_facts(result.prediction)]

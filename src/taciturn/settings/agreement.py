@@ -143,11 +143,13 @@ class Agreement(Protection):
         return cls.of(values)
 
 
-def differences(ours: str, theirs: str) -> list[str]:
+def differences(ours: str, theirs: str, here: str = "here", there: str = "there") -> list[str]:
     """Names each key on which two canonical texts differ; of the parties, each place in their list.
 
     >>> differences('{"a":1,"b":2}', '{"a":1,"b":3,"c":4}')
     ['b: 2 here, 3 there', 'c: absent here, 4 there']
+    >>> differences('{"a":{"b":1}}', '{"a":{"b":2}}', "before", "now")
+    ['a.b: 1 before, 2 now']
     """
     try:
         left, right = json.loads(ours), json.loads(theirs)
@@ -167,25 +169,28 @@ def differences(ours: str, theirs: str) -> list[str]:
         return "absent" if value is missing else json.dumps(value)[:80]
 
     named = [
-        f"{show(key).strip(chr(34))}: {show(left.get(key, missing))} here, "
-        f"{show(right.get(key, missing))} there"
+        f"{show(key).strip(chr(34))}: {show(left.get(key, missing))} {here}, "
+        f"{show(right.get(key, missing))} {there}"
         for key in apart[:MOST_DIFFERENCES]
     ]
     rest = len(apart) - len(named)
     return [*named, f"and {rest} more"] if rest else named
 
 
-def _spread(values: dict[str, Any]) -> dict[str, Any]:
-    """The same with an entry for each party, as far as the list is one.
+def _spread(values: dict[str, Any], place: str = "") -> dict[str, Any]:
+    """The same as one table, with an entry for each party, as far as the list is one.
 
-    >>> _spread({"a": 1, "parties": [["alice-1", "0f"], ["alice-2", "1f"]]})
-    {'a': 1, 'party 1': 'alice-1 0f', 'party 2': 'alice-2 1f'}
+    >>> _spread({"a": {"b": 1}, "parties": [["alice-1", "0f"], ["alice-2", "1f"]]})
+    {'a.b': 1, 'party 1': 'alice-1 0f', 'party 2': 'alice-2 1f'}
     """
-    parties = values.get("parties")
-    if not isinstance(parties, list):
-        return values
-    plain = {key: value for key, value in values.items() if key != "parties"}
-    for place, party in enumerate(parties, start=1):
-        fits = isinstance(party, list) and all(isinstance(part, str) for part in party)
-        plain[f"party {place}"] = " ".join(party) if fits else party
+    plain: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict) and value:
+            plain |= _spread(value, f"{place}{key}.")
+        elif key == "parties" and isinstance(value, list):
+            for number, party in enumerate(value, start=1):
+                fits = isinstance(party, list) and all(isinstance(part, str) for part in party)
+                plain[f"{place}party {number}"] = " ".join(party) if fits else party
+        else:
+            plain[f"{place}{key}"] = value
     return plain

@@ -67,9 +67,9 @@ def propose(
     from taciturn.jobs.agreement.propose import propose as made_by
     from taciturn.jobs.agreement.result import Proposal
     from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
+    from taciturn.party.agreed import day
     from taciturn.party.config import PartyConfig
     from taciturn.party.identity import credentials_of
-    from taciturn.party.signing import day
     from taciturn.party.tables import load_tables
 
     end = _end(valid_until, valid_days)
@@ -220,7 +220,7 @@ def _end(until: str | None, days: int | None) -> datetime | None:
             hint="leave --valid-days or --valid-until out",
         )
     try:
-        moment = datetime.fromisoformat(until)
+        end = datetime.fromisoformat(until)
     except ValueError:
         raise ConfigError(
             f"{until!r} is no date",
@@ -229,5 +229,5 @@ def _end(until: str | None, days: int | None) -> datetime | None:
         ) from None
     # A day without a time is in UTC, and includes its last minute.
     if len(until) <= len("2026-12-31"):
-        moment += timedelta(hours=23, minutes=59)
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
+        end += timedelta(hours=23, minutes=59)
+    return end.replace(tzinfo=end.tzinfo or UTC)

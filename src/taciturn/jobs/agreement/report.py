@@ -14,6 +14,7 @@ from taciturn.extras import install_hint
 from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
+from taciturn.report.check import VERDICT_HEADINGS, advice_facts, prediction_facts, verdict_rows
 from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.parties import exposure_facts, learns_facts
 from taciturn.report.training import label_epsilon
@@ -28,7 +29,6 @@ from taciturn.report.words import (
 )
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, CheckResult, Level
 
-_TONES: dict[Level, b.Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
 _ANSWERS: dict[Level, b.Words] = {
     LEAKS: (
@@ -349,8 +349,7 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
         _verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
-        advice = {f"for {one.need}": f"{one.use}: {one.why}" for one in check.recommendations}
-        blocks += [b.Heading("What to use in its place"), b.Facts(advice)]
+        blocks += [b.Heading("What to use in its place"), advice_facts(check)]
     if check.bob_seat is not None:
         heading, *rest = rehearsal_blocks(check.bob_seat)
         answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
@@ -364,32 +363,19 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
             ),
         ]
     if check.prediction is not None:
-        said = check.prediction
-        blocks += [
-            b.Heading("Afterwards: what predictions with the model tell"),
-            b.Facts({"Bob": said.bob, "Alice": said.alice, "repeated": said.repeated}),
-        ]
+        heading = b.Heading("Afterwards: what predictions with the model tell")
+        blocks += [heading, prediction_facts(check.prediction)]
     stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
     return [*blocks, b.Heading("How this was rehearsed"), b.Bullets(stood)]
 
 
 def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> b.Table:
-    names: dict[tuple[Level, str, str], list[str]] = {}
-    for one in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict)):
-        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
-    rows = [
-        (", ".join(alike), b.Span(level, _TONES[level]), why, change)
-        for (level, why, change), alike in names.items()
-    ]
-    headings = ("attack", "verdict", "why", "smallest change that helps")
+    rows = verdict_rows(sorted(verdicts, key=lambda one: _ORDER.index(one.verdict)))
     # Where nothing has to change, no room is left for it.
     wide = 4 if any(row[3] for row in rows) else 3
-    return b.table(
-        headings[:wide],
-        [row[:wide] for row in rows],
-        words=range(wide),
-        label="Attacks from Alice's seat, the worst first",
-    )
+    label = "Attacks from Alice's seat, the worst first"
+    cut = [row[:wide] for row in rows]
+    return b.table(VERDICT_HEADINGS[:wide], cut, words=range(wide), label=label)
 
 
 def _argument(settings: Mapping[str, object]) -> list[b.Section]:

@@ -24,11 +24,10 @@ from taciturn.faces import Hint
 from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
 from taciturn.jobs.train import TrainingPlan
-from taciturn.party.agreed import source_columns
+from taciturn.party.agreed import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
-from taciturn.party.signing import Signer
 from taciturn.results.check import CheckResult
 from taciturn.results.estimate import Estimate
 from taciturn.results.outlook import Refusal

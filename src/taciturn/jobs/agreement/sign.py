@@ -18,7 +18,15 @@ from taciturn.errors import BudgetExceeded, OutputError, SignatureError, Tacitur
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
 from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
 from taciturn.jobs.train import TrainingPlan
-from taciturn.party.agreed import misfits, own_side
+from taciturn.party.agreed import (
+    Signer,
+    Verifier,
+    misfits,
+    own_side,
+    require_in_time,
+    statement,
+    verified,
+)
 from taciturn.party.agreement_file import (
     AgreedSide,
     AgreementFile,
@@ -30,7 +38,6 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.identity import credentials_of, signer
 from taciturn.party.side import terms_of
-from taciturn.party.signing import Signer, Verifier, require_in_time, statement, verified
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.results.outlook import Refusal
 from taciturn.settings.agreement import differences

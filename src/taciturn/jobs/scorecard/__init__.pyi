@@ -11,6 +11,9 @@ from taciturn.jobs.scorecard.result import EffectLevel as EffectLevel
 from taciturn.jobs.scorecard.result import ModelReport as ModelReport
 from taciturn.jobs.scorecard.result import ScoreScale as ScoreScale
 from taciturn.jobs.scorecard.simulation import simulated_report as simulated_report
+from taciturn.jobs.scorecard.standard_errors import Fit as Fit
+from taciturn.jobs.scorecard.standard_errors import bound_errors as bound_errors
+from taciturn.jobs.scorecard.standard_errors import exact_errors as exact_errors
 
 # Exported under another name than their module gives them.
 __all__ = ["model_card", "render_model_page"]

@@ -12,6 +12,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.jobs.scorecard.coefficients import (
+    SideWeights,
     coefficient_tests,
     column_effects,
     constant_points,
@@ -23,8 +24,9 @@ from taciturn.jobs.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
-from taciturn.model.coefficient_errors import Fit, exact_errors
+from taciturn.jobs.scorecard.standard_errors import Fit, exact_errors
 from taciturn.model.scores_file import ScoredRows
+from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part
 from taciturn.numerics.bands import Bands
 from taciturn.numerics.calibration_tests import (
@@ -46,8 +48,8 @@ from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
 
 TRAINING, HELD_OUT, NEW = "training", "held-out", "new"
-UNARRIVED = "The training had not converged: Wald's tests assume that it has."
-SET_TO_ZERO = "With an L1 penalty standard errors do not hold: it sets weights to 0."
+NOT_CONVERGED = "The training had not converged: Wald's tests assume that it has."
+L1_PENALTY = "With an L1 penalty standard errors do not hold: it sets weights to 0."
 # Which part of the rows is called ones.
 _CALLED = (0.01, 0.02, 0.05, *(number / 10 for number in range(1, 10)))
 
@@ -73,15 +75,6 @@ class ReportRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class SideWeights:
-    """A side's weights; standard errors and prepared training rows are None where not known."""
-
-    part: Part
-    errors: FloatArray | None = None
-    table: FeatureTable | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Coefficients:
     """The weights that may be shown, and what their standard errors rest on."""
 
@@ -95,21 +88,20 @@ def model_report(
     terms: Terms,
     request: ReportRequest,
     coefficients: Coefficients,
-    *,
-    role: str,
+    share: ModelShare,
     model: str,
-    session: str,
-    rows: int,
+    *,
     sets: Mapping[str, ScoredRows],
     new_scores: FloatArray | None = None,
     threshold: Threshold | None = None,
     notes: Iterable[str] = (),
 ) -> ModelReport:
-    """The report of a model on ``sets`` of rows, the first of which is the reference.
+    """The report of one side's ``share`` of a model on ``sets`` of rows.
 
-    ``new_scores`` are of rows whose labels may not be known.
+    The first set is the reference. ``model`` says where the model is, and ``new_scores`` are of
+    rows whose labels may not be known.
     """
-    scale, shift, labels = request.scale, terms.log_odds_shift, coefficients.labels
+    scale, shift = request.scale, terms.log_odds_shift
     scored = {name: one.scores for name, one in sets.items()}
     if new_scores is not None:
         scored[NEW] = new_scores
@@ -122,13 +114,13 @@ def model_report(
         constant_points(side.part, scale, shift) for side in sides if side.part.model.role == "bob"
     ]
     return ModelReport(
-        role=role,
+        role=share.role,
         model=model,
-        session=session,
+        session=share.session,
         mechanism=terms.agreement.mechanism,
-        meaning=probability_meaning(terms.agreement) if role == "bob" else None,
+        meaning=probability_meaning(terms.agreement) if share.role == "bob" else None,
         log_odds_shift=shift,
-        rows=rows,
+        rows=share.rows,
         threshold=threshold,
         judged=tuple(
             judged_rows(name, one, bands, shift, request.costs) for name, one in sets.items()
@@ -153,19 +145,9 @@ def model_report(
         ),
         errors=coefficients.errors,
         errors_reason=coefficients.reason,
-        coefficients=tuple(
-            one for side in sides for one in coefficient_tests(side.part, side.errors, scale)
-        ),
+        coefficients=tuple(one for side in sides for one in coefficient_tests(side, scale)),
         effects=tuple(
-            effect
-            for side in sides
-            for effect in column_effects(
-                side.part,
-                side.errors,
-                scale,
-                None if side.table is None else side.table.values,
-                labels,
-            )
+            effect for side in sides for effect in column_effects(side, scale, coefficients.labels)
         ),
         notes=tuple(notes),
         version=__version__,

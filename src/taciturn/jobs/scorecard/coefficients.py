@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.data.rules import Bin, NumericRule, Rule
-from taciturn.data.tables import INTERCEPT
+from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.jobs.scorecard.card import columns_of, original_offset, prepared_columns
 from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 from taciturn.memmap import over_blocks
@@ -19,15 +19,26 @@ from taciturn.numerics.information import wald
 from taciturn.numerics.scorecard import Scale
 
 
-def coefficient_tests(
-    part: Part, errors: FloatArray | None, scale: Scale
-) -> tuple[CoefficientTest, ...]:
+@dataclass(frozen=True, slots=True)
+class SideWeights:
+    """A side's weights; standard errors and prepared training rows are None where not known."""
+
+    part: Part
+    errors: FloatArray | None = None
+    table: FeatureTable | None = None
+
+    def error(self, place: int) -> float:
+        """The standard error of a weight; NaN where it is not known."""
+        return math.nan if self.errors is None else float(self.errors[place])
+
+
+def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest, ...]:
     """The coefficients of a side, the largest on the prepared scale first, the intercept last."""
-    model, known = part.model, _errors(part, errors)
+    model, weights = side.part.model, side.part.weights
 
     def test(name: str, place: int, unit: float, bounded: bool) -> CoefficientTest:
-        weight = float(part.weights[place])
-        tested, original = wald(weight, float(known[place])), weight / unit if unit else None
+        weight = float(weights[place])
+        tested, original = wald(weight, side.error(place)), weight / unit if unit else None
         return CoefficientTest(
             side=model.title,
             column=name,
@@ -48,7 +59,7 @@ def coefficient_tests(
     ]
     rows.sort(key=lambda one: -abs(one.prepared))
     if model.intercept:
-        rows.append(test(INTERCEPT, len(part.weights) - 1, 0.0, False))
+        rows.append(test(INTERCEPT, len(weights) - 1, 0.0, False))
     return tuple(rows)
 
 
@@ -59,37 +70,20 @@ def constant_points(part: Part, scale: Scale, shift: float) -> float:
 
 
 def column_effects(
-    part: Part,
-    errors: FloatArray | None,
-    scale: Scale,
-    rows: FloatArray | None,
-    labels: LabelArray | None,
+    side: SideWeights, scale: Scale, labels: LabelArray | None
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score.
-
-    ``rows`` are the side's prepared training rows.
-    """
-    known, effects, start = _errors(part, errors), [], 0
-    for rule in part.model.preparation.rules:
+    """What each bin and each category of a side's columns does to the score."""
+    model, effects, start = side.part.model, [], 0
+    for rule in model.preparation.rules:
         if rule.outputs and not isinstance(rule, NumericRule):
-            levels = tuple(_levels(rule, start, part.weights, known, scale, rows, labels))
-            effects.append(ColumnEffect(side=part.model.title, column=rule.name, levels=levels))
+            levels = tuple(_levels(rule, start, side, scale, labels))
+            effects.append(ColumnEffect(side=model.title, column=rule.name, levels=levels))
         start += len(rule.outputs)
     return tuple(effects)
 
 
-def _errors(part: Part, errors: FloatArray | None) -> FloatArray:
-    return np.full(len(part.weights), math.nan) if errors is None else errors
-
-
 def _levels(
-    rule: Rule,
-    start: int,
-    weights: FloatArray,
-    errors: FloatArray,
-    scale: Scale,
-    rows: FloatArray | None,
-    labels: LabelArray | None,
+    rule: Rule, start: int, side: SideWeights, scale: Scale, labels: LabelArray | None
 ) -> Iterator[EffectLevel]:
     """All levels, in their order; columns of zeros that only hold a place are none.
 
@@ -97,7 +91,8 @@ def _levels(
     """
     steps = [_step(rule, center, unit) for _, center, unit, _ in columns_of(rule)]
     masks: list[BoolArray] = []
-    if rows is not None:
+    if side.table is not None:
+        rows = side.table.values
         masks = [_above(rows, start + place, sum(ends) / 2) for place, ends in enumerate(steps)]
     places = {name: place for place, name in enumerate(rule.outputs)}
     for level in rule.bins:
@@ -106,8 +101,8 @@ def _levels(
         place = None if level.output is None else places[level.output]
         if place is not None:
             step = steps[place][1] - steps[place][0]
-            effect = float(weights[start + place]) * step
-            error = float(errors[start + place]) * step
+            effect = float(side.part.weights[start + place]) * step
+            error = side.error(start + place) * step
         if masks:
             # The reference is where no other level is.
             mask = ~np.logical_or.reduce(masks) if place is None else masks[place]

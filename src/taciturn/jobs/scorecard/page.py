@@ -50,14 +50,13 @@ def model_page(report: ModelReport, made: str) -> b.Page:
 
 
 def _short(report: ModelReport, rows: JudgedRows | None) -> b.Section:
-    facts = b.Details("Where the model comes from", (b.Facts(shared.facts(report)),))
-    blocks = (
-        *([] if rows is None else [_cards(report, rows), shared.figures_table(report)]),
-        *(b.Paragraph(note, "warning") for note in report.notes),
-        facts,
-    )
-    title = "In short" if rows is None else f"In short: on {_ROWS[rows.name]}"
-    return b.Section(title, "short", blocks, "In short")
+    title, blocks = "In short", list[b.Block]()
+    if rows is not None:
+        title = f"In short: on {_ROWS[rows.name]}"
+        blocks += [_cards(report, rows), shared.figures_table(report)]
+    blocks += [b.Paragraph(note, "warning") for note in report.notes]
+    blocks.append(b.Details("Where the model comes from", (b.Facts(shared.facts(report)),)))
+    return b.Section(title, "short", tuple(blocks), "In short")
 
 
 def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:

@@ -3,7 +3,7 @@
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
 their standard errors are a bound from below at Bob alone, and exact for whoever holds all sides'
-models and rows (``taciturn.model.coefficient_errors``).
+models and rows (``taciturn.jobs.scorecard.standard_errors``).
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.jobs.scorecard.build import (
     HELD_OUT,
+    L1_PENALTY,
     NEW,
-    SET_TO_ZERO,
+    NOT_CONVERGED,
     TRAINING,
-    UNARRIVED,
     Coefficients,
     ReportRequest,
-    SideWeights,
     fit_of,
     joint_coefficients,
     model_report,
     penalty_reason,
 )
+from taciturn.jobs.scorecard.coefficients import SideWeights
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
-from taciturn.model.coefficient_errors import bound_errors
+from taciturn.jobs.scorecard.standard_errors import bound_errors
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
@@ -92,10 +92,8 @@ def _alice_report(
         terms,
         request,
         Coefficients("none", reason, (SideWeights(Part(share, share.weights)),)),
-        role="alice",
-        model=str(path),
-        session=share.session,
-        rows=share.rows,
+        share,
+        str(path),
         sets={},
         notes=(note,),
     )
@@ -132,10 +130,9 @@ class _LabelSide:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> ModelReport:
-        share = self.share
-        whole, hers = self._joined()
-        sets = self._sets(whole, hers)
-        coefficients = self._coefficients(whole, hers, sets)
+        whole, alice_tables = self._joined()
+        sets = self._sets(whole, alice_tables)
+        coefficients = self._coefficients(whole, alice_tables, sets)
         new_scores = None
         if self.request.scores is not None:
             new_scores, labels = self._new_rows(self.request.scores)
@@ -151,20 +148,18 @@ class _LabelSide:
             self.terms,
             self.request,
             coefficients,
-            role="bob",
-            model=str(self.path),
-            session=share.session,
-            rows=share.rows,
+            self.share,
+            str(self.path),
             sets=sets,
             new_scores=new_scores,
-            threshold=share.threshold,
+            threshold=self.share.threshold,
             notes=(*self.notes, *self._training_notes()),
         )
 
     # --- rows -------------------------------------------------------------------------------
 
     def _joined(self) -> tuple[WholeModel | None, tuple[FeatureTable, ...]]:
-        """The joined model and her training rows, where all of it is named."""
+        """The joined model and the Alices' training rows, where all of it is named."""
         request = self.request
         if len(request.alice_models) != len(request.alice_rows):
             raise ConfigError(
@@ -180,10 +175,12 @@ class _LabelSide:
         shares = [ModelShare.load(path) for path in request.alice_models]
         whole = whole_model(*shares, self.share)
         rows = dict(zip((share.name for share in shares), request.alice_rows, strict=True))
-        tables = (self._hers(part.model, rows[part.model.name], ids) for part in whole.alices)
+        tables = (
+            self._alice_table(part.model, rows[part.model.name], ids) for part in whole.alices
+        )
         return whole, tuple(tables)
 
-    def _hers(self, alice: ModelShare, path: Path, ids: RowIds) -> FeatureTable:
+    def _alice_table(self, alice: ModelShare, path: Path, ids: RowIds) -> FeatureTable:
         """An Alice's prepared training rows, in the order of Bob's."""
         config, column = self.config, self.request.alice_id or self.config.data.id
         read = new_rows(config.table(path), column, alice, normalisation=config.normalisation)
@@ -197,7 +194,7 @@ class _LabelSide:
         return table
 
     def _sets(
-        self, whole: WholeModel | None, hers: tuple[FeatureTable, ...]
+        self, whole: WholeModel | None, alice_tables: tuple[FeatureTable, ...]
     ) -> dict[str, ScoredRows]:
         """The rows that were kept with scores; training rows anew, where everything is at hand."""
         sets: dict[str, ScoredRows] = {}
@@ -216,7 +213,7 @@ class _LabelSide:
         if kept.train is not None:
             sets[TRAINING] = kept.train
         elif whole is not None and self.tables is not None and self.tables.labels is not None:
-            parts = zip(whole.parts, (*hers, self.tables.train), strict=True)
+            parts = zip(whole.parts, (*alice_tables, self.tables.train), strict=True)
             scores = np.sum([table.values @ part.weights for part, table in parts], axis=0)
             sets[TRAINING] = ScoredRows(scores, self.tables.labels.values)
         else:
@@ -267,7 +264,7 @@ class _LabelSide:
     def _coefficients(
         self,
         whole: WholeModel | None,
-        hers: tuple[FeatureTable, ...],
+        alice_tables: tuple[FeatureTable, ...],
         sets: dict[str, ScoredRows],
     ) -> Coefficients:
         share, terms, tables = self.share, self.terms, self.tables
@@ -275,7 +272,7 @@ class _LabelSide:
         labels = None if tables is None or tables.labels is None else tables.labels.values
         if whole is not None and own_rows is not None and labels is not None:
             scores = sets[TRAINING].scores
-            return joint_coefficients(terms, whole.parts, (*hers, own_rows), scores, labels)
+            return joint_coefficients(terms, whole.parts, (*alice_tables, own_rows), scores, labels)
         if not len(share.weights):
             reason = "Bob has no column of his own in this model."
             if share.columns:
@@ -325,9 +322,9 @@ class _LabelSide:
         if metrics.get("diverged"):
             notes.append("The training diverged: the model is worthless.")
         elif metrics.get("converged") is False:
-            notes.append(UNARRIVED)
+            notes.append(NOT_CONVERGED)
         if self.terms.agreement.l1:
-            notes.append(SET_TO_ZERO)
+            notes.append(L1_PENALTY)
         if self.no_tables:
             notes.append(f"{self.no_tables}; bins are shown without their rows.")
         return notes

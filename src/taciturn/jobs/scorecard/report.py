@@ -124,8 +124,10 @@ def ends(low: float, high: float, kind: str) -> str:
 
 def gains_table(rows: JudgedRows) -> b.Table:
     """Tenths of the rows, the riskiest first."""
-    headings = ("tenth", "rows", "ones", "rate", "lift")
-    headings += ("rows so far", "ones so far", "lift so far")
+    headings = [
+        *("tenth", "rows", "ones", "rate", "lift"),
+        *("rows so far", "ones so far", "lift so far"),
+    ]
     lines = [
         (
             str(row.part),
@@ -144,8 +146,10 @@ def gains_table(rows: JudgedRows) -> b.Table:
 
 def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
     """Score bands, the riskiest first."""
-    headings = ("probability", "points", "rows", "of all", "ones")
-    headings += ("rate", "predicted", "ones so far")
+    headings = [
+        *("probability", "points", "rows", "of all", "ones"),
+        *("rate", "predicted", "ones so far"),
+    ]
     lines = [
         (
             band_words(row.low, row.high, report),

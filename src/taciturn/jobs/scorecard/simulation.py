@@ -9,9 +9,9 @@ from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.jobs.scorecard.build import (
     HELD_OUT,
-    SET_TO_ZERO,
+    L1_PENALTY,
+    NOT_CONVERGED,
     TRAINING,
-    UNARRIVED,
     ReportRequest,
     joint_coefficients,
     model_report,
@@ -26,8 +26,8 @@ from taciturn.model.whole import Part
 def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     """What a simulated model is worth, with exact standard errors of all columns."""
     data, terms, result = outcome.data, outcome.terms, outcome.result
-    labels, tables = data.labels_train, (data.bob_train, data.alice_train)
-    sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels.values)}
+    labels, tables = data.labels_train.values, (data.bob_train, data.alice_train)
+    sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels)}
     if data.held_out:
         held_out = _scores(outcome, data.bob_test, data.alice_test)
         sets[HELD_OUT] = ScoredRows(held_out, data.labels_test.values)
@@ -36,15 +36,13 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
     scores = sets[TRAINING].scores
-    notes = {UNARRIVED: result.converged is False, SET_TO_ZERO: terms.agreement.l1 > 0}
+    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.agreement.l1 > 0}
     return model_report(
         terms,
         request,
-        joint_coefficients(terms, parts, tables, scores, labels.values),
-        role="bob",
-        model=f"simulation of {result.dataset}",
-        session="simulation",
-        rows=labels.rows,
+        joint_coefficients(terms, parts, tables, scores, labels),
+        parts[0].model,
+        f"simulation of {result.dataset}",
         sets=sets,
         notes=(note for note, holds in notes.items() if holds),
     )
@@ -69,7 +67,7 @@ def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray)
         weights=weights,
         preparation=own,
         agreement={},
-        session="",
+        session="simulation",
         rows=table.rows,
         data_digest="",
     )
