@@ -29,7 +29,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.estimate import estimate_cost
 from taciturn.engine.exposure import OpenedScores, sums_alone
-from taciturn.engine.pair import run_pair, run_star
+from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
 from taciturn.faces import Hint
@@ -40,6 +40,7 @@ from taciturn.numerics.convergence import arrival
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
+from taciturn.numerics.row_products import row_products
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import acceptance, conditioning
@@ -49,17 +50,17 @@ from taciturn.privacy.statement import ExposedColumns
 from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
+from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.bob.alone import AloneModel
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
+from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.estimate import Estimate
@@ -479,20 +480,16 @@ def joint_scores(
     grid: FixedPoint,
     noise_keys: Sequence[tuple[slice, bytes]],
 ) -> FloatArray:
-    """Scores rows by joint prediction, as the parties would, noise included.
+    """The scores of rows as a joint prediction would open them, computed in the clear.
 
-    So with several Alices too: their masks cancel, and leave what each of them rounds and adds.
-
-    ``noise_keys`` has, for each Alice, where her columns stand, and her key.
+    Each Alice rounds her part of a score, with noise. ``noise_keys`` has, for each of them, where
+    her columns stand, and her key.
     """
-    total = np.zeros(alice.rows)
     with np.errstate(over="ignore", invalid="ignore"):
+        total = row_products(bob.values, bob_weights)
         for place, key in noise_keys:
-            hers = alice.select(alice.columns[place])
-            _, scored = run_pair(
-                answer_rows(RevealedResponder(alice_weights[place], key, grid), hers),
-                ask_rows(RevealedRequester(bob_weights), bob),
-            )
-            total += scored.scores
-            bob, bob_weights = bob.select(()), np.empty(0)
+            values, weights = alice.values[:, place], alice_weights[place]
+            noise = ScoreNoise(key, weights).reals(alice.ids, values, grid)
+            scores = at_scale(row_products(values, weights) + noise, grid)
+            total = total + require_finite(scores)
     return total
