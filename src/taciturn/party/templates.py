@@ -130,7 +130,8 @@ def template(name: str, trial: Trial) -> str:
         *page.lines("agreement", sizes),
     ]
     columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
-    credentials, privacy = _CREDENTIALS, only["privacy"]
+    credentials: tuple[str, ...] = _CREDENTIALS
+    privacy = only["privacy"]
     if trial.parties and role == "bob":
         # His peers are in the agreement.
         credentials = _CREDENTIALS[1:]
