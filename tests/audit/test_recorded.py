@@ -77,7 +77,7 @@ def simulated(folder: Path) -> Findings:
     sides = {}
     for role in ("alice", "bob"):
         config = PartyConfig.read(folder / f"{role}.toml")
-        party = TrainJob().prepare(config).inputs
+        party = TrainJob().prepare(config).plan
         header = Transcript.load(folder / f"{role}.transcript").header
         sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
     (alice, hers), (bob, his) = sides["alice"], sides["bob"]

@@ -52,43 +52,6 @@ DERIVED = ("l_rr", "passes", "alice_columns", "rows")
 # What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
 ACCEPTED_EXPOSURE = "my columns can be reconstructed"
-_ACCEPTED = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
-# What one side's file alone may hold: whose, its section, the settings, why not the other's.
-_ONE_SIDED: tuple[tuple[Role, str, tuple[str, ...], str], ...] = (
-    ("bob", "data", ("label", "positive", "negative"), "Alice has no labels"),
-    ("bob", "privacy", ("answer_milliseconds",), "the times of answers are Bob's to hide"),
-    ("bob", "privacy", ("accept_leak",), "whether labels may be readable is Bob's to say"),
-    ("bob", "privacy", ("budget", "budget_total"), "Bob is the one who stops at a budget"),
-    (
-        "alice",
-        "privacy",
-        ("accept_column_exposure",),
-        "whether columns may be reconstructed is Alice's to say",
-    ),
-    ("alice", "privacy", ("scores_per_row",), "how many scores leave is Alice's to limit"),
-    (
-        "bob",
-        "output",
-        ("held_out_scores", "threshold", "miss_cost", "report"),
-        "Alice learns no scores",
-    ),
-    (
-        "bob",
-        "serve",
-        (
-            "address",
-            "tokens",
-            "callers_ca",
-            "tls_certificate",
-            "tls_key",
-            "row_per_day",
-            "request_rows",
-            "request_seconds",
-            "most_waiting",
-        ),
-        "callers ask Bob: Alice's side answers him alone",
-    ),
-)
 # The most columns that Bob accepts where their number is not agreed on.
 MOST_COLUMNS = 1000
 
@@ -101,6 +64,11 @@ _output = partial(Setting, scope=Scope.OUTPUT)
 _compute = partial(Setting, scope=Scope.COMPUTE)
 _woe = partial(Setting, scope=Scope.WOE)
 _serve = partial(Setting, scope=Scope.SERVE)
+_callers = partial(_serve, owner="bob")
+_scores = partial(_output, owner="bob")
+_privacy = partial(Setting, scope=Scope.PRIVACY)
+_labels = partial(_privacy, owner="bob")
+_columns = partial(_privacy, owner="alice")
 
 
 class DataSection(TableSettings):
@@ -308,7 +276,7 @@ class OutputSection(Checked):
     ] = None
     held_out_scores: Annotated[
         str | None,
-        _output(
+        _scores(
             "Bob: the held-out rows with their scores and labels: CSV, mode 600.",
             detail="Columns `id`, `score`, `probability`, `label`, at the end of the training "
             "([predict.md](predict.md))",
@@ -318,7 +286,7 @@ class OutputSection(Checked):
     threshold: Annotated[
         float | None,
         Field(gt=0, lt=1),
-        _output(
+        _scores(
             "Bob: class 1 is above this probability, in predictions.",
             detail="Without it the threshold is chosen on the held-out rows, by Youden's index or "
             "`miss-cost` ([predict.md](predict.md))",
@@ -327,7 +295,7 @@ class OutputSection(Checked):
     ] = None
     miss_cost: Annotated[
         Positive | None,
-        _output(
+        _scores(
             "Bob: how many false alarms a missed 1 costs; it decides the threshold.",
             detail="The threshold that costs least on the held-out rows",
             example=10.0,
@@ -336,7 +304,7 @@ class OutputSection(Checked):
 
     report: Annotated[
         str | None,
-        _output(
+        _scores(
             "Bob: the model's page, at the end of a training (default: `NAME.model.html`): HTML, "
             "mode 600.",
             detail="Beside the model; an empty text for none ([model_report.md](model_report.md))",
@@ -378,10 +346,9 @@ class PrivacySection(Checked):
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
     consent: Annotated[
         str | None,
-        Setting(
+        _privacy(
             "The file that counts what the peer was given. Keep it: what it does not hold is not "
             "counted.",
-            Scope.PRIVACY,
             detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
             "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
             example="{role}.consent.sqlite",
@@ -389,16 +356,14 @@ class PrivacySection(Checked):
     ] = None
     flip_set: Annotated[
         str,
-        Setting(
+        _privacy(
             "`label-rr`: the name of the set of flipped labels. Another set costs epsilon again.",
-            Scope.PRIVACY,
         ),
     ] = "first"
     accept_flips_key: Annotated[
         str | None,
-        Setting(
+        _privacy(
             "`label-rr`: the name of the state key that replaced the one of the flipped labels.",
-            Scope.PRIVACY,
             detail="Without it such labels are refused: only the former key can compare the labels "
             "with those that were flipped. The refusal prints the name",
             example="1f0c9d3a5b7e2468",
@@ -406,9 +371,8 @@ class PrivacySection(Checked):
     ] = None
     answer_milliseconds: Annotated[
         Positive | None,
-        Setting(
+        _labels(
             "Bob's answers leave at fixed times: multiples of this after his last one.",
-            Scope.PRIVACY,
             detail="For a peer that may time them ([sealed.md](sealed.md)); take more than an "
             "answer needs. An iteration takes up to twice as long",
             example=50.0,
@@ -416,9 +380,8 @@ class PrivacySection(Checked):
     ] = None
     budget_total: Annotated[
         Positive | None,
-        Setting(
+        _labels(
             "Bob: the most that a label's epsilon may come to over all trainings with this peer.",
-            Scope.PRIVACY,
             detail="Beyond it a training is refused before it begins; `budget` is the limit of one "
             "training ([price.md](price.md))",
             example=4.0,
@@ -426,9 +389,8 @@ class PrivacySection(Checked):
     ] = None
     accept_leak: Annotated[
         str | None,
-        Setting(
+        _labels(
             "Bob: only with these words, where Alice can compute labels from what she receives.",
-            Scope.PRIVACY,
             detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
             "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
             "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
@@ -438,10 +400,9 @@ class PrivacySection(Checked):
     ] = None
     accept_column_exposure: Annotated[
         str | None,
-        Setting(
+        _columns(
             "Alice: without this line her side refuses, because Bob can reconstruct her columns "
             "from the training scores that the mechanism opens to him.",
-            Scope.PRIVACY,
             detail="Accepted in these words only. Every mechanism but `mutual` needs it, in a "
             "training and in a study; each of several Alices writes her own "
             "([price.md](price.md#columns-that-can-be-reconstructed))",
@@ -450,9 +411,8 @@ class PrivacySection(Checked):
     ] = None
     scores_per_row: Annotated[
         PositiveInt | None,
-        Setting(
+        _columns(
             "Alice: the most scores of one row that this peer is ever given.",
-            Scope.PRIVACY,
             detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
             "beyond it she refuses. Without it there is no limit "
             "([deviating.md](deviating.md))",
@@ -605,14 +565,14 @@ class ServeSection(Checked):
     ] = None
     address: Annotated[
         str,
-        _serve(
+        _callers(
             "Bob: callers reach the service at this host:port.",
             detail="Anything but this machine needs `tls-certificate` and `tls-key`",
         ),
     ] = "127.0.0.1:8080"
     tokens: Annotated[
         str | None,
-        _serve(
+        _callers(
             "Bob: the file of callers with the hashes of their tokens; mode 600.",
             detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
             "token, or a certificate of `callers-ca`",
@@ -621,18 +581,18 @@ class ServeSection(Checked):
     ] = None
     callers_ca: Annotated[
         str | None,
-        _serve(
+        _callers(
             "Bob: PEM: the authority of callers' certificates; a caller's name is the one in it.",
             detail="Not the authority of the link: whoever has a certificate of it may ask",
             example="callers/ca.pem",
         ),
     ] = None
     tls_certificate: Annotated[
-        str | None, _serve("Bob: PEM: the service's certificate.", example="callers/service.pem")
+        str | None, _callers("Bob: PEM: the service's certificate.", example="callers/service.pem")
     ] = None
     tls_key: Annotated[
         str | None,
-        _serve("Bob: PEM: its private key; mode 600.", example="callers/service.key"),
+        _callers("Bob: PEM: its private key; mode 600.", example="callers/service.key"),
     ] = None
     rows_per_day: Annotated[
         PositiveInt | None,
@@ -645,18 +605,18 @@ class ServeSection(Checked):
     ] = None
     row_per_day: Annotated[
         PositiveInt | None,
-        _serve(
+        _callers(
             "Bob: how often a day one row may be asked for, by all callers together.",
             detail="Alice's limit on a row is `scores-per-row`, for good",
             example=10,
         ),
     ] = None
-    request_rows: Annotated[PositiveInt, _serve("Bob: the most rows of one request.")] = 4096
+    request_rows: Annotated[PositiveInt, _callers("Bob: the most rows of one request.")] = 4096
     request_seconds: Annotated[
-        Seconds, _serve("Bob: longest wait for a score before a request is refused.")
+        Seconds, _callers("Bob: longest wait for a score before a request is refused.")
     ] = 10.0
     most_waiting: Annotated[
-        PositiveInt, _serve("Bob: the most requests that may wait; more are refused at once.")
+        PositiveInt, _callers("Bob: the most requests that may wait; more are refused at once.")
     ] = 256
 
     @model_validator(mode="after")
@@ -1059,16 +1019,18 @@ class PartyConfig:
                 setting="label",
                 hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
             )
-        for owner, section, names, reason in _ONE_SIDED:
-            given, defaults = getattr(self, section), SECTIONS[section].model_fields
-            for name in names if self.role != owner else ():
-                if getattr(given, name) != defaults[name].default:
+        for section in (self.data, self.output, self.privacy, self.serve):
+            for name, setting in declared(type(section), Settings).items():
+                field = type(section).model_fields.get(name)
+                others = setting.owner not in ("", self.role)
+                if others and field is not None and getattr(section, name) != field.default:
                     raise ConfigError(
-                        reason,
+                        f"{hyphenated(name)} is for {setting.owner.title()} alone to set",
                         setting=name,
-                        hint=f"leave it out here; it belongs in {owner.title()}'s file",
+                        hint=f"leave it out here; it belongs in {setting.owner.title()}'s file",
                     )
-        for name, words in _ACCEPTED.items():
+        accepted = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
+        for name, words in accepted.items():
             if getattr(self.privacy, name) not in (None, words):
                 raise ConfigError(
                     f"{hyphenated(name)} is accepted in these words only",

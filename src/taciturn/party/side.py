@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
+from taciturn.crypto.engines import on_engine
 from taciturn.errors import AgreementError, shown_by
 from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch
@@ -25,6 +26,7 @@ from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
+    from taciturn.crypto.bfv.crew import Engine
     from taciturn.party.bob import BobSide
 
 
@@ -35,6 +37,13 @@ class TrainingInputs:
     config: PartyConfig
     tables: PartyTables
     terms: Terms
+
+    def on(self, engine: Engine | None) -> Self:
+        """The inputs of a training whose table work an engine does."""
+        if engine is None:
+            return self
+        scheme = on_engine(self.terms.scheme, engine)
+        return replace(self, terms=replace(self.terms, scheme=scheme))
 
     def feature_parties(self, widths: tuple[int, ...]) -> tuple[FeatureParty, ...] | None:
         """Several Alices, with their columns; None with one."""

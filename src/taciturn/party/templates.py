@@ -47,20 +47,30 @@ _AGREED = (
     "#tell_alice",
 )
 _TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
-_LABELS = ("label", "#positive", "intercept")
 _PREPARATION = ("#drop", "#winsorise", "#transform", "#bins", "#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
 _STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
-_SCORES = ("#held_out_scores", "#threshold", "#miss_cost", "#report")
-_COUNTED = ("#scores_per_row", "#consent")
-_WOE = ("#allow", "#names", "#tables")
 _LIMITS = ("#flip_set", "#budget", "#budget_total", "#consent", "delta", "#answer_milliseconds")
-_SERVED = ("#source", "#rows_per_day")
-_CALLED = ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day")
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
+
+
+# What one side's sections show beside what both sides' do.
+_ONLY: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
+    "alice": {
+        "privacy": ("#scores_per_row", "#consent"),
+        "woe": ("#allow", "#names", "#tables"),
+        "serve": ("#source", "#rows_per_day"),
+    },
+    "bob": {
+        "data": ("label", "#positive", "intercept"),
+        "output": ("#held_out_scores", "#threshold", "#miss_cost", "#report"),
+        "privacy": _LIMITS,
+        "serve": ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day"),
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,47 +110,51 @@ def party_names(count: int) -> tuple[str, ...]:
 def template(name: str, trial: Trial) -> str:
     """The file of one side, by its name."""
     role = trial.sides[name]
-    page = _Page(name, "bob" if role == "alice" else "alice")
-    way, address = _way(role, trial)
+    only, page = _ONLY[role], _Page(name, "bob" if role == "alice" else "alice")
+    way, address = "connect", trial.address
+    if role == trial.serves:
+        way, address = "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
     chosen = mechanism_class(trial.mechanism)
     begin_with = chosen.to_begin_with()
     # Early stopping is sgd's, and a release.
     solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
+    warning = [f"{_CONTINUED}{trial.mechanism} gives labels NO protection"]
+    warning = [] if chosen.claims_protection else warning
     sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)
     agreement = [
         page.line("agreement", "mechanism", trial.mechanism),
-        *_warning(trial.mechanism),
+        *warning,
         *page.lines("agreement", begin_with),
         *page.lines("agreement", ("scheme", *solver)),
         *page.lines("agreement", (*_AGREED, *stop), split_salt=trial.salt),
         *page.lines("agreement", sizes),
     ]
-    table = (*_TABLE, *(_LABELS if role == "bob" else ()), *_PREPARATION)
     columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
-    # Bob's peers are in the agreement, where there are several.
-    named = _CREDENTIALS[1:] if role == "bob" and trial.parties else _CREDENTIALS
-    own = {
-        "data": page.lines("data", table, **columns),
-        "link": page.lines("link", (way, *named, *_SECONDS), **{way: address}),
-        "state": page.lines("state", _STATE),
-        "output": page.lines("output", (*_OUTPUT, *(_SCORES if role == "bob" else ()))),
-    }
+    credentials: tuple[str, ...] = _CREDENTIALS
+    privacy = only["privacy"]
+    if trial.parties and role == "bob":
+        # His peers are in the agreement.
+        credentials = _CREDENTIALS[1:]
+    elif trial.parties:
+        # Several Alices may try it out in one folder: each has a count of her own.
+        privacy = ("#scores_per_row", "consent")
     # Where it cannot be otherwise, a side is shown what it has to accept.
-    leak = () if chosen.claims_protection else ("#accept_leak",)
-    exposure = () if chosen.shares_scores else ("#accept_column_exposure",)
-    # Several Alices may try it out in one folder: each has a count of her own.
-    counted = ("#scores_per_row", "consent") if trial.parties else _COUNTED
-    own["privacy"] = page.lines(
-        "privacy",
-        (*leak, *_LIMITS) if role == "bob" else (*exposure, *counted),
-        consent=f"{name}.consent.sqlite",
-    )
-    if role == "alice" and not trial.parties:
-        own["woe"] = page.lines("woe", _WOE)
-    own["serve"] = page.lines("serve", _CALLED if role == "bob" else _SERVED)
+    if role == "bob" and not chosen.claims_protection:
+        privacy = ("#accept_leak", *privacy)
+    elif role == "alice" and not chosen.shares_scores:
+        privacy = ("#accept_column_exposure", *privacy)
+    own = {
+        "data": page.lines("data", (*_TABLE, *only.get("data", ()), *_PREPARATION), **columns),
+        "link": page.lines("link", (way, *credentials, *_SECONDS), **{way: address}),
+        "state": page.lines("state", _STATE),
+        "output": page.lines("output", (*_OUTPUT, *only.get("output", ()))),
+        "privacy": page.lines("privacy", privacy, consent=f"{name}.consent.sqlite"),
+        "woe": page.lines("woe", () if trial.parties else only.get("woe", ())),
+        "serve": page.lines("serve", only["serve"]),
+    }
     head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
-    sections = "\n".join(_section(title, lines) for title, lines in own.items())
+    sections = "\n".join(_section(title, lines) for title, lines in own.items() if lines)
     return f"{head}{agreed}{_OWN_HEAD}{sections}"
 
 
@@ -178,18 +192,6 @@ class _Page:
         if isinstance(example, str):
             return example.format(role=self.name, peer=self.peer)
         return file_default(section, name) if example is None else example
-
-
-def _way(role: Role, trial: Trial) -> tuple[str, str]:
-    if role != trial.serves:
-        return "connect", trial.address
-    return "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
-
-
-def _warning(mechanism: str) -> list[str]:
-    if mechanism_class(mechanism).claims_protection:
-        return []
-    return [f"{_CONTINUED}{mechanism} gives labels NO protection"]
 
 
 def _section(name: str, lines: list[str]) -> str:

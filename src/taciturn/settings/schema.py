@@ -242,6 +242,7 @@ class Settings(TableSettings, Protection):
             "The column of labels: 0 and 1, or words (`positive` says which).",
             detail="Bob must name it, and Alice must not",
             example="label",
+            owner="bob",
         ),
     ] = None
     data_dir: Annotated[str | None, _source("The folder of the datasets' files.")] = None
@@ -294,6 +295,7 @@ class Settings(TableSettings, Protection):
             Panel.PROTECTION,
             detail="Bob's file only",
             example=4.0,
+            owner="bob",
             refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
         ),
     ] = None

@@ -45,8 +45,8 @@ class Setting:
     ``in_file`` is what a party's file says in place of ``help``, where it means another thing
     there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
     value that makes sense, where there is no default or it does little. ``refused`` says why a
-    party's file may not hold it. ``both_ways`` is a switch that may be on by itself: ``--x`` and
-    ``--no-x``.
+    party's file may not hold it. ``owner`` is the role whose file alone may hold it; empty for
+    either. ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``.
     """
 
     help: str
@@ -57,6 +57,7 @@ class Setting:
     file_default: Any = None
     example: Any = None
     refused: str = ""
+    owner: str = ""
     both_ways: bool = False
 
     @property

@@ -185,11 +185,16 @@ class TableSettings(Checked):
             "The word, or words, of the label column that mean 1; what else there is means 0.",
             detail="Of more than two words, say which mean 0 too (`negative`)",
             example="yes",
+            owner="bob",
         ),
     ] = None
     negative: Annotated[
         Names | None,
-        _table("The words of the label column that mean 0; any other is refused.", example="no"),
+        _table(
+            "The words of the label column that mean 0; any other is refused.",
+            example="no",
+            owner="bob",
+        ),
     ] = None
     keep: Annotated[
         Names | None,

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +43,6 @@ from taciturn.jobs.study.result import StudiedSetting, StudyRun, StudyTable, stu
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
 from taciturn.parallel import one_thread
-from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.keep import Kept
 from taciturn.party.link import TRAINING
@@ -64,7 +61,6 @@ from taciturn.results.serialise import read, record_of
 from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:
-    from taciturn.crypto.bfv.crew import Engine
     from taciturn.party.bob import BobSide
     from taciturn.party.shelf import SealedShelf
 
@@ -121,7 +117,6 @@ class StudySide(TrainingSide[FinishedStudy, StudyRun]):
     def __init__(self, config: PartyConfig, *, fresh: bool = False) -> None:
         if config.study is None:
             raise ConfigError("there is no [study] in the file", where=config.where)
-        self.engine: Engine | None = None
         self._scores: dict[int, LoadArray] = {}
         super().__init__(config, fresh=fresh)
 
@@ -153,15 +148,6 @@ class StudySide(TrainingSide[FinishedStudy, StudyRun]):
         peers = config.parties if config.role == "bob" and config.parties else (ONLY,)
         hello = greeting(config.role, study, self.tables.train)
         yield from together({peer: shake_hands(hello) for peer in peers})
-
-    @contextmanager
-    def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
-        """With this side's engine, for every model."""
-        with engine_of(self.config, log) as self.engine:
-            try:
-                yield
-            finally:
-                self.engine = None
 
     def execute(self, session: JournaledSession) -> FinishedStudy:
         """Train all models, and write them."""
@@ -276,7 +262,7 @@ class _Models:
         state, self._state = self._state, None
         entropy = session.entropy.fork(f"model {model.number}")
         self._model = model
-        self._inputs = side.plan.inputs_of(model, side.engine, scratch)
+        self._inputs = side.plan.inputs_of(model, scratch).on(side.engine)
         self._bob = self._inputs.bob_side(entropy, None if body is None else body["ledger"])
         per_epoch, weights = model.terms.per_epoch(model.rows), model.terms.agreement.class_weight
         self._losses = Figures(self._inputs.tables.labels, per_epoch, side.log, weights)

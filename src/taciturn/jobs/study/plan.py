@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taciturn.arrays import IndexArray
-from taciturn.crypto.engines import on_engine
 from taciturn.data.folds import filled_folds
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -46,7 +45,6 @@ from taciturn.results.outlook import Disclosure
 from taciturn.settings.study import Point, Study, named
 
 if TYPE_CHECKING:
-    from taciturn.crypto.bfv.crew import Engine
     from taciturn.party.consent.label_budget import LabelCharge
     from taciturn.privacy.ledger import Ledger
 
@@ -176,15 +174,10 @@ class StudyPlan(TrainingPlan):
         """The number of iterations of all trainings."""
         return sum(model.passes for model in self.models)
 
-    def inputs_of(
-        self, model: StudyModel, engine: Engine | None = None, scratch: Scratch = MEMORY
-    ) -> TrainingInputs:
+    def inputs_of(self, model: StudyModel, scratch: Scratch = MEMORY) -> TrainingInputs:
         """What this side brings to one training; many rows of a fold lie in ``scratch``."""
-        terms = model.terms
-        if engine is not None:
-            terms = replace(terms, scheme=on_engine(terms.scheme, engine))
         tables = self._tables_of(model.fold, scratch)
-        return TrainingInputs(self.settings[model.point.number], tables, terms)
+        return TrainingInputs(self.settings[model.point.number], tables, model.terms)
 
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""

@@ -94,8 +94,8 @@ class TrainSide(TrainingSide[FinishedTraining, PartyRun]):
 
     def execute(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
-        observe = self.callbacks.observe
-        return Training.resume(self.plan, session, self.log, observe, self._record).run()
+        inputs, observe = self.plan.on(self.engine), self.callbacks.observe
+        return Training.resume(inputs, session, self.log, observe, self._record).run()
 
     def to_record(self, outcome: FinishedTraining, kept: Kept) -> bytes:
         """The outcome for the journal."""

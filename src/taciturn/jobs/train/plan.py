@@ -328,7 +328,7 @@ class LabelConsent:
         # Each side loads its own programs only.
         from taciturn.protocol.bob.forecast import forecast
 
-        told = {"tell_alice": "nothing", "tell_epsilon": None}
-        untold = replace(self.terms, agreement=self.terms.agreement.model_copy(update=told))
-        ledger = forecast(untold, rows=1, bob_columns=1)
+        nothing = {"tell_alice": "nothing", "tell_epsilon": None}
+        agreement = self.terms.agreement.model_copy(update=nothing)
+        ledger = forecast(replace(self.terms, agreement=agreement), rows=1, bob_columns=1)
         return math.isfinite(ledger.statement().label_epsilon_total)

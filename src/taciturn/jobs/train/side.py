@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto.engines import on_engine
+from taciturn.crypto.bfv.crew import Engine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import AgreementError
@@ -48,6 +47,7 @@ class TrainingSide(ResumableSide[O, R]):
 
     def __init__(self, config: PartyConfig, *, fresh: bool = False) -> None:
         self.fresh = fresh
+        self.engine: Engine | None = None
         self.log, self.callbacks = Log.of(config, SILENT.announce), SILENT
         self._signers = require_signed(config)
         self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
@@ -90,14 +90,11 @@ class TrainingSide(ResumableSide[O, R]):
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
         """With this side's engine; after a stop it may be another one."""
-        plan = self.plan
-        with engine_of(self.config, log) as engine:
-            scheme = on_engine(self.terms.scheme, engine)
-            self.plan = replace(plan, terms=replace(self.terms, scheme=scheme))
+        with engine_of(self.config, log) as self.engine:
             try:
                 yield
             finally:
-                self.plan = plan
+                self.engine = None
 
     def facts(self) -> dict[str, Any]:
         """Role, terms, versions, digests and limits."""
