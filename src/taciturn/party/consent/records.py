@@ -184,7 +184,7 @@ class Account:
         lines = self._database.ask(query, (self._record.id,))
         if sum(_checksum(*line) for line in lines) != self._record.entry_sum:
             raise damaged(self._database.path)
-        return lines  # type: ignore[return-value]
+        return lines
 
     def tags(self, ids: Iterable[str]) -> Tags:
         """A keyed hash of each id: other ones in every account."""
