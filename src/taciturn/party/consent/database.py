@@ -84,7 +84,8 @@ class Database:
 
 def connection(name: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - of sqlite3
     """A connection that begins no transaction by itself."""
-    return sqlite3.connect(name, isolation_level=None, **options)
+    opened: sqlite3.Connection = sqlite3.connect(name, isolation_level=None, **options)
+    return opened
 
 
 @contextmanager
@@ -101,7 +102,7 @@ def explained(path: Path) -> Iterator[None]:
         why, way_out = _UNAVAILABLE[_code(problem)]
         raise _unavailable(path, why, way_out) from problem
     except OSError as problem:
-        raise _unavailable(path, problem.strerror, _MAY_WRITE) from problem
+        raise _unavailable(path, str(problem.strerror), _MAY_WRITE) from problem
 
 
 def damaged(path: Path) -> FileError:

@@ -50,7 +50,8 @@ class ConsentStore:
     """
 
     path: Path
-    wait_seconds: float = 15.0
+    # A charge of ten million rows holds the lock for some ten seconds.
+    wait_seconds: float = 60.0
     announce: Announce = silent
 
     @classmethod
@@ -141,8 +142,9 @@ class OpenStore:
         self._database = Database.connect(store.path)
         try:
             self._require_version()
-            # Each commit also copies the log into the file: no charge is in the log alone for long.
-            for pragma in ("synchronous = full", "wal_autocheckpoint = 1", "cell_size_check = on"):
+            # Charges are copied from the log into the file after 64 pages: a service keeps few of
+            # them in the log alone, and does not wait for two more flushes at each request.
+            for pragma in ("synchronous = full", "wal_autocheckpoint = 64", "cell_size_check = on"):
                 self._database.ask(f"pragma {pragma}")
             with self.transaction(write=False):
                 pass
