@@ -100,13 +100,8 @@ def audit_recording(
         return audit
     claim = np.inf if judge.ledger is None else judge.ledger.label_epsilon_total
     trial = Session(both_tables(session.tables, judge.tables), callbacks)
-    beside = trial.surroundings(session.config.settings(), audit.findings, claim)
-    return replace(
-        audit,
-        canary=beside.canary,
-        over_epochs=beside.over_epochs,
-        evidence=beside.evidence,
-    )
+    settings = session.config.settings()
+    return trial.with_further_trainings(audit, settings, audit.findings, claim)
 
 
 def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:

@@ -23,6 +23,7 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.run import simulate
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.advice import first_hidden, recoverable
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.known_scores import KnownScoresAttack
@@ -31,7 +32,6 @@ from taciturn_audit.attacks.released_residues import LikelihoodAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.preflight import preflight
 from taciturn_audit.runner import examine
-from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper import paper
 from taciturn_paper.tasks import SMALL, Record, Request, Task, available, load, results
 
@@ -77,10 +77,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
 def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:
     settings = Settings.of({**options, "permute_labels": True}).resolved()
     outcome = simulate(settings, raw, keep=True)
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    findings = examine(view, outcome.data.labels_train, attacks=attacks).findings
+    findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
     run = outcome.result
     return {
         "epsilon": run.epsilon,
@@ -124,9 +121,9 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
         settings = Settings.of({**options, "scheme": "clear", "seed": seed}).resolved()
         outcome = simulate(settings.model_copy(update={"permute_labels": True}), raw, keep=True)
         batches = outcome.result.hidden_batches
-        if outcome.transcript is None or batches is None:
-            raise TranscriptError("the run kept no transcript")
-        view = AliceView.of(outcome.transcript, outcome.data.alice_train)
+        if batches is None:
+            raise TranscriptError("the run hid no batches")
+        view = outcome_view(outcome)
         columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train
         verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}

@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from taciturn.data.raw import RawData
-from taciturn.errors import TranscriptError
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation.coins import Coins
 from taciturn.simulation.run import simulate
+from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine
-from taciturn_audit.views.alice_view import AliceView
 from taciturn_paper.tasks import Record, Request, available
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
@@ -137,10 +136,7 @@ def _columns_told(findings: ColumnFindings) -> Record:
 
 def _attacked(settings: Settings, raw: RawData) -> Findings:
     outcome = simulate(settings, raw, keep=True)
-    if outcome.transcript is None:
-        raise TranscriptError("the run kept no transcript")
-    view = AliceView.of(outcome.transcript, outcome.data.alice_train)
-    return examine(view, outcome.data.labels_train).findings
+    return examine(outcome_view(outcome), outcome.data.labels_train).findings
 
 
 def _mean_by_name(runs: list[Findings]) -> list[Record]:
