@@ -236,9 +236,9 @@ def _judged(
     canary: bool,
     callbacks: Callbacks,
 ) -> BobSeat:
-    truth, coins = Truth.of(alice.tables.train), KeyedEntropy.from_system()
+    truth, entropy = Truth.of(alice.tables.train), KeyedEntropy.from_system()
     findings = examine_columns(
-        view, truth, coins, known_rows=known_rows, announce=callbacks.announce
+        view, truth, entropy, known_rows=known_rows, announce=callbacks.announce
     )
     if not canary:
         return BobSeat(findings, None)

@@ -191,7 +191,7 @@ class Session:
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
         self.callbacks.announce("coin labels")
-        fair = with_coin_labels(self.raw, _coins(settings.seed, "coin labels"))
+        fair = with_coin_labels(self.raw, _entropy(settings.seed, "coin labels"))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
@@ -220,15 +220,15 @@ def look_at_ciphertexts(
     if not applies(view):
         return None
     callbacks.announce("telling messages apart")
-    return distinguish(view, _coins(seed, "distinguisher"))
+    return distinguish(view, _entropy(seed, "distinguisher"))
 
 
 def shuffled(labels: LabelTable, seed: int | None = None) -> LabelTable:
     """The same labels in an order that has nothing to do with the rows."""
-    return labels.permuted(_coins(seed, "shuffled truth"))
+    return labels.permuted(_entropy(seed, "shuffled truth"))
 
 
-def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
+def _entropy(seed: int | None, purpose: str) -> KeyedEntropy:
     root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
     return root.fork(purpose)
 

@@ -51,8 +51,8 @@ def run(
         for epsilon in EPSILONS:
             name = "add" if variant is None else f"mult {variant}"
             announce(f"{name}, claimed epsilon {epsilon:g}")
-            coins = KeyedEntropy.from_seed(seed).fork(f"{name} {epsilon}")
-            rows.append(_claim(variant, epsilon, b1, b2, samples, coins))
+            entropy = KeyedEntropy.from_seed(seed).fork(f"{name} {epsilon}")
+            rows.append(_claim(variant, epsilon, b1, b2, samples, entropy))
     return {"samples": samples, "seed": seed, "failure": FAILURE, "rows": rows}
 
 
@@ -63,12 +63,12 @@ def _make(variant: Variant | None, epsilon: float, b1: float, b2: float, bits: i
 
 
 def _claim(
-    variant: Variant | None, epsilon: float, b1: float, b2: float, samples: int, coins: Entropy
+    variant: Variant | None, epsilon: float, b1: float, b2: float, samples: int, entropy: Entropy
 ) -> Record:
     subject = _make(variant, epsilon, b1, b2, RESIDUE_BITS)
     true = price(subject.event)
-    residue = _bound(subject, _residue_pairs(), samples, coins.fork("residue"))
-    label = _bound(subject, _label_pairs(), samples, coins.fork("label"))
+    residue = _bound(subject, _residue_pairs(), samples, entropy.fork("residue"))
+    label = _bound(subject, _label_pairs(), samples, entropy.fork("label"))
     claim = {
         "mechanism": subject.name,
         "variant": variant,
@@ -100,13 +100,13 @@ def _bound(
     subject: ResidueMechanism[LaplaceDraws],
     pairs: dict[str, tuple[float, float]],
     samples: int,
-    coins: Entropy,
+    entropy: Entropy,
 ) -> EpsilonBound:
     return epsilon_lower_bound_over(
         {name: (_sampler(subject, a), _sampler(subject, b)) for name, (a, b) in pairs.items()},
         samples=samples,
         failure=FAILURE,
-        entropy=coins,
+        entropy=entropy,
     )
 
 

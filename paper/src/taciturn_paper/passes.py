@@ -59,8 +59,8 @@ class Cost:
 
 def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
     """One turn of one mechanism."""
-    coins = KeyedEntropy.from_seed(1)
-    features, labels = synthetic(rows, alice + bob, coins.fork("table"))
+    entropy = KeyedEntropy.from_seed(1)
+    features, labels = synthetic(rows, alice + bob, entropy.fork("table"))
     names, values = features.columns, features.values
     hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
     his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
@@ -73,8 +73,8 @@ def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
         sent[sender] += len(frame)
 
     parties = (
-        alice_program(AliceInputs(hers, terms, coins.fork("alice"))),
-        bob_program(BobInputs(his, labels, terms, method, ledger, coins.fork("bob"))),
+        alice_program(AliceInputs(hers, terms, entropy.fork("alice"))),
+        bob_program(BobInputs(his, labels, terms, method, ledger, entropy.fork("bob"))),
     )
     start = time.process_time()
     run_pair(*parties, tap=tap)
@@ -94,15 +94,15 @@ def costs(rows: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost
 
 def sigmoid_exchange(repeats: int = 30) -> Cost:
     """A row's part of the sigmoid's exchange of 32 rows, at the usual error and range."""
-    coins = KeyedEntropy.from_seed(2)
-    key, count = BfvSlots().generate(128, coins), SIGMOID_ROWS * SIGMOID_NUMBERS
-    numbers = coins.integers(1 << 21, count).astype(np.int64)
-    masks = coins.integers(BfvSlots.modulus, count).view(np.int64)
+    entropy = KeyedEntropy.from_seed(2)
+    key, count = BfvSlots().generate(128, entropy), SIGMOID_ROWS * SIGMOID_NUMBERS
+    numbers = entropy.integers(1 << 21, count).astype(np.int64)
+    masks = entropy.integers(BfvSlots.modulus, count).view(np.int64)
     times = []
     for _ in range(repeats):
         start = time.process_time()
-        sent = key.encrypt(numbers, coins)
-        answer = key.public.product(numbers, sent, masks, coins)
+        sent = key.encrypt(numbers, entropy)
+        answer = key.public.product(numbers, sent, masks, entropy)
         key.decrypt(answer)
         times.append(time.process_time() - start)
     sizes = (len(part.data) / 1024 / SIGMOID_ROWS for part in (sent, answer))
