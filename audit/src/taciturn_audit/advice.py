@@ -338,16 +338,16 @@ def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     of others.
     """
     method = cast(ResidueMechanism[Any], mechanism(agreed))
-    coins = KeyedEntropy.from_seed(7)
+    entropy = KeyedEntropy.from_seed(7)
     scores = (
         np.linspace(0.02, 0.98, _ROWS) if score is None else np.full(_ROWS, score, dtype=np.float64)
     )
-    labels = (coins.fork("labels").words(_ROWS) & np.uint64(1)).astype(np.int64)
+    labels = (entropy.fork("labels").words(_ROWS) & np.uint64(1)).astype(np.int64)
     unit = 1 << agreed.residue_bits
     fitted = np.rint(scores * unit).astype(np.int64)
     total = np.zeros(_ROWS)
     for epoch in range(agreed.epochs):
-        draws = method.draw(_ROWS, coins.fork(f"epoch {epoch}"))
+        draws = method.draw(_ROWS, entropy.fork(f"epoch {epoch}"))
         seen = method.release(labels * unit - fitted, draws).value
         one = method.log_probability(seen, unit - fitted)
         other = method.log_probability(seen, -fitted)

@@ -385,8 +385,18 @@ def check(
     given = given_options(options, check)
     _check_seat(seat, known_rows)
     if party is not None:
+        from taciturn.party.config import PartyConfig
+        from taciturn_audit.party_check import check_party
+
         besides = {"data": data, **given, "rows": rows}
-        return _check_party(Path(party), besides, columns, (seat, known_rows), announce)
+        for name in (name for name, value in besides.items() if value is not None):
+            raise ConfigError(
+                f"{hyphenated(name)} is said by the party's file",
+                setting=name,
+                hint="with a party's file only the number of Alice's columns may be given",
+            )
+        config = PartyConfig.read(Path(party))
+        return check_party(config, columns, announce, seat=seat, known_rows=known_rows)
     seat = seat or ("alice" if known_rows is None else "both")
     if columns is not None:
         if data is not None or given.get("dataset"):
@@ -428,28 +438,6 @@ def _check_known_rows(seat: str | None, known_rows: int | None) -> None:
             setting="known_rows",
             hint=Hint("use {seat}, or leave {known_rows} out", seat="bob"),
         )
-
-
-def _check_party(
-    path: Path,
-    besides: Mapping[str, object],
-    columns: int | None,
-    bob: tuple[str | None, int | None],
-    announce: Announce,
-) -> CheckResult:
-    """Checks a party's file, which says everything but how many columns the other side has."""
-    from taciturn.party.config import PartyConfig
-    from taciturn_audit.party_check import check_party
-
-    if given := [name for name, value in besides.items() if value is not None]:
-        raise ConfigError(
-            f"{hyphenated(given[0])} is said by the party's file",
-            setting=given[0],
-            hint="with a party's file only the number of Alice's columns may be given",
-        )
-    seat, known_rows = bob
-    config = PartyConfig.read(path)
-    return check_party(config, columns, announce, seat=seat, known_rows=known_rows)
 
 
 def _audit_recorded(

@@ -19,9 +19,9 @@ The ``_CANDIDATES`` most promising of them go to the fresh half, and the failure
 number, by the two bounds that each needs, and by the number of pairs of secrets.
 
 **Guarantee.** Whatever the mechanism, the bound exceeds its true epsilon (at that delta) with
-probability at most ``failure``, over the coins of the samples. It says nothing from above: a bound
-of 0 means that no event was found, not that the mechanism is private. ``ceiling`` is the largest
-bound that so many samples could have shown.
+probability at most ``failure``, over the randomness of the samples. It says nothing from above: a
+bound of 0 means that no event was found, not that the mechanism is private. ``ceiling`` is the
+largest bound that so many samples could have shown.
 
 **Assumes.** A sampler's draws are independent, and identically distributed from call to call; the
 two secrets are ones that the claimed epsilon is about. A number computed from a larger output is a
@@ -44,7 +44,7 @@ from taciturn.errors import ConfigError, DataError, ShapeError
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.rng import Entropy
 
-# Draws n outputs of the mechanism on one fixed secret, with the coins that it is handed.
+# Draws n outputs of the mechanism on one fixed secret, with the entropy that it is handed.
 Sampler: TypeAlias = Callable[[int, Entropy], FloatArray | IntArray]
 
 FIRST_OVER_SECOND = "first over second"
@@ -102,7 +102,7 @@ def epsilon_lower_bound(
         samples: How many outputs to draw on each secret, 2 or more.
         failure: The largest chance of a bound above the true epsilon, between 0 and 1.
         delta: The delta of the claim, 0 for pure differential privacy, below 1.
-        entropy: The coins; the same ones give the same bound.
+        entropy: The same entropy gives the same bound.
 
     Returns:
         The bound, 0 or more, and the event that shows it.
@@ -116,7 +116,7 @@ def epsilon_lower_bound(
 
     >>> from taciturn.rng import KeyedEntropy
     >>> def response(secret):
-    ...     return lambda count, coins: np.where(coins.uniform((count,)) < 0.75, secret, 1 - secret)
+    ...     return lambda count, draws: np.where(draws.uniform((count,)) < 0.75, secret, 1 - secret)
     >>> bound = epsilon_lower_bound(response(0), response(1), entropy=KeyedEntropy.from_seed(1))
     >>> round(bound.epsilon, 2), bound.event, bound.direction
     (1.08, 'output >= 1', 'second over first')
@@ -141,7 +141,7 @@ def epsilon_lower_bound_over(
 
     >>> from taciturn.rng import KeyedEntropy
     >>> def shifted(secret):
-    ...     return lambda count, coins: coins.uniform((count,)) + secret
+    ...     return lambda count, draws: draws.uniform((count,)) + secret
     >>> pairs = {"near": (shifted(0), shifted(0.1)), "far": (shifted(0), shifted(1))}
     >>> bound = epsilon_lower_bound_over(pairs, samples=2000, entropy=KeyedEntropy.from_seed(1))
     >>> bound.pair, round(bound.epsilon, 2), round(bound.ceiling, 2)
@@ -161,15 +161,15 @@ def epsilon_lower_bound_over(
 
     bounds: list[EpsilonBound] = []
     for name, (first, second) in pairs.items():
-        coins = entropy.fork(f"epsilon bound {name}")
+        own = entropy.fork(f"epsilon bound {name}")
         candidates = _choose(
-            _draw(first, samples // 2, coins.fork("first, to choose")),
-            _draw(second, samples // 2, coins.fork("second, to choose")),
+            _draw(first, samples // 2, own.fork("first, to choose")),
+            _draw(second, samples // 2, own.fork("second, to choose")),
             tail=tail,
             delta=delta,
         )
-        fresh_first = _draw(first, judged, coins.fork("first, to judge"))
-        fresh_second = _draw(second, judged, coins.fork("second, to judge"))
+        fresh_first = _draw(first, judged, own.fork("first, to judge"))
+        fresh_second = _draw(second, judged, own.fork("second, to judge"))
         for event, direction in candidates:
             first_hits = int(np.count_nonzero(event.holds(fresh_first)))
             second_hits = int(np.count_nonzero(event.holds(fresh_second)))

@@ -136,7 +136,7 @@ def one_run_epsilon(
 def _fair_p_value(correct: int, guesses: int, epsilon: float, spread: float) -> float:
     """The chance of so many right guesses at fair labels, with ``spread`` for 2 m delta."""
     q = float(expit(epsilon))
-    beta = _tail(correct, guesses, q)
+    beta = float(_tails(np.array([correct]), guesses, q)[0])
     if spread == 0 or correct == 0:
         return beta
     steps = np.arange(1, correct + 1)
@@ -159,10 +159,6 @@ def _sum_tail(least: int, trials: tuple[int, int], chances: tuple[float, float])
     log_count = gammaln(one + 1) - gammaln(hits + 1) - gammaln(one - hits + 1)
     log_chance = xlogy(hits, chances[0]) + xlog1py(one - hits, -chances[0])
     return float(np.exp(log_count + log_chance) @ _tails(least - hits, other, chances[1]))
-
-
-def _tail(least: int, trials: int, chance: float) -> float:
-    return float(_tails(np.array([least]), trials, chance)[0])
 
 
 def _tails(least: IntArray, trials: int, chance: float) -> FloatArray:

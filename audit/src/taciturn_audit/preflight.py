@@ -153,13 +153,13 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
 
 def _ranks(rehearsal: Rehearsal) -> tuple[float, float]:
     """The share of sampled batches of full rank, and the median of their condition numbers."""
-    coins = KeyedEntropy.from_seed(_BATCH_SEED).fork("batches")
+    entropy = KeyedEntropy.from_seed(_BATCH_SEED).fork("batches")
     size = min(rehearsal.batch, len(rehearsal.table))
     # Batches of all rows are all the same.
     sampled = 1 if rehearsal.terms.whole_table else _SAMPLED_BATCHES
     full, conditions = 0, []
     for _ in range(sampled):
-        rows = rehearsal.table[coins.permutation(len(rehearsal.table))[:size]]
+        rows = rehearsal.table[entropy.permutation(len(rehearsal.table))[:size]]
         s = np.linalg.svd(rows, compute_uv=False)
         rank = int(np.count_nonzero(s > s.max() * max(rows.shape) * np.finfo(float).eps))
         full += rank == size
@@ -234,13 +234,13 @@ def rehearse_columns(
 ) -> ColumnRehearsal:
     """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
     view = bob_view(rehearsal.outcome, rehearsal.coins)
-    truth, coins = (
+    truth, entropy = (
         Truth.of(rehearsal.outcome.data.alice_train),
         KeyedEntropy.from_seed(_KNOWN_ROWS_SEED),
     )
-    findings = examine_columns(view, truth, coins, known_rows=known_rows, announce=announce)
+    findings = examine_columns(view, truth, entropy, known_rows=known_rows, announce=announce)
     opened = bool(view.observations)
-    exposed = _exposed(view, truth, coins) if opened and findings.leaks else ()
+    exposed = _exposed(view, truth, entropy) if opened and findings.leaks else ()
     return ColumnRehearsal(
         findings=findings,
         level=LEAKS if findings.leaks else CLEAR,
@@ -250,8 +250,8 @@ def rehearse_columns(
     )
 
 
-def _exposed(view: BobView, truth: Truth, coins: KeyedEntropy) -> tuple[ExposedColumn, ...]:
-    few = known_rows_of(truth, coins, min(view.columns, view.features.rows // 2))
+def _exposed(view: BobView, truth: Truth, entropy: KeyedEntropy) -> tuple[ExposedColumn, ...]:
+    few = known_rows_of(truth, entropy, min(view.columns, view.features.rows // 2))
     fits = np.full(len(truth.names), -np.inf)
     for attack in (AnchoredAttack(), LatticeAttack(), IntegerColumnsAttack()):
         if attack.lacks(view):

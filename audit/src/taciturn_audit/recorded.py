@@ -100,13 +100,8 @@ def audit_recording(
         return audit
     claim = np.inf if judge.ledger is None else judge.ledger.label_epsilon_total
     trial = Session(both_tables(session.tables, judge.tables), callbacks)
-    beside = trial.surroundings(session.config.settings(), audit.findings, claim)
-    return replace(
-        audit,
-        canary=beside.canary,
-        over_epochs=beside.over_epochs,
-        evidence=beside.evidence,
-    )
+    settings = session.config.settings()
+    return trial.with_further_trainings(audit, settings, audit.findings, claim)
 
 
 def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:
@@ -241,9 +236,9 @@ def _judged(
     canary: bool,
     callbacks: Callbacks,
 ) -> BobSeat:
-    truth, coins = Truth.of(alice.tables.train), KeyedEntropy.from_system()
+    truth, entropy = Truth.of(alice.tables.train), KeyedEntropy.from_system()
     findings = examine_columns(
-        view, truth, coins, known_rows=known_rows, announce=callbacks.announce
+        view, truth, entropy, known_rows=known_rows, announce=callbacks.announce
     )
     if not canary:
         return BobSeat(findings, None)

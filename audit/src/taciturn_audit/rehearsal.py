@@ -50,8 +50,8 @@ def random_table(rows: int, columns: int) -> RawData:
     >>> random_table(10, 3).frame.shape
     (10, 3)
     """
-    coins = KeyedEntropy.from_seed(_SEED).fork("random table")
-    uniform = coins.uniform((2, rows, columns))
+    entropy = KeyedEntropy.from_seed(_SEED).fork("random table")
+    uniform = entropy.uniform((2, rows, columns))
     normal = np.sqrt(-2 * np.log1p(-uniform[0])) * np.cos(2 * np.pi * uniform[1])
     frame = pl.from_numpy(normal, schema=[f"x{number}" for number in range(columns)])
     labels = LabelTable.of(np.arange(rows) % 2)
@@ -81,8 +81,8 @@ class Rehearsal:
         """
         rows = raw.rows if raw.whole else training_rows(raw.rows, settings.test_fraction)
         _require_rows(rows, settings, raw)
-        coins = KeyedEntropy.from_seed(_SEED)
-        order = coins.fork("sample").permutation(raw.rows)
+        entropy = KeyedEntropy.from_seed(_SEED)
+        order = entropy.fork("sample").permutation(raw.rows)
         if own_labels:
             order = _even(order, raw.labels)
         order = np.sort(order[: _sample_size(settings)])
@@ -91,7 +91,7 @@ class Rehearsal:
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=labels if own_labels else labels.coins(coins.fork("labels")),
+            labels=labels if own_labels else labels.coins(entropy.fork("labels")),
         )
         small = settings.model_copy(
             update={

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
@@ -47,6 +48,7 @@ from taciturn_audit.results.audit import (
     Membership,
 )
 from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.results.session import SessionAudit
 from taciturn_audit.runner import Examination, examine
 from taciturn_audit.views.alice_view import AliceView
 
@@ -54,16 +56,8 @@ from taciturn_audit.views.alice_view import AliceView
 # Work is counted, not timed: the same audit has the same picture on any machine.
 _QUICK_WORK = 5_000.0
 _EPOCHS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
+Audited = TypeVar("Audited", AuditRun, SessionAudit)
 SHUFFLED_TRUTH = "Judged against labels shuffled after the run."
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The canary's findings, the attacks over epochs and the evidence, beside a run's findings."""
-
-    canary: Findings | None
-    over_epochs: tuple[AfterEpochs, ...]
-    evidence: Evidence | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,22 +129,23 @@ class Session:
         findings = self._examine(view, truth, settings.permute_labels).findings
         if self.shuffle_truth:
             findings = replace(findings, verdict=f"{SHUFFLED_TRUTH} {findings.verdict}")
-        beside = self.surroundings(settings, findings, training.ledger.label_epsilon_total)
+        claim = training.ledger.label_epsilon_total
         wanted = self.canary and not self.shuffle_truth
         training = replace(training, notes=(*training.notes, *inapplicable(view)))
         look = look_at_ciphertexts(view, settings.seed, self.callbacks) if wanted else None
-        return replace(
-            self._bare_run(view, training, findings),
-            canary=beside.canary,
-            over_epochs=beside.over_epochs,
-            evidence=beside.evidence,
-            distinguisher=look,
-        )
+        run = replace(self._bare_run(view, training, findings), distinguisher=look)
+        return self.with_further_trainings(run, settings, findings, claim)
 
-    def surroundings(self, settings: Settings, findings: Findings, claim: float) -> Surroundings:
-        """Further trainings on the same rows; ``claim`` is the label epsilon of the ledger."""
+    def with_further_trainings(
+        self, audit: Audited, settings: Settings, findings: Findings, claim: float
+    ) -> Audited:
+        """The audit with its canary run, the attacks over epochs, and the evidence.
+
+        They train on the same rows; ``claim`` is the label epsilon of the ledger.
+        """
         canary, over_epochs = self._canary(settings, findings)
-        return Surroundings(canary, over_epochs, self._evidence(settings, claim))
+        evidence = self._evidence(settings, claim)
+        return replace(audit, canary=canary, over_epochs=over_epochs, evidence=evidence)
 
     def _examine(self, view: AliceView, truth: LabelTable, shuffled: bool) -> Examination:
         callbacks = self.callbacks
@@ -195,7 +190,7 @@ class Session:
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
         self.callbacks.announce("coin labels")
-        fair = with_coin_labels(self.raw, _coins(settings.seed, "coin labels"))
+        fair = with_coin_labels(self.raw, _entropy(settings.seed, "coin labels"))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
@@ -224,15 +219,15 @@ def look_at_ciphertexts(
     if not applies(view):
         return None
     callbacks.announce("telling messages apart")
-    return distinguish(view, _coins(seed, "distinguisher"))
+    return distinguish(view, _entropy(seed, "distinguisher"))
 
 
 def shuffled(labels: LabelTable, seed: int | None = None) -> LabelTable:
     """The same labels in an order that has nothing to do with the rows."""
-    return labels.permuted(_coins(seed, "shuffled truth"))
+    return labels.permuted(_entropy(seed, "shuffled truth"))
 
 
-def _coins(seed: int | None, purpose: str) -> KeyedEntropy:
+def _entropy(seed: int | None, purpose: str) -> KeyedEntropy:
     root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
     return root.fork(purpose)
 

@@ -131,8 +131,8 @@ class Problem:
     @cached_property
     def batches(self) -> list[IndexArray]:
         """The rows of each iteration."""
-        coins = KeyedEntropy.from_seed(SEED)
-        seed = seed_of(coins.fork("alice"), coins.fork("bob"))
+        entropy = KeyedEntropy.from_seed(SEED)
+        seed = seed_of(entropy.fork("alice"), entropy.fork("bob"))
         return [batch.rows for batch in self.batch_terms.plan(seed, self.data.labels_train.rows)]
 
     @cached_property
@@ -213,12 +213,12 @@ def walked_sigmoid(problem: Problem) -> FloatArray:
     agreed, rows = problem.terms("mutual").agreement, problem.data.labels_train.rows
     scales = Scales.of_shared_table(agreed, rows)
     function = shared_sigmoid(scales, agreed, rows)
-    coins, ring = KeyedEntropy.from_seed(SEED), scales.ring(1, 1)
+    entropy, ring = KeyedEntropy.from_seed(SEED), scales.ring(1, 1)
     whole = np.rint(walk() / scales.score_unit).astype(np.int64)
-    turn = coins.uniform((POINTS,)) - 0.5
+    turn = entropy.uniform((POINTS,)) - 0.5
     hers = ring.centred((turn * 2.0**scales.modulus_bits).astype(np.int64))
     his = ring.centred(whole - hers)
-    products = function.phases(his, np.ones(POINTS)) * function.table(hers, coins)
+    products = function.phases(his, np.ones(POINTS)) * function.table(hers, entropy)
     return np.asarray(0.5 + products.sum(axis=1) / function.step)
 
 

@@ -10,7 +10,6 @@ failure rate.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from itertools import permutations
 from typing import Any
 
@@ -26,6 +25,7 @@ from taciturn.privacy.prices import price
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Variant
 from taciturn_audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over
+from taciturn_paper.tasks import Record
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 SAMPLES, QUICK_SAMPLES = 400_000, 50_000
@@ -35,32 +35,6 @@ FAILURE = 0.05
 # Predicted probabilities of the rows whose two possible residues are told apart.
 _SCORES = (0.5, 0.9, 0.999)
 _OUTPUTS_BEYOND = 40.0
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One mechanism at one epsilon; infinity is None in ``numerical`` and ``inf`` in JSON."""
-
-    mechanism: str
-    variant: str | None
-    b1: float | None
-    b2: float | None
-    claimed: float
-    residue: float
-    label: float
-    numerical: float
-    residue_at_least: float
-    label_at_least: float
-    shown_by: str
-    ceiling: float
-    refuted: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row for JSON."""
-        return {
-            key: "inf" if isinstance(value, float) and math.isinf(value) else value
-            for key, value in asdict(self).items()
-        }
 
 
 def run(
@@ -77,8 +51,8 @@ def run(
         for epsilon in EPSILONS:
             name = "add" if variant is None else f"mult {variant}"
             announce(f"{name}, claimed epsilon {epsilon:g}")
-            coins = KeyedEntropy.from_seed(seed).fork(f"{name} {epsilon}")
-            rows.append(_claim(variant, epsilon, b1, b2, samples, coins).to_dict())
+            entropy = KeyedEntropy.from_seed(seed).fork(f"{name} {epsilon}")
+            rows.append(_claim(variant, epsilon, b1, b2, samples, entropy))
     return {"samples": samples, "seed": seed, "failure": FAILURE, "rows": rows}
 
 
@@ -89,27 +63,29 @@ def _make(variant: Variant | None, epsilon: float, b1: float, b2: float, bits: i
 
 
 def _claim(
-    variant: Variant | None, epsilon: float, b1: float, b2: float, samples: int, coins: Entropy
-) -> Claim:
+    variant: Variant | None, epsilon: float, b1: float, b2: float, samples: int, entropy: Entropy
+) -> Record:
     subject = _make(variant, epsilon, b1, b2, RESIDUE_BITS)
     true = price(subject.event)
-    residue = _bound(subject, _residue_pairs(), samples, coins.fork("residue"))
-    label = _bound(subject, _label_pairs(), samples, coins.fork("label"))
-    return Claim(
-        mechanism=subject.name,
-        variant=variant,
-        b1=None if variant is None else b1,
-        b2=None if variant is None else b2,
-        claimed=true.claimed,
-        residue=true.residue,
-        label=true.label,
-        numerical=_numerical(_make(variant, epsilon, b1, b2, COARSE_BITS), b2),
-        residue_at_least=residue.epsilon,
-        label_at_least=label.epsilon,
-        shown_by=f"{residue.pair}: {residue.event}",
-        ceiling=residue.ceiling,
-        refuted=residue.epsilon > true.claimed,
-    )
+    residue = _bound(subject, _residue_pairs(), samples, entropy.fork("residue"))
+    label = _bound(subject, _label_pairs(), samples, entropy.fork("label"))
+    claim = {
+        "mechanism": subject.name,
+        "variant": variant,
+        "b1": None if variant is None else b1,
+        "b2": None if variant is None else b2,
+        "claimed": true.claimed,
+        "residue": true.residue,
+        "label": true.label,
+        "numerical": _numerical(_make(variant, epsilon, b1, b2, COARSE_BITS), b2),
+        "residue_at_least": residue.epsilon,
+        "label_at_least": label.epsilon,
+        "shown_by": f"{residue.pair}: {residue.event}",
+        "ceiling": residue.ceiling,
+        "refuted": residue.epsilon > true.claimed,
+    }
+    # JSON has no infinity.
+    return {key: "inf" if value == math.inf else value for key, value in claim.items()}
 
 
 def _residue_pairs() -> dict[str, tuple[float, float]]:
@@ -124,13 +100,13 @@ def _bound(
     subject: ResidueMechanism[LaplaceDraws],
     pairs: dict[str, tuple[float, float]],
     samples: int,
-    coins: Entropy,
+    entropy: Entropy,
 ) -> EpsilonBound:
     return epsilon_lower_bound_over(
         {name: (_sampler(subject, a), _sampler(subject, b)) for name, (a, b) in pairs.items()},
         samples=samples,
         failure=FAILURE,
-        entropy=coins,
+        entropy=entropy,
     )
 
 

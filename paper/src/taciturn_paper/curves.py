@@ -64,8 +64,8 @@ def run(figure: str, request: Request) -> Record:
         tasks, results(tasks, request.folder, request.progress)
     ).items():
         curves = _curves(figure, [record[figure] for record in runs])
-        rows += [{"dataset": name, **row} for row in _rows(figure, curves)]
-        shapes += [{"dataset": name, **shape} for shape in _shapes(figure, curves)]
+        rows += [{"dataset": name, **row} for row in _rows(curves)]
+        shapes += [{"dataset": name, **shape} for shape in _shapes(curves)]
     return {
         "figure": figure,
         "axis": AXES[figure],
@@ -112,7 +112,7 @@ def _curves(figure: str, runs: list[list[Record]]) -> dict[str, Curve]:
     return curves
 
 
-def _rows(figure: str, curves: dict[str, Curve]) -> list[Record]:
+def _rows(curves: dict[str, Curve]) -> list[Record]:
     rows = []
     for name, curve in curves.items():
         for place, values in curve.items():
@@ -126,7 +126,7 @@ def _rows(figure: str, curves: dict[str, Curve]) -> list[Record]:
     return rows
 
 
-def _shapes(figure: str, curves: dict[str, Curve]) -> list[Record]:
+def _shapes(curves: dict[str, Curve]) -> list[Record]:
     return [
         {"curve": name, "metric": metric, **shape(curve, metric)}
         for name, curve in curves.items()

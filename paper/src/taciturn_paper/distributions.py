@@ -292,29 +292,14 @@ def draw_mult() -> Figure:
         axes.set_title(f"{variant}: true ε = {true}")
         axes.set(xlabel="released residue", yscale="log", ylim=(0.015, 2), xlim=(-1.2, 1.2))
         axes.set_xticks([-1, -0.5, 0, 0.5, 1], ["−b2", "−0.5", "0", "0.5", "b2"])
-    gap = _gap_at_zero(seen_with_mult("printed"))
-    panels[0].annotate(
-        "", (0, gap.high), (0, gap.low), arrowprops={"arrowstyle": "<->", "color": _GREY}
-    )
-    panels[0].text(0.05, math.sqrt(gap.high * gap.low), f"ln 9 = {gap.loss:.2f}", color=_GREY)
+    densities = [float(seen.density[len(seen.density) // 2]) for seen in seen_with_mult("printed")]
+    low, high = min(densities), max(densities)
+    panels[0].annotate("", (0, high), (0, low), arrowprops={"arrowstyle": "<->", "color": _GREY})
+    loss = f"ln 9 = {math.log(high / low):.2f}"
+    panels[0].text(0.05, math.sqrt(high * low), loss, color=_GREY)
     panels[0].set_ylabel("density; at ±b2 probability")
     panels[0].legend(loc="upper left")
     return figure
-
-
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    high: float
-    low: float
-
-    @property
-    def loss(self) -> float:
-        return math.log(self.high / self.low)
-
-
-def _gap_at_zero(pair: tuple[Seen, Seen]) -> _Gap:
-    at_zero = [float(seen.density[len(seen.density) // 2]) for seen in pair]
-    return _Gap(max(at_zero), min(at_zero))
 
 
 def draw_hybrid() -> Figure:

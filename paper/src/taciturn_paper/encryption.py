@@ -187,7 +187,7 @@ class Ours:
 
     def __init__(self, name: str, bits: int) -> None:
         self.name, self.bits = name, bits
-        self._coins = KeyedEntropy.from_system()
+        self._entropy = KeyedEntropy.from_system()
         self._keys: dict[int, KeyPair] = {}
 
     def lap(self, matrix: IntArray, vector: IntArray) -> Trial:
@@ -195,8 +195,8 @@ class Ours:
         terms = len(vector)
         if terms not in self._keys:
             capacity = Capacity(VECTOR_BITS, MATRIX_BITS, terms)
-            self._keys[terms] = KeyPair.of(scheme(self.name), self.bits, capacity, self._coins)
-        return self._keys[terms].trial(matrix, vector, self._coins)
+            self._keys[terms] = KeyPair.of(scheme(self.name), self.bits, capacity, self._entropy)
+        return self._keys[terms].trial(matrix, vector, self._entropy)
 
 
 Contender: TypeAlias = Ours | PythonPaillier | Heu
@@ -235,11 +235,11 @@ def measure(
     shape: Shape, entrants: list[Contender], repeats: int, announce: Callable[[str], None]
 ) -> list[Row]:
     """All contenders in turn on one shape; who is slow gets a single repeat."""
-    coins = KeyedEntropy.from_seed(shape.rows * 1000 + shape.columns)
+    entropy = KeyedEntropy.from_seed(shape.rows * 1000 + shape.columns)
     laps: dict[int, list[Trial]] = {number: [] for number in range(len(entrants))}
     for turn in range(repeats + 1):
-        matrix = random_integers(coins, (shape.columns, shape.rows), MATRIX_BITS)
-        vector = random_integers(coins, (shape.rows,), VECTOR_BITS)
+        matrix = random_integers(entropy, (shape.columns, shape.rows), MATRIX_BITS)
+        vector = random_integers(entropy, (shape.rows,), VECTOR_BITS)
         for number, entrant in enumerate(entrants):
             if _too_slow(entrant, shape) or (
                 laps[number] and laps[number][0].seconds > SLOW_SECONDS
@@ -260,9 +260,9 @@ def _too_slow(entrant: Contender, shape: Shape) -> bool:
     return entrant.name == "phe" and entrant.bits > 2048 and shape.rows * shape.columns > 10_000
 
 
-def random_integers(coins: KeyedEntropy, shape: tuple[int, ...], bits: int) -> IntArray:
+def random_integers(entropy: KeyedEntropy, shape: tuple[int, ...], bits: int) -> IntArray:
     """Integers between plus and minus ``2^bits``."""
-    return np.rint((coins.uniform(shape) * 2 - 1) * 2.0**bits).astype(np.int64)
+    return np.rint((entropy.uniform(shape) * 2 - 1) * 2.0**bits).astype(np.int64)
 
 
 def _row(shape: Shape, entrant: Contender, laps: list[Trial]) -> Row:

@@ -79,11 +79,11 @@ class Exposed:
     def noisy(self, noise: float) -> BobView:
         """The view with uniform noise of this size on every score."""
         view = replace(self.view)
-        coins = KeyedEntropy.from_seed(SEED).fork("noise")
+        entropy = KeyedEntropy.from_seed(SEED).fork("noise")
         view.__dict__["observations"] = tuple(
             replace(event, scores=event.scores + noise * (2.0 * uniform - 1.0))
             for event in self.view.directions
-            for uniform in [coins.uniform(event.scores.shape)]
+            for uniform in [entropy.uniform(event.scores.shape)]
         )
         return view
 
@@ -115,15 +115,15 @@ def numeric_table(columns: int = 20, rows: int = ROWS) -> pl.DataFrame:
 
 def category_table(rows: int = ROWS) -> pl.DataFrame:
     """Three categories whose levels are the rarer the later, and two counts."""
-    coins = KeyedEntropy.from_seed(7)
+    entropy = KeyedEntropy.from_seed(7)
     columns: dict[str, object] = {}
     for name, levels in _LEVELS.items():
         # A square makes low levels the common ones.
-        numbers = (levels * coins.fork(name).uniform((rows,)) ** 1.5).astype(int)
+        numbers = (levels * entropy.fork(name).uniform((rows,)) ** 1.5).astype(int)
         columns[name] = [f"level {number}" for number in numbers]
     for name, mean in _COUNTS.items():
         # Of a hundred chances each: nearly Poisson.
-        columns[name] = (coins.fork(name).uniform((rows, 100)) < mean / 100.0).sum(axis=1)
+        columns[name] = (entropy.fork(name).uniform((rows, 100)) < mean / 100.0).sum(axis=1)
     own = random_table(rows, BOBS).frame.to_numpy()
     frame = pl.DataFrame(columns)
     first = (frame["region"] == "level 0").to_numpy().astype(float)

@@ -192,8 +192,8 @@ def _outcome(
     bob = KeyedEntropy.from_seed(number).fork("bob")
     plan = terms.plan(bob.fork("batches").token(32), len(fit.labels))
     if isinstance(method, FlippedLabels):
-        coins = bob.fork("label response")
-        released = method.respond(LabelTable.of(fit.labels), coins).values
+        entropy = bob.fork("label response")
+        released = method.respond(LabelTable.of(fit.labels), entropy).values
         weights = train_with_gradients(fit.features, released, plan, terms, method)
     else:
         noisy = cast(ResidueMechanism[LaplaceDraws], method)
@@ -204,24 +204,24 @@ def _outcome(
 def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
     """The share of coin labels that the best guess gets right."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
-    coins = KeyedEntropy.from_seed(number).fork("told")
-    labels = LabelTable.of(np.zeros(rows, np.int8)).coins(coins.fork("labels"))
+    entropy = KeyedEntropy.from_seed(number).fork("told")
+    labels = LabelTable.of(np.zeros(rows, np.int8)).coins(entropy.fork("labels"))
     method = mechanism(_terms(data, name, total, epochs, 0.1, data.rows.train).agreement)
     if isinstance(method, FlippedLabels):
-        released = method.respond(labels, coins.fork("label response"))
+        released = method.respond(labels, entropy.fork("label response"))
         return float((released.values == labels.values).mean())
-    return _guess_accuracy_under_noise(cast(Additive, method), labels, epochs, coins)
+    return _guess_accuracy_under_noise(cast(Additive, method), labels, epochs, entropy)
 
 
 def _guess_accuracy_under_noise(
-    method: ResidueMechanism[LaplaceDraws], labels: LabelTable, epochs: int, coins: KeyedEntropy
+    method: ResidueMechanism[LaplaceDraws], labels: LabelTable, epochs: int, entropy: KeyedEntropy
 ) -> float:
     """The same for noisy residues: the likelier label over all epochs, half right at a tie."""
     unit = 1 << 20
     secret = labels.values.astype(np.int64) * unit - unit // 2
     ratio = np.zeros(labels.rows)
     for epoch in range(epochs):
-        seen = method.release(secret, draw(labels.rows, coins.fork(f"epoch {epoch}"))).value
+        seen = method.release(secret, draw(labels.rows, entropy.fork(f"epoch {epoch}"))).value
         one, zero = (np.full(labels.rows, place) for place in (unit // 2, -(unit // 2)))
         ratio += method.log_probability(seen, one) - method.log_probability(seen, zero)
     right = np.where(ratio == 0, 0.5, (ratio > 0) == (labels.values == 1))
@@ -245,10 +245,12 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
     for epsilon in RUNAWAY_EPSILONS:
         terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.rows.train)
         method = cast(FlippedLabels, mechanism(terms.agreement))
-        coins = KeyedEntropy.from_seed(seed).fork("runaway")
-        flipped = method.respond(LabelTable.of(data.rows.train.labels), coins.fork("flips")).values
+        entropy = KeyedEntropy.from_seed(seed).fork("runaway")
+        flipped = method.respond(
+            LabelTable.of(data.rows.train.labels), entropy.fork("flips")
+        ).values
         for name in LOSSES:
-            for epochs, weights in _followed(data, flipped, name, epsilon, coins, quick):
+            for epochs, weights in _followed(data, flipped, name, epsilon, entropy, quick):
                 scores = data.rows.train.features @ weights
                 metrics = evaluate(data.rows.test.features @ weights, data.rows.test.labels)
                 rows.append(
@@ -266,7 +268,7 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
 
 
 def _followed(
-    data: _Data, flipped: ByteLabels, name: str, epsilon: float, coins: KeyedEntropy, quick: bool
+    data: _Data, flipped: ByteLabels, name: str, epsilon: float, entropy: KeyedEntropy, quick: bool
 ) -> Iterator[tuple[int, FloatArray]]:
     """The weights after some numbers of epochs."""
     stops = QUICK_RUNAWAY_EPOCHS if quick else RUNAWAY_EPOCHS
@@ -275,7 +277,7 @@ def _followed(
     terms = _terms(data, "label-rr", epsilon, stops[-1], usual, data.rows.train)
     weights = np.zeros(data.rows.train.features.shape[1])
     per_epoch = terms.per_epoch(len(flipped))
-    for batch in terms.plan(coins.fork("batches").token(32), len(flipped)):
+    for batch in terms.plan(entropy.fork("batches").token(32), len(flipped)):
         rows = data.rows.train.features.take(batch.rows, axis=0)
         residues = LOSSES[name][0](rows @ weights, flipped[batch.rows], epsilon)
         weights = weights - rate * gradient(rows, residues)

@@ -121,8 +121,8 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
         settings = Settings.of({**options, "scheme": "clear", "seed": seed}).resolved()
         outcome = simulate(settings.model_copy(update={"permute_labels": True}), raw, keep=True)
         batches = outcome.result.hidden_batches
-        if outcome.transcript is None or batches is None:
-            raise TranscriptError("the run kept no transcript")
+        if batches is None:
+            raise TranscriptError("the run hid no batches")
         view = outcome_view(outcome)
         columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train

@@ -10,7 +10,7 @@ either side, and choosing the best of many *runs* would find a lucky one.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
 
@@ -30,29 +30,6 @@ QUICK_GRID = {"b1": (0.1, 0.5), "b2": (1.0, 10.0)}
 CHOOSING_SEEDS, JUDGING_SEEDS = 5, 30
 
 
-@dataclass(frozen=True, slots=True)
-class Learnt:
-    """One variant at its best.
-
-    ``learns`` says whether the whole 95 % interval of its mean test AUC lies above one half.
-    """
-
-    variant: str
-    epsilon: float
-    b1: float
-    b2: float
-    learning_rate: float
-    configurations: int
-    validation_auc: float
-    accuracy: float
-    accuracy_low: float
-    accuracy_high: float
-    auc: float
-    auc_low: float
-    auc_high: float
-    learns: bool
-
-
 def run(request: Request, dataset: str = "sklearn-digits", epsilon: float = 10.0) -> Record:
     """Each variant at its best, beside the noiseless model and the commoner label."""
     rows = Rows.of(dataset, request.seed)
@@ -60,7 +37,7 @@ def run(request: Request, dataset: str = "sklearn-digits", epsilon: float = 10.0
     judged = []
     for variant in VARIANTS:
         request.announce(f"mult {variant} on {dataset}")
-        judged.append(asdict(search.best(variant)))
+        judged.append(search.best(variant))
     return {
         "dataset": dataset,
         "seed": request.seed,
@@ -82,8 +59,11 @@ class _Search:
     def judging(self) -> int:
         return 4 if self.quick else JUDGING_SEEDS
 
-    def best(self, variant: str) -> Learnt:
-        """The variant's best configuration, judged on the test rows."""
+    def best(self, variant: str) -> Record:
+        """The variant's best configuration, evaluated on the test rows.
+
+        ``learns`` says whether the whole 95 % interval of its mean test AUC lies above one half.
+        """
         grid = QUICK_GRID if self.quick else GRID
         factors = RATES[:1] if self.quick else RATES
         usual = self.rows.settings.learning_rate or 0.1
@@ -100,20 +80,23 @@ class _Search:
         ]
         accuracies, areas = [score.accuracy for score in metrics], [score.auc for score in metrics]
         (acc_low, acc_high), (low, high) = t_interval(accuracies), t_interval(areas)
-        return Learnt(
-            variant,
-            self.epsilon,
-            *chosen,
-            len(candidates),
-            validation,
-            fmean(accuracies),
-            acc_low,
-            acc_high,
-            fmean(areas),
-            low,
-            high,
-            low > 0.5,
-        )
+        b1, b2, rate = chosen
+        return {
+            "variant": variant,
+            "epsilon": self.epsilon,
+            "b1": b1,
+            "b2": b2,
+            "learning_rate": rate,
+            "configurations": len(candidates),
+            "validation_auc": validation,
+            "accuracy": fmean(accuracies),
+            "accuracy_low": acc_low,
+            "accuracy_high": acc_high,
+            "auc": fmean(areas),
+            "auc_low": low,
+            "auc_high": high,
+            "learns": low > 0.5,
+        }
 
     def _validation(self, variant: str, b1: float, b2: float, rate: float) -> float:
         return fmean(

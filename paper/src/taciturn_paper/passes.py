@@ -60,8 +60,8 @@ class Cost:
 
 def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
     """One turn of one mechanism."""
-    coins = KeyedEntropy.from_seed(1)
-    features, labels = synthetic(rows, alice + bob, coins.fork("table"))
+    entropy = KeyedEntropy.from_seed(1)
+    features, labels = synthetic(rows, alice + bob, entropy.fork("table"))
     names, values = features.columns, features.values
     hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
     his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
@@ -74,8 +74,8 @@ def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
         sent[sender] += len(frame)
 
     parties = (
-        alice_program(AliceInputs(hers, terms, coins.fork("alice"))),
-        bob_program(BobInputs(his, labels, terms, method, ledger, coins.fork("bob"))),
+        alice_program(AliceInputs(hers, terms, entropy.fork("alice"))),
+        bob_program(BobInputs(his, labels, terms, method, ledger, entropy.fork("bob"))),
     )
     start = time.process_time()
     run_pair(*parties, tap=tap)

@@ -33,20 +33,20 @@ class Share:
 
 def profile(rows: int = ROWS, columns: int = COLUMNS, laps: int = LAPS) -> list[Share]:
     """The critical path of one iteration, by function; SEAL's first, ours last."""
-    coins = KeyedEntropy.from_seed(1)
-    matrix = random_integers(coins, (columns, rows), 18)
-    vector = random_integers(coins, (rows,), 18)
-    pair = KeyPair.of(scheme("bfv"), 128, Capacity(20, 18, rows), coins)
+    entropy = KeyedEntropy.from_seed(1)
+    matrix = random_integers(entropy, (columns, rows), 18)
+    vector = random_integers(entropy, (rows,), 18)
+    pair = KeyPair.of(scheme("bfv"), 128, Capacity(20, 18, rows), entropy)
     prepared = pair.public.prepare(matrix)
     watch = cProfile.Profile()
     for _ in range(laps):
         # What is made ahead stays outside the measurement, as in the benchmark.
-        pair.secret.stock(columns, rows, coins)
-        mask = pair.public.draw_mask(columns, coins)
-        pair.public.stock(prepared, mask, coins)
+        pair.secret.stock(columns, rows, entropy)
+        mask = pair.public.draw_mask(columns, entropy)
+        pair.public.stock(prepared, mask, entropy)
         watch.enable()
-        sent = pair.secret.encrypt(vector, columns, coins)
-        answer = pair.public.masked_product(prepared, sent, mask, coins)
+        sent = pair.secret.encrypt(vector, columns, entropy)
+        answer = pair.public.masked_product(prepared, sent, mask, entropy)
         pair.public.unmask(pair.secret.decrypt(answer, rows), mask)
         watch.disable()
     seal: dict[str, float] = {}

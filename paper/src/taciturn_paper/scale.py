@@ -89,30 +89,30 @@ def write_files(folder: Path, task: Task, port: int) -> None:
 
 def make_tables(folder: Path, task: Task) -> None:
     """The parts of both sides, whose rows stand in another order."""
-    coins, width = KeyedEntropy.from_seed(7), task.alice + task.bob
-    weights = spread(coins, (width,)) / np.sqrt(width)
+    entropy, width = KeyedEntropy.from_seed(7), task.alice + task.bob
+    weights = spread(entropy, (width,)) / np.sqrt(width)
     for role in ("alice", "bob"):
         (folder / f"{role}-parts").mkdir(parents=True)
     parts = -(-task.rows // PART_ROWS)
     for part in range(parts):
         first = part * PART_ROWS
         count = min(PART_ROWS, task.rows - first)
-        values = spread(coins, (count, width))
+        values = spread(entropy, (count, width))
         chances = sigmoid(2.0 * values @ weights)
-        labels = (coins.uniform((count,)) < chances).astype(np.int8)
+        labels = (entropy.uniform((count,)) < chances).astype(np.int8)
         ids = pl.Series(np.arange(first, first + count)).cast(pl.String).str.zfill(9)
         hers = {f"a{j}": values[:, j] for j in range(task.alice)}
         his = {f"b{j}": values[:, task.alice + j] for j in range(task.bob)}
         alice = pl.DataFrame({"id": ids, **hers})
-        bob = pl.DataFrame({"id": ids, **his, "label": labels})[coins.permutation(count)]
+        bob = pl.DataFrame({"id": ids, **his, "label": labels})[entropy.permutation(count)]
         alice.write_parquet(folder / "alice-parts" / f"{part:04d}.parquet")
         # From the last part to the first: no side has the other's order.
         bob.write_parquet(folder / "bob-parts" / f"{parts - part:04d}.parquet")
 
 
-def spread(coins: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
+def spread(entropy: KeyedEntropy, shape: tuple[int, ...]) -> FloatArray:
     """Numbers of mean 0 and variance 1."""
-    return np.multiply(coins.uniform(shape) - 0.5, np.sqrt(12.0), dtype=np.float64)
+    return np.multiply(entropy.uniform(shape) - 0.5, np.sqrt(12.0), dtype=np.float64)
 
 
 def _file(role: str, task: Task, port: int) -> str:

@@ -541,8 +541,8 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     timed = TimedScheme(scheme(task["agreement"]["scheme"]))
     terms = Terms(Agreement.of(task["agreement"]), cast(Scheme, timed))
-    coins = KeyedEntropy.from_seed(task["seed"]).fork(role)
-    program = _program(role, folder, terms, coins, task["intercept"])
+    entropy = KeyedEntropy.from_seed(task["seed"]).fork(role)
+    program = _program(role, folder, terms, entropy, task["intercept"])
     endpoint = _endpoint(role, folder, port)
     try:
         channel = endpoint.connect(CONNECT_SECONDS)
@@ -587,7 +587,7 @@ def _share(share: WeightShare | None) -> dict[str, Any] | None:
     return {"values": share.values.tolist(), "scales": scales, "whitening": whitening}
 
 
-def _program(role: Role, folder: Path, terms: Terms, coins: Entropy, intercept: bool) -> Any:  # noqa: ANN401
+def _program(role: Role, folder: Path, terms: Terms, entropy: Entropy, intercept: bool) -> Any:  # noqa: ANN401
     with np.load(folder / f"{role}.npz") as file:
         values = np.ascontiguousarray(file["values"])
         labels = file["labels"] if role == "bob" else None
@@ -597,10 +597,10 @@ def _program(role: Role, folder: Path, terms: Terms, coins: Entropy, intercept: 
         names[-1] = INTERCEPT
     features = FeatureTable(ids, tuple(names), values)
     if labels is None:
-        return ALICE[terms.conversation](AliceInputs(features, terms, coins))
+        return ALICE[terms.conversation](AliceInputs(features, terms, entropy))
     method, ledger = mechanism(terms.agreement), Ledger(len(values), "")
     truth = LabelTable(ids, labels)
-    return BOB[terms.conversation](BobInputs(features, truth, terms, method, ledger, coins))
+    return BOB[terms.conversation](BobInputs(features, truth, terms, method, ledger, entropy))
 
 
 def _endpoint(role: Role, folder: Path, port: int) -> Endpoint:

@@ -115,8 +115,8 @@ def made(rows: int, columns: int, held_out: int = HELD_OUT_ROWS) -> Problem:
 
 def target(problem: Problem) -> Metrics:
     """What sgd reaches on the held-out rows with its default epochs."""
-    terms, coins = problem.terms("sgd"), KeyedEntropy.from_seed(SEED)
-    seed = seed_of(coins.fork("alice"), coins.fork("bob"))
+    terms, entropy = problem.terms("sgd"), KeyedEntropy.from_seed(SEED)
+    seed = seed_of(entropy.fork("alice"), entropy.fork("bob"))
     batches = [batch.rows for batch in terms.plan(seed, problem.alice.rows)]
     joined = np.hstack([problem.alice.values, problem.bob.values])
     with one_thread():

@@ -58,47 +58,47 @@ class Stages:
 
 def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
     """One pass on all cores that this process may use; ``memory`` is that of kept plaintexts."""
-    coins, stages = KeyedEntropy.from_seed(3), Stages()
+    entropy, stages = KeyedEntropy.from_seed(3), Stages()
     features = FeatureTable(
         RowIds.numbered(rows),
         tuple(f"x{j}" for j in range(columns)),
-        spread(coins, (rows, columns)),
+        spread(entropy, (rows, columns)),
     )
     terms = agree(Settings(solver="newton", mechanism="sealed"), columns, rows)
     with one_thread():
         with stages.timed("Alice whitens and rounds, once"):
-            table = WhitenedTable.of(AliceInputs(features, terms, coins))
+            table = WhitenedTable.of(AliceInputs(features, terms, entropy))
         size = TableSize(rows, columns)
-        secret = scheme("bfv").generate(128, table.ring, coins)
+        secret = scheme("bfv").generate(128, table.ring, entropy)
         held = secret.public.table(table.whole, memory)
-        numbers = table.scales.directions(spread(coins, (rows,)) / rows, coins)
-        share = table.ring.draw(columns, coins)
+        numbers = table.scales.directions(spread(entropy, (rows,)) / rows, entropy)
+        share = table.ring.draw(columns, entropy)
         (part,) = terms.scheme.row_parts(size)
         for _ in range(2):
             with stages.timed("Bob encrypts a number a row"):
-                vector = secret.encrypt_rows(numbers, size, coins)
+                vector = secret.encrypt_rows(numbers, size, entropy)
             with stages.timed("Alice sums over rows"):
-                total = held.sum_over_rows(share, coins)
+                total = held.sum_over_rows(share, entropy)
                 total.add(vector, part)
                 total.result()
-            weights = secret.encrypt_columns(share, size, coins)
+            weights = secret.encrypt_columns(share, size, entropy)
             with stages.timed("Alice computes scores"):
-                answer = held.product(weights, numbers, coins, part)
+                answer = held.product(weights, numbers, entropy, part)
             with stages.timed("Bob decrypts scores"):
                 secret.decrypt_rows(answer, size)
         held.close()
-        _search(rows, own, coins, stages)
+        _search(rows, own, entropy, stages)
     return stages.seconds
 
 
-def _search(rows: int, own: int, coins: KeyedEntropy, stages: Stages) -> None:
+def _search(rows: int, own: int, entropy: KeyedEntropy, stages: Stages) -> None:
     """Bob's own work in the last of so many passes."""
-    labels = (coins.uniform((rows,)) < 0.5).astype(np.int8)
+    labels = (entropy.uniform((rows,)) < 0.5).astype(np.int8)
     likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
-    columns = spread(coins, (rows, own))
+    columns = spread(entropy, (rows, own))
     solver = SubspaceSolver(likelihood, columns, l2=1 / rows, free=0, passes=PASSES)
     for number in range(1, PASSES + 1):
-        answer = spread(coins, (rows,))
+        answer = spread(entropy, (rows,))
         with stages.timed(f"Bob searches, pass {number}"):
             solver.add(solver.direction(), answer)
     for number in range(1, PASSES):

@@ -194,12 +194,12 @@ def _rival() -> tuple[PythonPaillier | None, list[str]]:
 def _rival_rows(dataset: str, rival: PythonPaillier, like: Record) -> list[Record]:
     """The encrypted part of an iteration by python-paillier, at the batch and at L_RR."""
     sizes = paper.TABLE_3[dataset]
-    coins = KeyedEntropy.from_seed(sizes.columns)
+    entropy = KeyedEntropy.from_seed(sizes.columns)
     times: dict[str, list[float]] = {"none": [], "hybrid": []}
     for _ in range(PHE_LAPS):
         for name, rows in (("none", sizes.batch), ("hybrid", sizes.l_rr)):
-            matrix = random_integers(coins, (sizes.columns, rows), MATRIX_BITS)
-            vector = random_integers(coins, (rows,), VECTOR_BITS)
+            matrix = random_integers(entropy, (sizes.columns, rows), MATRIX_BITS)
+            vector = random_integers(entropy, (rows,), VECTOR_BITS)
             times[name].append(1e3 * rival.lap(matrix, vector).seconds)
     return [
         {

@@ -56,11 +56,11 @@ class Throughput:
     max_weight_difference: float
 
 
-def synthetic(rows: int, columns: int, coins: KeyedEntropy) -> tuple[FeatureTable, LabelTable]:
+def synthetic(rows: int, columns: int, entropy: KeyedEntropy) -> tuple[FeatureTable, LabelTable]:
     """Uniform features of unit variance, and labels that a logistic model explains."""
-    values = (coins.uniform((rows, columns)) - 0.5) * np.sqrt(12.0)
-    scores = values @ (coins.uniform((columns,)) - 0.5)
-    labels = (coins.uniform((rows,)) < sigmoid(scores)).astype(np.int8)
+    values = (entropy.uniform((rows, columns)) - 0.5) * np.sqrt(12.0)
+    scores = values @ (entropy.uniform((columns,)) - 0.5)
+    labels = (entropy.uniform((rows,)) < sigmoid(scores)).astype(np.int8)
     ids = RowIds.numbered(rows)
     names = tuple(f"x{number}" for number in range(columns))
     return FeatureTable(ids, names, values), LabelTable(ids, labels)
@@ -70,8 +70,8 @@ def measure(
     rows: int = ROWS, columns: int = COLUMNS, batch_size: int = 4096, repeats: int = REPEATS
 ) -> Throughput:
     """Times both in turn, ``repeats`` times."""
-    coins = KeyedEntropy.from_seed(SEED)
-    features, labels = synthetic(rows, columns, coins)
+    entropy = KeyedEntropy.from_seed(SEED)
+    features, labels = synthetic(rows, columns, entropy)
     nothing = FeatureTable(features.ids, (), np.empty((rows, 0)))
     agreement = Agreement(
         mechanism="none",
@@ -87,12 +87,12 @@ def measure(
         feature_bits=16,
         residue_bits=20,
     )
-    terms, bobs = Terms(agreement, ClearScheme()), coins.fork("bob")
-    order = [batch.rows for batch in terms.plan(seed_of(coins.fork("alice"), bobs), rows)]
+    terms, bobs = Terms(agreement, ClearScheme()), entropy.fork("bob")
+    order = [batch.rows for batch in terms.plan(seed_of(entropy.fork("alice"), bobs), rows)]
 
     def jointly() -> FloatArray:
         trained, _ = run_pair(
-            alice.train(AliceInputs(features, terms, coins.fork("alice"))),
+            alice.train(AliceInputs(features, terms, entropy.fork("alice"))),
             bob.train(BobInputs(nothing, labels, terms, Unprotected(), Ledger(rows, ""), bobs)),
         )
         return trained.weights

@@ -211,10 +211,10 @@ def _validation(rows: Rows, cells: Sequence[Cell], quick: bool) -> dict[Cell, fl
     choices = (QUICK_CHOICES if quick else SMALL_CHOICES) if small else 1
     areas: dict[Cell, list[float]] = {cell: [] for cell in cells}
     for number in range(choices):
-        coins = Coins.for_seed(rows.seed).bob.fork(f"search {number}")
-        seed = coins.fork("batches").token(32)
+        entropy = Coins.for_seed(rows.seed).bob.fork(f"search {number}")
+        seed = entropy.fork("batches").token(32)
         for some in _bundles(cells):
-            for score in _judge(rows, some, rows.fit, rows.choose, seed, coins):
+            for score in _judge(rows, some, rows.fit, rows.choose, seed, entropy):
                 areas[score.cell].append(score.auc)
     return {cell: fmean(values) for cell, values in areas.items()}
 

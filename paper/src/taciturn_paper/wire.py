@@ -87,11 +87,11 @@ def in_process(folder: Path) -> tuple[float, int]:
     labels, ledger = bob.tables.labels, Ledger(bob.tables.train.rows, "")
     if labels is None:
         raise ConfigError("Bob has no labels")
-    coins = KeyedEntropy.from_seed(1)
+    entropy = KeyedEntropy.from_seed(1)
     start = time.perf_counter()
     run_pair(
-        alice.program(coins.fork("alice"), None),
-        bob.program(coins.fork("bob"), BobSide(labels, ledger)),
+        alice.program(entropy.fork("alice"), None),
+        bob.program(entropy.fork("bob"), BobSide(labels, ledger)),
     )
     seconds = time.perf_counter() - start
     rows, agreed = bob.tables.train.rows, bob.terms.agreement

@@ -25,7 +25,14 @@ from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.integer_program import Search
 from taciturn_audit.attacks.linear import gradients
 from taciturn_audit.attacks.posterior import SWEEPS, Law, gather, hear, scores_exact
-from taciturn_audit.attacks.recovery import Notebook, Recovered, System, evenly, on_cores, scattered
+from taciturn_audit.attacks.recovery import (
+    ProvenLabels,
+    Recovered,
+    System,
+    evenly,
+    on_cores,
+    scattered,
+)
 from taciturn_audit.views.alice_view import AliceView
 
 # Log-odds at which a label is taken as known while others are searched for; integers check it.
@@ -58,7 +65,7 @@ class KnownScoresAttack(Attack):
         exact = scattered([seen for seen in batches if scores_exact(view, seen)])
         heard, total = SWEEPS * len(batches), SWEEPS * len(batches) + len(exact)
         odds = gather(view, batches, progress=lambda done, _: progress(done, total))
-        notes = Notebook(view.features.rows)
+        notes = ProvenLabels(view.features.rows)
         searched = certified = last = done = unsolved = 0
         work, left_out = 0.0, False
 

@@ -199,7 +199,7 @@ def on_cores(function: Callable[[GradientSeen], R], batches: Sequence[GradientSe
         yield from on_all_cores(function, chunk) if large else [function(seen) for seen in chunk]
 
 
-class Notebook:
+class ProvenLabels:
     """The labels proven so far."""
 
     def __init__(self, rows: int) -> None:

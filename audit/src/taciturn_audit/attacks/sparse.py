@@ -34,7 +34,7 @@ from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.linear import gradients, solve
 from taciturn_audit.attacks.recovery import (
-    Notebook,
+    ProvenLabels,
     Recovered,
     System,
     evenly,
@@ -73,7 +73,7 @@ class SparseAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         every = gradients(view)
         batches = scattered(evenly(every, self.most_batches))
-        notes, total = Notebook(view.features.rows), np.zeros(view.features.rows)
+        notes, total = ProvenLabels(view.features.rows), np.zeros(view.features.rows)
         tried = certified = failed = done = 0
         work, left_out = 0.0, False
 

@@ -57,17 +57,17 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
     )
     lead = "With labels shuffled before training: " if shuffled else ""
     if verdict.attack is None:
-        found = "no attack we know recovers labels from the messages Alice received"
+        claim = "no attack we know recovers labels from the messages Alice received"
     else:
         name = verdict.attack.name
         attack = _KNOWN.get(name, f"the best attack, {name},")
         value = share(value_of(verdict.attack, verdict.figure))
-        found = f"{attack} recovers {value} of the labels"
+        claim = f"{attack} recovers {value} of the labels"
         if verdict.figure == "AUC":
-            found = (
+            claim = (
                 f"{attack} ranks a row labelled 1 above a row labelled 0 in {value} of all pairs"
             )
-    sentence = f"{lead}{found}; without any message {controls}."
+    sentence = f"{lead}{claim}; without any message {controls}."
     return sentence[:1].upper() + sentence[1:]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from taciturn.jobs.woe.report import MOST_COLUMNS
 from taciturn.report import blocks as b
@@ -73,7 +73,13 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
     messages = b.table(
         ("message", "count", "bytes", "encrypted", "what Alice can do with it"),
         [
-            (one.message, f"{one.count:,}", f"{one.bytes:,}", _yes(one.encrypted), one.allows)
+            (
+                one.message,
+                f"{one.count:,}",
+                f"{one.bytes:,}",
+                "yes" if one.encrypted else "no",
+                one.allows,
+            )
             for one in audit.messages
         ],
         words=(0, 3, 4),
@@ -92,6 +98,7 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
         grouped=True,
     )
     command = b.Command(audit.command) if audit.command else b.Paragraph("Called from Python.")
+    ours = [b.Paragraph(_OURS)] if any(one.encrypted for one in audit.messages) else []
     return b.Page(
         window=f"Weight of evidence on {audit.dataset} – Taciturn audit",
         title="What weight of evidence tells",
@@ -121,7 +128,7 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
             b.Section(
                 "What taciturn woe tells Alice",
                 "alice",
-                (*_ours(audit), b.Paragraph(_alike(audit)), messages),
+                (*ours, b.Paragraph(_alike(audit)), messages),
                 "Alice",
             ),
             b.Section(
@@ -188,11 +195,6 @@ def _attack(score: AttackScore) -> tuple[b.Words, ...]:
     )
 
 
-def _ours(audit: WoeAudit) -> Iterable[b.Block]:
-    if any(one.encrypted for one in audit.messages):
-        yield b.Paragraph(_OURS)
-
-
 def _alike(audit: WoeAudit) -> str:
     encrypted = sum(one.bytes for one in audit.messages if one.encrypted)
     if not encrypted:
@@ -225,7 +227,3 @@ def _bob(columns: Sequence[BinsTold]) -> b.Table:
     ]
     headings = ("column", "bins", "by size", "by label too", "bits a row", "settled rows")
     return b.table(headings, rows, label="What Bob learns")
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"
