@@ -91,8 +91,8 @@ class TrainResult:
         >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
         [('training', 455), ('held-out', 114)]
         """
-        from taciturn.numerics.cutoffs import Costs
         from taciturn.numerics.scorecard import Scale
+        from taciturn.numerics.sorted_scores import Costs
         from taciturn.simulation.model_report import simulated_report
 
         known, scale = None if costs is None else Costs(*costs), Scale(*points)

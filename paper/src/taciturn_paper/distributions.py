@@ -30,8 +30,8 @@ from taciturn.data.raw import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
-from taciturn.numerics.batches import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
+from taciturn.numerics.sgd import batches
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design

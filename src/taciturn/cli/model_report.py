@@ -14,8 +14,8 @@ from taciturn.errors import ConfigError, shown_by
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
-    from taciturn.numerics.cutoffs import Costs
     from taciturn.numerics.scorecard import Scale
+    from taciturn.numerics.sorted_scores import Costs
     from taciturn.party.config import PartyConfig
     from taciturn.results.model_report import ModelReport
 
@@ -128,7 +128,7 @@ def _page_of(model: Path) -> Path:
 
 
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
-    from taciturn.numerics.cutoffs import Costs
+    from taciturn.numerics.sorted_scores import Costs
 
     miss = settings.output.miss_cost
     if text is None:

@@ -10,11 +10,16 @@ from taciturn.numerics.calibration_tests import (
     hosmer_lemeshow,
     spiegelhalter,
 )
-from taciturn.numerics.cutoffs import Costs, cheapest, cutoffs
-from taciturn.numerics.gains import gains
 from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.ranked import Ranked
-from taciturn.numerics.roc import ks_point, roc_points
+from taciturn.numerics.sorted_scores import (
+    Costs,
+    Ranked,
+    cheapest,
+    cutoffs,
+    gains,
+    ks_point,
+    roc_points,
+)
 from taciturn.results.model_report import JudgedRows
 
 TRAINING, HELD_OUT, NEW = "training", "held-out", "new"

@@ -26,7 +26,7 @@ from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.threshold import Threshold, one_half
+from taciturn.numerics.sorted_scores import Threshold, one_half
 from taciturn.results.serialise import read
 from taciturn.version import FORMER_NAME, __version__
 

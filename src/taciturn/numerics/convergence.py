@@ -45,20 +45,11 @@ class Arrival:
 def arrival(
     losses: Sequence[float], gap: tuple[float, float] | None = None, end: float | None = None
 ) -> Arrival:
-    """Whether a training has arrived.
+    """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
     distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
     no pass was seen.
-
-    >>> arrival([0.5, 0.30001, 0.3]).converged, arrival([0.5, 0.30001, 0.3]).last_change
-    (True, 1.0000000000010001e-05)
-    >>> arrival([0.6930, 0.6929, 0.6928]).converged, arrival([0.4, 0.3]).converged
-    (False, False)
-    >>> arrival([0.5, 2e8]).diverged, arrival([0.5]).reason
-    (True, 'it takes the training loss of two passes over the rows')
-    >>> arrival([]).converged, arrival([]).diverged, arrival([], end=2e8).diverged
-    (None, None, True)
     """
     last = losses[-1] if losses else end
     # What is no number is not below the bound either.
@@ -74,11 +65,7 @@ def arrival(
 
 
 def tolerance(loss: float) -> float:
-    """By how much a pass, or what is left to the optimum, may still move a loss.
-
-    >>> round(tolerance(0.3), 6)
-    0.0004
-    """
+    """Largest change of a loss, or distance to its optimum, that counts as converged."""
     return _TOLERANCE * (loss + _LEAST_LOSS)
 
 

@@ -48,23 +48,16 @@ class FixedPoint:
             )
 
     def encode(self, values: FloatArray, magnitude_bits: int) -> IntArray:
-        """The nearest grid points, as integers in ``±2^(bits + magnitude_bits)``.
+        """Nearest grid points, as integers in ``±2^(bits + magnitude_bits)``.
 
         Raises ``DataError`` for a value that is not finite, or beyond ``±2^magnitude_bits``.
-
-        >>> FixedPoint(bits=1).encode(np.array([0.25, 0.75]), magnitude_bits=0).tolist()
-        [0, 2]
         """
         self._check_range(magnitude_bits)
         self._check_block(values, magnitude_bits)
         return self.rounded(values)
 
     def rounded(self, values: FloatArray) -> IntArray:
-        """``encode`` without its range check, for finite values that fit an int64 at this scale.
-
-        >>> FixedPoint(bits=1).rounded(np.array([0.25, -0.75])).tolist()
-        [0, -2]
-        """
+        """``encode`` without its range check, for finite values that fit an int64 at this scale."""
         encoded = np.empty(values.shape, dtype=np.int64)
         # Views with at least one dimension, so that a scalar needs no path of its own.
         source, target = np.atleast_1d(values), np.atleast_1d(encoded)
@@ -79,21 +72,13 @@ class FixedPoint:
         return encoded
 
     def nearest(self, values: FloatArray) -> FloatArray:
-        """``rounded``, as reals that are whole numbers: for a product that runs in reals.
-
-        >>> FixedPoint(bits=1).nearest(np.array([0.25, -0.75])).tolist()
-        [0.0, -2.0]
-        """
+        """``rounded``, as whole-number reals, for a product that runs in reals."""
         scaled = values * 2.0**self.bits
         np.rint(scaled, out=scaled)
         return scaled
 
     def decode(self, integers: IntArray) -> FloatArray:
-        """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits.
-
-        >>> FixedPoint(bits=10).decode(np.array([1024, -512])).tolist()
-        [1.0, -0.5]
-        """
+        """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits."""
         return np.multiply(integers, 2.0**-self.bits, dtype=np.float64)
 
     def _check_range(self, magnitude_bits: int) -> None:

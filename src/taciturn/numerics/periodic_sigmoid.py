@@ -45,9 +45,7 @@ _SERIES = 12
 
 @dataclass(frozen=True, slots=True)
 class PeriodicSigmoid:
-    """The sigmoid on a ring.
-
-    The ring is ``[-H, H)`` with H the ``half_range``; ``waves`` odd waves are summed.
+    """Periodic approximation of the sigmoid on ``[-H, H)`` by ``waves`` odd waves.
 
     >>> sigmoid = PeriodicSigmoid.of(half_range=half_range(32.0, 1e-3), error=1e-3)
     >>> sigmoid.waves, round(sigmoid.bound(32.0), 5)
@@ -80,18 +78,18 @@ class PeriodicSigmoid:
         return _coefficients(self.half_range, self.frequencies)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
-        """The function itself, of any real."""
+        """The approximation at any reals."""
         angles = np.outer(scores, self.frequencies) * (math.pi / self.half_range)
         return np.asarray(0.5 + np.sin(angles) @ self.coefficients)
 
     def bound(self, score_range: float) -> float:
-        """The most by which it misses the sigmoid at scores of at most this size."""
+        """Bound on the distance to the sigmoid for scores of at most this size."""
         edge = math.exp(score_range - self.half_range) * (1 + math.exp(-2 * score_range))
         return self.tail + edge
 
     @property
     def tail(self) -> float:
-        """The most that all waves beyond these add up to."""
+        """Bound on the sum of all waves beyond these."""
         following = np.array([2.0 * self.waves + 1])
         first = float(_coefficients(self.half_range, following)[0])
         return first / (1 - math.exp(-2 * math.pi**2 / self.half_range))
@@ -104,11 +102,7 @@ def _coefficients(half_range: float, frequencies: FloatArray) -> FloatArray:
 
 
 def half_range(score_range: float, error: float) -> float:
-    """The ring that a range of scores needs: its other edge takes its part of the error.
-
-    >>> round(half_range(32.0, 1e-3), 2)
-    40.29
-    """
+    """Half of the ring that a range of scores needs: its other edge takes its part of the error."""
     return score_range + math.log(_EDGE_PART / error)
 
 
@@ -136,7 +130,7 @@ class SharedSigmoid:
 
     @property
     def bits(self) -> int:
-        """The digits of Bob's numbers: as many as make both roundings weigh about alike.
+        """Digits of Bob's numbers: as many as make both roundings weigh about the same.
 
         His err by 1/sqrt(12) each, times coefficients whose squares sum to about a half; hers by
         1/sqrt(6) each in all waves, about eight times as much.
@@ -151,7 +145,7 @@ class SharedSigmoid:
 
     @property
     def rounding(self) -> float:
-        """The standard deviation of the roundings' error in sigma(z)."""
+        """Standard deviation of the roundings' error in sigma(z)."""
         his = float(np.sum(self.sigmoid.coefficients**2)) / 12 * 4.0**-self.bits
         hers = self.sigmoid.waves / 6 * (2.0**self.bits / self.step) ** 2
         return math.sqrt(his + hers)
@@ -184,7 +178,7 @@ class SharedSigmoid:
 def _on_circle(angles: FloatArray) -> npt.NDArray[np.complex128]:
     """``exp(i angle)`` for angles within ±pi, by multiplications and additions alone.
 
-    A peer may time whoever computes it: a library's sine takes longer for some angles.
+    A peer may time this: a library's sine takes longer for some angles.
     """
     small = 1j * angles * 2.0**-_HALVINGS
     total = np.ones(len(angles), dtype=np.complex128)

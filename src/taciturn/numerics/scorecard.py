@@ -50,7 +50,7 @@ class Scale:
 
     @property
     def offset(self) -> float:
-        """The points at even odds.
+        """Points at even odds.
 
         >>> round(Scale().offset, 4)
         487.1229
@@ -58,9 +58,7 @@ class Scale:
         return self.base_score - self.factor * math.log(self.base_odds)
 
     def points(self, scores: FloatArray, shift: float = 0.0) -> FloatArray:
-        """The points of rows.
-
-        ``shift`` is by how much class weights have moved the logits.
+        """Points of rows; ``shift`` is by how much class weights have moved the logits.
 
         >>> import numpy as np
         >>> Scale().points(np.array([0.0, -math.log(50)])).round(4).tolist()
@@ -69,9 +67,5 @@ class Scale:
         return self.offset - self.factor * (scores - shift)
 
     def worth(self, part: float) -> float:
-        """The points that a part of the score is worth.
-
-        >>> round(Scale().worth(math.log(2)), 4)
-        -20.0
-        """
+        """Points of a part of the score."""
         return -self.factor * part

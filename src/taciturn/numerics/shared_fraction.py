@@ -23,6 +23,7 @@ score beyond its range is too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,7 +37,7 @@ UNIT_BITS = 10
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Shares of some numbers and of their carries, on one side.
+    """Shares of numbers and of their carries, on one side.
 
     Parts are from 0 to t, with t/2 added on the side that raises; carries are shares of 0 or 1,
     modulo t.
@@ -48,10 +49,10 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class SharedFraction:
-    """One side's work.
+    """One side's part of dividing shared numbers by ``2^shift``.
 
-    Shares live modulo ``2^modulus_bits``. Numbers are divided by ``2^shift``, with a shift from
-    ``modulus_bits - 52`` to ``modulus_bits - UNIT_BITS``. The side that ``raises`` adds t/2.
+    Shares live modulo ``2^modulus_bits``. The shift is from ``modulus_bits - 52`` to ``modulus_bits
+    - UNIT_BITS``. The side that ``raises`` adds t/2.
 
     >>> alice, bob = SharedFraction(20, 8, raises=True), SharedFraction(20, 8, raises=False)
     >>> mask = np.array([123_456, 900_000])
@@ -74,12 +75,12 @@ class SharedFraction:
         return parts
 
     def marks(self, parts: IntArray) -> IntArray:
-        """For each part four numbers: a 1 at its segment, and zeros."""
+        """One-hot encoding of each part's segment."""
         marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
         return marks
 
     def table(self, parts: IntArray) -> IntArray:
-        """For each part the carry that there is with each segment of the other side's."""
+        """Carry of each part with each segment of the other side's part."""
         sums = self._segments(parts) + np.arange(SEGMENTS)
         carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
         return carries
@@ -100,3 +101,15 @@ class SharedFraction:
         carries = (now.carries * ahead - before.carries * momentum) * unit
         raised = np.int64(self.raises) << np.int64(self.modulus_bits - 1 - self.shift)
         return (parts >> np.int64(UNIT_BITS)) - carries - raised
+
+
+def momentum(number: int) -> int:
+    """Nesterov's b of the step after pass ``number``, in units of ``2^-UNIT_BITS``."""
+    now = 1.0
+    for _ in range(number):
+        now = _following(now)
+    return math.floor((now - 1.0) / _following(now) * (1 << UNIT_BITS))
+
+
+def _following(size: float) -> float:
+    return (1.0 + math.sqrt(1.0 + 4.0 * size * size)) / 2.0

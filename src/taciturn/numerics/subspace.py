@@ -80,16 +80,6 @@ class SubspaceSolver:
 
     The last ``free`` of his columns (the intercept) carry no penalty. ``unwhitened`` is the penalty
     on the square of a weight where Alice's columns are not whitened.
-
-    >>> from functools import partial
-    >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-    >>> plain = partial(weighted_likelihood, class_weight=None)
-    >>> likelihood = of_labels(np.array([1, 1, 0]), plain)
-    >>> solver = SubspaceSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1, passes=1)
-    >>> solver.direction().round(3).tolist()
-    [0.236, 0.236, -0.471]
-    >>> np.exp(solver.weights).round(6).tolist()
-    [2.0]
     """
 
     def __init__(
@@ -215,7 +205,7 @@ class SubspaceSolver:
 
     @property
     def mixture(self) -> FloatArray:
-        """Part of each direction, as it was added, in the current weights."""
+        """Coefficient of each direction, as it was added, in the current weights."""
         mixture: FloatArray = self._combined @ self._basis
         return mixture
 
@@ -333,7 +323,7 @@ class SubspaceSolver:
         return scale
 
     def _less(self, newest: int, part: FloatArray) -> tuple[float, FloatArray]:
-        """Subtracts a part of the scores before; the square of what is left, and its overlap."""
+        """Subtract a part of the scores before; the square of what is left, and its overlap."""
 
         def subtract(place: slice) -> tuple[Any, ...]:
             before, scores = self._scores[:newest, place], self._scores[newest, place]
@@ -349,11 +339,11 @@ class SubspaceSolver:
     def _known(
         self, by_directions: FloatArray, by_scores: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """What earlier passes have of a direction: it is worth nothing, and costs digits.
+        """The part of a new direction that lies in the span of earlier passes.
 
-        A combination of directions changes nothing in the span of the weights. So would one of
-        scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
-        penalty is part of this least-squares fit.
+        It is worth nothing, and costs digits. A combination of directions changes nothing in the
+        span of the weights. So would one of scores, whose weights are ``X~^T z / 4n = w~``, but for
+        the penalty: the price of their penalty is part of this least-squares fit.
         """
         first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
         size = self._passes
@@ -376,7 +366,7 @@ class SubspaceSolver:
         self._solved = True
 
     def _iterate(self) -> None:
-        """Takes the best of the steps tried, or none where that is better."""
+        """Take the best of the steps tried, or none where that is better."""
         state = self.coefficients
         value, slope, curvature = self._model(state)
         trials, losses = [state], [self._loss(value, state)]
@@ -469,10 +459,10 @@ def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:
 
 
 def _definite(quadratic: FloatArray) -> FloatArray:
-    """The matrix without its negative part.
+    """Projection onto the positive semi-definite matrices.
 
-    In exact arithmetic a penalty has none. That of rounded columns can, and where it falls without
-    end a search would run away.
+    In exact arithmetic a penalty has no negative part. That of rounded columns can, and where it
+    falls without end a search would diverge.
     """
     values, vectors = np.linalg.eigh(quadratic)
     definite: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T

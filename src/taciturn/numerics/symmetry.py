@@ -33,7 +33,7 @@ from taciturn.memmap import over_blocks
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """The largest difference between mirrored entries, in units of ``A^T Z``; 0 passes."""
+    """Largest difference between mirrored entries, in units of ``A^T Z``; 0 passes."""
 
     largest: int
     passed: bool

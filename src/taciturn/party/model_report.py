@@ -38,10 +38,9 @@ from taciturn.model.report_parts import (
 from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.cutoffs import Costs
+from taciturn.numerics.bands import Bands, stability
 from taciturn.numerics.scorecard import Scale
-from taciturn.numerics.stability import stability
+from taciturn.numerics.sorted_scores import Costs
 from taciturn.party.config import PartyConfig
 from taciturn.party.new_rows import new_rows
 from taciturn.party.new_scores import NewScores

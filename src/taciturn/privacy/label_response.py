@@ -2,7 +2,7 @@
 
 Everything afterwards uses the flipped labels: residues, gradients, Bob's own weights. Whatever is
 computed from them tells no more about a true label than they do, however many epochs there are. The
-training fits the probability of the *flipped* label (``taciturn.numerics.flipped_labels``), so that
+training fits the probability of the *flipped* label (``taciturn.numerics.likelihood``), so that
 the model is still one of the true ones.
 
 It runs over any conversation that takes residues from the mechanism: ``none``, whose gradients then
@@ -28,8 +28,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.numerics.flipped_labels import corrected_residue
-from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood
+from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood, corrected_residue
 from taciturn.privacy import registry
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse

@@ -1,7 +1,7 @@
 """Newton where nobody sees a score: what both parties do alike.
 
 All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
-(``numerics.acceleration``), and so are the points y from which steps start. X~ is a party's
+(``numerics.whole_table``), and so are the points y from which steps start. X~ is a party's
 whitened table and K the matrix ``I - P`` of its penalty, rounded once.
 
 ::
@@ -62,10 +62,9 @@ from taciturn.crypto.base import (
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.numerics.acceleration import momentum
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
-from taciturn.numerics.shared_fraction import SEGMENTS, Carried, SharedFraction
+from taciturn.numerics.shared_fraction import SEGMENTS, Carried, SharedFraction, momentum
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
 from taciturn.protocol.mutual import LEAST_LEAK_BITS, MOST_WAVES, Columns, cut, exchange, slots_of

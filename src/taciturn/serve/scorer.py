@@ -14,7 +14,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
-from taciturn.numerics.threshold import Threshold
+from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
 from taciturn.party.serving.desk import Answered, Desk, Job
 from taciturn.party.serving.sources import Preparer, RowSource, Taken

@@ -26,10 +26,9 @@ from taciturn.model.report_parts import (
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.cutoffs import Costs
+from taciturn.numerics.bands import Bands, stability
 from taciturn.numerics.scorecard import Scale
-from taciturn.numerics.stability import stability
+from taciturn.numerics.sorted_scores import Costs
 from taciturn.results.model_report import ComparedScores, ModelReport
 from taciturn.simulation.outcome import Outcome
 from taciturn.simulation.run import joint_scores

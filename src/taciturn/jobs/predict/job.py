@@ -30,7 +30,7 @@ from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thre
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
-from taciturn.numerics.threshold import Threshold, at_probability, one_half
+from taciturn.numerics.sorted_scores import Threshold, at_probability, one_half
 from taciturn.party.agreed import require_begun_in_time
 from taciturn.party.aligned import AlignedRows
 from taciturn.party.config import PartyConfig

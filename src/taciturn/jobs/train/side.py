@@ -16,7 +16,7 @@ from taciturn.engine.callbacks import SILENT, Callbacks, unpublished
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import AgreementError, TaciturnError
 from taciturn.jobs.resumable import BudgetCheck, ResumableSide, SessionOutcome
-from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
+from taciturn.numerics.sorted_scores import Threshold, at_probability, chosen, one_half
 from taciturn.party.agreed import require_fit, require_signed
 from taciturn.party.compute import engine_of
 from taciturn.party.config import MOST_COLUMNS, PartyConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored

@@ -16,7 +16,7 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, TableSize
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.predict_mutual import MutualAnswers
 from taciturn.protocol.alice.score_noise import ScoreNoise

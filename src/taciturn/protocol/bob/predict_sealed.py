@@ -15,7 +15,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import TableSize
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partners
 from taciturn.protocol.bob.sealed import Keys, ask_table_scores

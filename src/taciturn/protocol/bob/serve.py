@@ -12,7 +12,7 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores
 from taciturn.protocol.bob.predict_mutual import MutualQuestions
