@@ -75,7 +75,7 @@ def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     return np.memmap(path, kind, "r", shape=shape) if size else np.empty(shape, kind)
 
 
-def forget(values: NDArray[Any]) -> None:
+def drop_pages(values: NDArray[Any]) -> None:
     """Lets the system take back the memory of a mapped array; its file keeps the numbers."""
     base: object = values
     while isinstance(base, np.ndarray):
@@ -85,7 +85,7 @@ def forget(values: NDArray[Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArrayLocation:
     """Where the numbers of a mapped array lie, for another process.
 
     ``offset`` and ``strides`` are in bytes.
@@ -98,7 +98,7 @@ class Place:
     kind: str
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Place | None:
+    def of(cls, values: NDArray[Any]) -> ArrayLocation | None:
         """That of a mapped array, or of a part of one; None where it is in memory."""
         whole: object = values
         while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
@@ -128,7 +128,7 @@ class Place:
         return json.dumps(asdict(self))
 
     @classmethod
-    def of_json(cls, text: str) -> Place:
+    def of_json(cls, text: str) -> ArrayLocation:
         """What ``to_json`` gave."""
         values = json.loads(text)
         sides = {name: tuple(values[name]) for name in ("shape", "strides")}
@@ -144,7 +144,7 @@ def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
     for start in range(0, len(values), rows):
         place = slice(start, min(start + rows, len(values)))
         yield place, values[place]  # type: ignore[misc]
-        forget(values)
+        drop_pages(values)
 
 
 def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
@@ -166,7 +166,7 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
     for start in range(0, len(places), at_a_time):
         yield from on_all_cores(settled, places[start : start + at_a_time])
         for values in walked:
-            forget(values)
+            drop_pages(values)
 
 
 @dataclass(frozen=True, slots=True)

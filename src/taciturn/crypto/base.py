@@ -113,14 +113,8 @@ class Wrapping(Capacity):
 
     **Guarantee.** All arithmetic is exact modulo t.
 
-    **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and whether the
-    number that was meant has wrapped is the business of whoever chose t.
-
-    >>> ring = Wrapping.of(modulus_bits=8, matrix_bits=4, terms=3)
-    >>> ring.vector_bits, ring.product_bits
-    (7, 13)
-    >>> ring.centred(np.array([127, 128, -129, 300])).tolist()
-    [127, -128, 127, 44]
+    **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and choosing t so
+    that the number that was meant does not wrap is the caller's task.
     """
 
     def __post_init__(self) -> None:
@@ -134,7 +128,7 @@ class Wrapping(Capacity):
 
     @classmethod
     def of(cls, modulus_bits: int, matrix_bits: int, terms: int) -> Wrapping:
-        """The sizes of products modulo a power of two."""
+        """Sizes of products modulo a power of two."""
         return cls(modulus_bits - 1, matrix_bits, terms)
 
     @property
@@ -187,7 +181,7 @@ def wrapping(capacity: Capacity) -> Wrapping:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """The public shape of a table, from which both sides know how it lies in ciphertexts."""
+    """Public shape of a table, which decides how it lies in ciphertexts."""
 
     rows: int
     columns: int
@@ -204,8 +198,8 @@ DEFAULT_TABLE_MEMORY = 1 << 30
 def check_table(capacity: Capacity, whole: IntArray) -> TableSize:
     """Size of a table of whole numbers that fits the capacity.
 
-    ``Capacity.terms`` does not matter to a table: its sums wrap, and a scheme bounds their noise by
-    the table's own size.
+    ``Capacity.terms`` does not matter: sums of a table wrap, and a scheme bounds their noise by its
+    size.
     """
     if whole.dtype not in (np.int64, np.int32) or whole.ndim != 2:
         raise CryptoError(
@@ -226,7 +220,7 @@ def check_length(values: IntArray, length: int, name: str) -> None:
 
 
 def check_table_vector(capacity: Capacity, vector: IntArray, length: int) -> Wrapping:
-    """The ring of a vector that is multiplied with a table."""
+    """Ring of a vector that is multiplied with a table."""
     ring = wrapping(capacity)
     check_length(vector, length, "vector")
     _check_range(vector, ring.vector_bits, "vector")
@@ -263,7 +257,7 @@ class Mask:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMatrix:
-    """A matrix that was checked and put into the scheme's own form; one key's, for any vector."""
+    """A matrix that was checked and converted to the form of one key, for any vector."""
 
     rows: int
     length: int
@@ -289,34 +283,28 @@ class RowSum(Protocol):
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
         """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
-        ...
 
     def result(self) -> EncryptedAnswer:
         """The complete sum with its masks, re-randomised; one entry per column."""
-        ...
 
 
 class Table(Protocol):
-    """Alice's whole table in the scheme's own form: made once, used in every pass."""
+    """Alice's whole table in the form of the scheme: made once, used in every pass."""
 
     @property
     def size(self) -> TableSize:
         """Shape of the table."""
-        ...
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
         """Start ``table.T @ vector + mask`` modulo t; ``mask`` has one integer per column."""
-        ...
 
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
-        ...
 
     def close(self) -> None:
         """Free the memory and end the worker processes."""
-        ...
 
 
 def transposed_product(
@@ -328,7 +316,7 @@ def transposed_product(
     return total.result()
 
 
-def turn_of(part: slice | None, parts: list[slice], done: int) -> slice:
+def next_part(part: slice | None, parts: list[slice], done: int) -> slice:
     """Return the next part; raise ``CryptoError`` if ``part`` names another."""
     if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
         raise CryptoError(f"{part} is not the part of the table that is due")
@@ -351,25 +339,21 @@ def named_part(part: slice | None, parts: list[slice]) -> slice:
 
 
 class PublicKey(Protocol):
-    """What Alice needs to answer, and nothing that decrypts."""
+    """Key with which Alice answers; it decrypts nothing."""
 
     @property
     def capacity(self) -> Capacity:
         """Sizes that this key serves."""
-        ...
 
     @property
     def modulus(self) -> int:
         """Exclusive upper bound of masked products."""
-        ...
 
     def to_bytes(self) -> bytes:
         """The key for the wire."""
-        ...
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         """Fresh masks for one answer; may be drawn ahead of time."""
-        ...
 
     def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
         """Masks that add given values modulo t: for a key whose capacity is ``Wrapping``.
@@ -377,33 +361,27 @@ class PublicKey(Protocol):
         Where the plaintexts are wider than the modulus, multiples of it that hide the product's own
         are drawn and added.
         """
-        ...
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """A matrix of whole numbers in the scheme's own form; may be done ahead of time."""
-        ...
+        """Convert a matrix of whole numbers to the form of the scheme; may be done ahead of time."""
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Makes ahead what masks and re-randomises the next answer."""
-        ...
+        """Make ahead what masks and re-randomises the next answer."""
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """``matrix @ vector + mask``, re-randomised."""
-        ...
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         """The exact signed product."""
-        ...
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
-        """Convert a whole table to the scheme's own form, for a key whose capacity is ``Wrapping``.
+        """Convert a whole table to the form of the scheme; the capacity is ``Wrapping``.
 
         The caller must not change ``whole`` while the table is in use. ``memory`` is in bytes; with
         less of it a product takes longer.
         """
-        ...
 
 
 class SecretKey(Protocol):
@@ -411,50 +389,40 @@ class SecretKey(Protocol):
 
     def to_bytes(self) -> bytes:
         """The secret key for a file of its owner, who must keep it encrypted."""
-        ...
 
     @property
     def public(self) -> PublicKey:
         """The public key."""
-        ...
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Makes ahead what the next vector of this length needs, for an answer of ``rows`` rows."""
-        ...
+        """Make ahead what the next vector of this length needs, for an answer of ``rows`` rows."""
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """Encrypt with fresh randomness, for an answer of ``rows`` rows."""
-        ...
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
         """The masked products; ``length`` is that of the vector they were made from."""
-        ...
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
         """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``."""
-        ...
 
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
         """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
-        ...
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
         """Encrypt one value modulo t per column of a table, for ``Table.product``."""
-        ...
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
         """The entries of a ``RowSum``, centred modulo t."""
-        ...
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
         """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
-        ...
 
 
 class SlotPublicKey(Protocol):
@@ -462,7 +430,6 @@ class SlotPublicKey(Protocol):
 
     def to_bytes(self) -> bytes:
         """The key for the wire."""
-        ...
 
     def product(
         self, table: IntArray, vector: EncryptedVector, masks: IntArray, entropy: Entropy
@@ -471,7 +438,6 @@ class SlotPublicKey(Protocol):
 
         Table entries are below 2^31 in size. Masks are uniform from 0 to the modulus and used once.
         """
-        ...
 
 
 class SlotSecretKey(Protocol):
@@ -480,57 +446,47 @@ class SlotSecretKey(Protocol):
     @property
     def public(self) -> SlotPublicKey:
         """The public key."""
-        ...
 
     def to_bytes(self) -> bytes:
         """The secret key for a file of its owner, who must keep it encrypted."""
-        ...
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
-        ...
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked products, from 0 to the modulus."""
-        ...
 
 
 class SlotScheme(Protocol):
-    """Products number by number, modulo a prime just below 2^59.
+    """Elementwise products modulo a prime just below 2^59.
 
-    What one side encrypts, another multiplies, each number by one of its own, and masks. The prime
+    One side encrypts numbers; the other multiplies each by one of its own, and masks it. The prime
     is so near ``2^59`` that a share modulo it is one modulo ``2^59``: see ``protocol.mutual``.
     """
 
     @property
     def slots(self) -> int:
         """Number of values that a ciphertext holds."""
-        ...
 
     @property
     def modulus(self) -> int:
         """The prime modulus."""
-        ...
 
     def leak_bits(self, answers: int) -> float:
-        """-log2 of the statistical distance of what so many answers tell of their tables."""
-        ...
+        """-log2 of the statistical distance of what ``answers`` reveal of their tables."""
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
-        where it has one: the seed on which both sides agreed, or None for one of the owner's.
+        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half: the
+        seed on which both sides agreed, or None for one of the owner's.
         """
-        ...
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """Read a public key received from the peer and check it against the agreed ``seed``."""
-        ...
 
     def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
         """Read the owner's stored secret key."""
-        ...
 
 
 MOST_SLOT_BITS = 31
@@ -549,31 +505,25 @@ class Scheme(Protocol):
     @property
     def name(self) -> str:
         """The name used in settings."""
-        ...
 
     @property
     def protects(self) -> bool:
         """False for the scheme that hides nothing."""
-        ...
 
     @property
     def whole_tables(self) -> bool:
         """Whether it has products of whole tables (``PublicKey.table``)."""
-        ...
 
     @property
     def number_by_number(self) -> SlotScheme | None:
-        """Its products number by number; None where it has none."""
-        ...
+        """Its elementwise products; None where it has none."""
 
     @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
-        ...
 
     def row_parts(self, size: TableSize) -> list[slice]:
-        """The parts of a table's rows whose ciphertexts travel together: a public rule."""
-        ...
+        """Parts of a table's rows whose ciphertexts travel together: a public rule."""
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuse a training that would leak too much of the table, or whose sums could be wrong.
@@ -582,24 +532,16 @@ class Scheme(Protocol):
         statistical distance of what they all reveal of the table beyond what is decrypted from
         them; infinite where nothing is hidden.
         """
-        ...
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> SecretKey:
-        """Generate a key pair.
-
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
-        where it has one: the seed on which both sides agreed, or None for one of the owner's.
-        """
-        ...
+        """Generate a key pair; ``entropy`` and ``seed`` as in ``SlotScheme.generate``."""
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> PublicKey:
         """Read a public key received from the peer and check it against the agreed ``seed``."""
-        ...
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
         """Read the owner's stored secret key."""
-        ...

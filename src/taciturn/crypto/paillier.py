@@ -43,11 +43,9 @@ from taciturn.crypto.base import (
     Wrapping,
     wrapping,
 )
-from taciturn.crypto.cores import on_all_cores
 from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
 from taciturn.crypto.packing import Packing
-from taciturn.crypto.primes import has_small_factor, looks_prime
-from taciturn.crypto.trapdoor import Trapdoor
+from taciturn.crypto.trapdoor import Trapdoor, has_small_factor, looks_prime, on_all_cores
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
 
@@ -115,7 +113,7 @@ class PaillierPublicKey:
         within 2^-64: a shift of at most ``2^(product_bits + 1) / t`` steps against
         ``2^(product_bits + 1 + 64) / t`` of them (``Packing``). The offset is a multiple of t.
         """
-        ring = _wrapping(self.capacity)
+        ring = wrapping(self.capacity)
         modulus = 1 << ring.modulus_bits
         multiples = self.packing.mask_bound >> ring.modulus_bits
         return Mask(
@@ -309,15 +307,10 @@ class PaillierSecretKey:
 class PaillierScheme:
     """Paillier with keys of the given sizes.
 
-    The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests
-    only: it has another name and says that it does not protect.
+    The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests only:
+    it has another name and says that it does not protect.
 
     ``key_bits`` are the accepted sizes, the default first; multiples of 16.
-
-    >>> PaillierScheme().name, PaillierScheme().protects
-    ('paillier', True)
-    >>> PaillierScheme(key_bits=(512,)).name, PaillierScheme(key_bits=(512,)).protects
-    ('paillier-for-tests', False)
     """
 
     key_bits: tuple[int, ...] = OFFERED_BITS
@@ -404,23 +397,17 @@ def _no_tables() -> CryptoError:
     )
 
 
-def _wrapping(capacity: Capacity) -> Wrapping:
-    if not isinstance(capacity, Wrapping):
-        raise CryptoError("masks are given only where products wrap")
-    return capacity
-
-
 def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
-    """A key pair of any size, however weak: for tests, which cannot wait for a real one.
+    """A key pair of any size, however weak, for tests.
 
     >>> import numpy as np
     >>> from taciturn.rng import KeyedEntropy
-    >>> coins = KeyedEntropy.from_seed(1)
-    >>> key = generate_for_tests(256, Capacity(8, 8, 2), coins)
-    >>> mask = key.public.draw_mask(2, coins)
-    >>> vector = key.encrypt(np.array([3, -4]), 2, coins)
+    >>> entropy = KeyedEntropy.from_seed(1)
+    >>> key = generate_for_tests(256, Capacity(8, 8, 2), entropy)
+    >>> mask = key.public.draw_mask(2, entropy)
+    >>> vector = key.encrypt(np.array([3, -4]), 2, entropy)
     >>> matrix = key.public.prepare(np.array([[1, 2], [-5, 0]]))
-    >>> answer = key.public.masked_product(matrix, vector, mask, coins)
+    >>> answer = key.public.masked_product(matrix, vector, mask, entropy)
     >>> key.public.unmask(key.decrypt(answer, 2), mask)
     array([ -5, -15])
     """

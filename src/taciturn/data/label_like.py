@@ -15,7 +15,7 @@ from taciturn.data.parquet import Columns
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import spelled
 from taciturn.faces import Hint
-from taciturn.memmap import forget
+from taciturn.memmap import drop_pages
 
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
 _NEAR, _FEWEST = 0.995, 12
@@ -32,7 +32,7 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     """A remark on each prepared column that alone tells the labels nearly always."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
-    forget(table.values)
+    drop_pages(table.values)
     ones = int(truth.sum())
     if min(ones, len(truth) - ones) < _FEWEST:
         return ()

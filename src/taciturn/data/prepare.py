@@ -33,7 +33,7 @@ from taciturn.data.problems import Problems
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ColumnError, ConfigError, DataError, nearest
-from taciturn.memmap import MEMORY, Scratch, forget, row_blocks
+from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 
 __all__ = [
     "CategoricalRule",
@@ -352,7 +352,7 @@ def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> Non
         part = slice(start + place.start, start + place.stop)
         fill_columns(block, ((at, column[part]) for at, column in enumerate(columns)))
         for outputs in prepared:
-            forget(outputs)
+            drop_pages(outputs)
 
 
 def _positions(rows: IndexArray | None) -> pl.Series | None:

@@ -29,7 +29,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
+from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.whitening import Whitening
 
@@ -190,7 +190,7 @@ class DescentSolver:
         scores = self._vector()
         for place, theirs in row_blocks(self._theirs):
             scores[place] = bounded(theirs + self._own[place] @ self._whitened)
-            forget(self._own)
+            drop_pages(self._own)
         return scores
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:

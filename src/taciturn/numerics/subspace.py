@@ -38,7 +38,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
+from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, bounded
 from taciturn.numerics.logistic import Penalty
 
@@ -147,7 +147,7 @@ class SubspaceSolver:
             for kept, values in zip((self._directions, self._scores), arrays, strict=True):
                 for place, block in row_blocks(values):
                     kept[number, place] = block
-                forget(kept)
+                drop_pages(kept)
         columns = len(self.weights)
         square = count * count
         sizes = [square, square, square, square, count * columns, count, columns]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taciturn.arrays import IndexArray
-from taciturn.crypto.engines import on_engine
+from taciturn.crypto.registry import on_engine
 from taciturn.data.folds import filled_folds
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -43,7 +43,7 @@ from taciturn.results.outlook import Outlook
 from taciturn.settings.study import Study, named
 
 if TYPE_CHECKING:
-    from taciturn.crypto.bfv.crew import Engine
+    from taciturn.crypto.bfv.workers import Engine
     from taciturn.party.consent.label_budget import LabelCharge
     from taciturn.privacy.ledger import Ledger
 

@@ -14,9 +14,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.engines import cluster_on_this_machine, on_engine
-from taciturn.crypto.registry import scheme
+from taciturn.crypto.bfv.workers import LocalEngine
+from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore

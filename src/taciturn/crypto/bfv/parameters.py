@@ -103,11 +103,7 @@ _ZERO_LARGEST = 21 * (2 * DEGREE + 1)
 
 @dataclass(frozen=True, slots=True)
 class BfvParameters:
-    """One choice of primes.
-
-    >>> STANDARD.prime_bits, sum(STANDARD.prime_bits)
-    ((60, 40, 60, 20), 180)
-    """
+    """One choice of primes."""
 
     kept: tuple[int, ...]
     dropped: tuple[int, ...] = (60,)
@@ -150,11 +146,7 @@ class BfvParameters:
         return 6 * room**2 / (DEGREE + 1) / math.log(2) - 1
 
     def leak_bits(self, capacity: Capacity, entries: int, pieces: int = 1) -> float:
-        """-log2 of the statistical distance per answer of what Bob learns of the matrix.
-
-        >>> round(STANDARD.leak_bits(Capacity(20, 20, 16), entries=30))
-        77
-        """
+        """-log2 of the statistical distance per answer of what Bob learns of the matrix."""
         hidden = 2 * self.flood(capacity)
         return (
             -math.inf
@@ -163,11 +155,7 @@ class BfvParameters:
         )
 
     def cover_bits(self, capacity: Capacity) -> float:
-        """-log2 of how far a masked entry is from uniform, whatever vector it was made from.
-
-        >>> round(STANDARD.cover_bits(Wrapping.of(50, 16, 40)))
-        40
-        """
+        """-log2 of how far a masked entry is from uniform, whatever vector it was made from."""
         gap = _power(*self.kept) / self.plain_modulus(capacity)
         return -math.log2(2 * MARGIN / gap + 2.0 ** (1 - GUARD))
 
@@ -188,10 +176,6 @@ class BfvParameters:
 
         ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
         columns and all rows once.
-
-        >>> ring = Wrapping.of(59, 20, 10_000_000)
-        >>> round(STANDARD.table_leak_bits(ring, (10_000_000, 50), (8191, 1), 20))
-        42
         """
         hidden = 2 * self.flood(capacity)
         if hidden <= 0:
@@ -276,17 +260,13 @@ SLOT_MODULUS = (1 << 59) - 212_991
 
 
 def slot_noise(deviations: float = 1.0) -> float:
-    """A bound on the mean size of E in a coefficient of a product of slots, or on its tail.
-
-    >>> round(math.log2(slot_noise()), 1)
-    66.2
-    """
+    """Bound on the mean size of E in a coefficient of a product of slots, or on its tail."""
     largest = SLOT_MODULUS / 2
     return deviations * math.sqrt((_ERROR_PROXY + 0.25) * DEGREE) * largest + _ZERO_LARGEST
 
 
 def slot_leak_bits(answers: int) -> float:
-    """-log2 of the statistical distance of what so many answers tell of their tables.
+    """-log2 of the statistical distance of what ``answers`` reveal of their tables.
 
     >>> round(slot_leak_bits(1)), round(slot_leak_bits(150_000))
     (58, 41)
@@ -296,11 +276,7 @@ def slot_leak_bits(answers: int) -> float:
 
 
 def slot_failure_bits() -> float:
-    """-log2 of a bound on the probability that a coefficient of an answer is wrong.
-
-    >>> slot_failure_bits() > LEAST_FAILURE_BITS
-    True
-    """
+    """-log2 of a bound on the probability that a coefficient of an answer is wrong."""
     return SLOTS.failure_bits_at(slot_noise(_TAIL))
 
 

@@ -74,7 +74,7 @@ from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.study import Study
 
 if TYPE_CHECKING:
-    from taciturn.crypto.bfv.crew import Engine
+    from taciturn.crypto.bfv.workers import Engine
     from taciturn.party.bob import BobSide
     from taciturn.party.consent.label_budget import LabelCharge
     from taciturn.party.shelf import SealedShelf

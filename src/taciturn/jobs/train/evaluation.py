@@ -16,7 +16,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.jobs.train.result import PartyRun
-from taciturn.memmap import MEMORY, Scratch, forget
+from taciturn.memmap import MEMORY, Scratch, drop_pages
 from taciturn.numerics.convergence import arrival
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.numerics.symmetry import OpenedPasses
@@ -106,7 +106,7 @@ def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
     values: FloatArray = scratch.unnamed((len(loads), len(first)), np.float64)
     for number, load in enumerate(loads):
         values[number] = load() if number else first
-        forget(values)
+        drop_pages(values)
     return values
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto.engines import on_engine
+from taciturn.crypto.registry import on_engine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks, unpublished
 from taciturn.engine.exposure import OpenedScores, column_exposure

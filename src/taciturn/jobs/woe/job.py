@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.crypto.engines import on_engine
-from taciturn.crypto.registry import scheme
+from taciturn.crypto.registry import on_engine, scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.own import OwnRows
 from taciturn.data.parquet import Columns
