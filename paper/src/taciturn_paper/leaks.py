@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.errors import TranscriptError
 from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.errors import ConfigError, DatasetUnavailable, TranscriptError, nearest
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.data.choices import PrepareSettings
+from taciturn.data.column_options import PrepareSettings
 from taciturn.data.prepare import fit
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from taciturn.arrays import ByteLabels, FloatArray, IndexArray
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.protocol.agree import agree

@@ -363,7 +363,7 @@ class PublicKey(Protocol):
         """
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
-        """Convert a matrix of whole numbers to the form of the scheme; may be done ahead of time."""
+        """Convert a matrix of whole numbers to the form of the scheme, perhaps ahead of time."""
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Make ahead what masks and re-randomises the next answer."""

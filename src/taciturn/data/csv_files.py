@@ -59,7 +59,7 @@ Widths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a CSV file is written; None is detected, or the usual.
+    """Format of a CSV file; None is detected, or the usual.
 
     ``null_words`` stand for a missing value, beside an empty field.
     """
@@ -71,12 +71,12 @@ class Dialect:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The words that stand for a missing value."""
+        """Words that stand for a missing value."""
         return MISSING if self.null_words is None else ("", *self.null_words)
 
     @classmethod
     def of(cls, choices: object) -> Dialect:
-        """The dialect that settings choose, which have it under the same names."""
+        """Dialect from settings of the same names."""
         return cls(**{entry.name: getattr(choices, entry.name) for entry in fields(cls)})
 
 
@@ -98,7 +98,7 @@ def read_csv(path: Path, text: Sequence[str], dialect: Dialect) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextColumns:
-    """Columns of text, of which one at a time is given its type, as ``read_csv`` would.
+    """Columns of text that are parsed one at a time, with the types that ``read_csv`` gives.
 
     ``text`` are those that stay text. ``fingerprints`` are those of rows that came from no file.
     """
@@ -112,7 +112,7 @@ class TextColumns:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """Names of the columns."""
         return self.table.columns
 
     def select(self, names: list[str], /) -> TextColumns:
@@ -120,7 +120,7 @@ class TextColumns:
         return replace(self, table=self.table.select(names))
 
     def words(self, name: str) -> pl.Series:
-        """A column as it was written."""
+        """A column as unparsed text."""
         return self.table[name].head(self.height)
 
     def __getitem__(self, name: str, /) -> pl.Series:
@@ -143,7 +143,7 @@ def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def converts(path: Path, dialect: Dialect) -> bool:
-    """Whether a CSV file is so large that it is better converted, and can be."""
+    """Whether a CSV file is large enough to be converted to Parquet, and can be."""
     usual = dialect.encoding is None or codecs.lookup(dialect.encoding).name == "utf-8"
     plain = path.name.lower().endswith((".csv", ".tsv"))
     if not (usual and plain and path.is_file() and path.stat().st_size > LARGE_CSV):
@@ -155,7 +155,7 @@ def converts(path: Path, dialect: Dialect) -> bool:
 def converted(
     path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
 ) -> TextColumns:
-    """A CSV file as Parquet parts in a folder, block by block."""
+    """Convert a CSV file to Parquet parts in a folder, block by block."""
     with reporting_read_errors(path):
         separator, trailing = _layout(path, dialect, path)
         with path.open("rb") as stream:
@@ -185,7 +185,7 @@ def _text_parts(
 
 
 def stored(parts: Iterable[pl.DataFrame], folder: Path) -> ParquetTable | None:
-    """Parts of a table as Parquet files of a private folder; None where there are none."""
+    """Store parts of a table as Parquet files in a private folder; None where there are none."""
     hint = "make room on that disk, or name another folder; nothing was lost"
     # What a program that was killed has left.
     shutil.rmtree(folder, ignore_errors=True)
@@ -367,7 +367,7 @@ def _has_decimal_comma(
 
 
 def _thousands(values: pl.Series) -> bool:
-    """Whether every comma could stand between thousands, and there is one."""
+    """Whether every comma could separate thousands, and there is one."""
     if not values.head(1).str.contains(_POINT).any() or not values.str.contains(_POINT).all():
         return False
     return bool(values.str.contains(",", literal=True).any())
@@ -409,7 +409,7 @@ def _opened(source: Path | bytes) -> BinaryIO:
 
 
 def _layout(source: Path | bytes, dialect: Dialect, path: Path) -> tuple[str, int]:
-    """Check the header and every row's fields; the separator, and how many blank lines end it."""
+    """Check the header and the width of every row; separator and number of final blank lines."""
     tab = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else None
     separator = dialect.separator or tab or _separator(source, path)
     with _opened(source) as stream:
@@ -476,7 +476,7 @@ def _quoted_widths(stream: BinaryIO, separator: str) -> Iterator[Widths]:
 
 
 def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
-    """Insist on equal widths; blank lines are tolerated at the end, and counted."""
+    """Require equal widths; blank lines are tolerated at the end, and counted."""
     line, blanks = 0, 0
     for counts in blocks:
         # In a file of one column a blank line is a missing value.

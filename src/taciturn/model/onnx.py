@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.readings import PARTS
+from taciturn.data.column_parsing import PARTS
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError

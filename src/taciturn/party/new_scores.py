@@ -11,8 +11,8 @@ import polars as pl
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
-from taciturn.data.own import OwnTable
 from taciturn.data.source import read_frame
+from taciturn.data.user_table import OwnTable
 from taciturn.errors import ColumnError, DataError
 from taciturn.party.config import PartyConfig
 

@@ -15,14 +15,13 @@ from tempfile import gettempdir
 
 import numpy as np
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.folds import held_out_rows
-from taciturn.data.ids import RowIds
-from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import OwnRows, OwnTable, own_rows
+from taciturn.data.column_options import PrepareSettings
+from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.target_leakage import named_like_labels, near_the_label
+from taciturn.data.user_table import OwnRows, OwnTable, own_rows
 from taciturn.errors import ShapeError, shown_by
 from taciturn.files import canonical_json
 from taciturn.memmap import Scratch

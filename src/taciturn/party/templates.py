@@ -103,7 +103,7 @@ def template(name: str, trial: Trial) -> str:
     page = _Page(name, "bob" if role == "alice" else "alice")
     way, address = _way(role, trial)
     chosen = mechanism_class(trial.mechanism)
-    begin_with = chosen.to_begin_with()
+    begin_with = chosen.required_settings()
     # Early stopping is sgd's, and a release.
     solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
     sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)

@@ -16,10 +16,10 @@ from taciturn.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PrivacyEvent:
-    """Something about the labels left Bob.
+    """A release that depends on labels.
 
-    The name stands on the wire and keeps its meaning. Fields are reals, the parameters of the
-    release; a class checks them when it is made. What one costs is said elsewhere (``prices``).
+    The name is on the wire and keeps its meaning. Fields are reals, the parameters of the release;
+    a class checks them when it is made. Its price is in ``prices``.
     """
 
     name: ClassVar[str]
@@ -34,7 +34,7 @@ class PrivacyEvent:
 
     @property
     def rests_on(self) -> PrivacyEvent | None:
-        """What the rows must have paid for before, where this costs nothing because of that."""
+        """The event that the rows must have paid for before, where this one is free after it."""
         return None
 
 

@@ -43,7 +43,7 @@ _RESTS_ON = (
 
 
 class FlippedLabels(GradientMechanism):
-    """Randomised response on the labels, and a training that knows of it.
+    """Randomised response on the labels, with a corrected likelihood.
 
     ``over`` is the mechanism whose conversation trains with the flipped labels.
     """
@@ -99,8 +99,8 @@ class FlippedLabels(GradientMechanism):
         return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
 
     @classmethod
-    def beneath(cls, over: str | None) -> type[Mechanism] | None:
-        """What it runs over: the settings of that one are settings of this one too."""
+    def underlying(cls, over: str | None) -> type[Mechanism] | None:
+        """The mechanism it runs over, whose settings it takes too."""
         return registry.MECHANISMS.get(over or "")
 
     @property
@@ -110,28 +110,23 @@ class FlippedLabels(GradientMechanism):
 
     @property
     def keep(self) -> float:
-        """The probability that a label is told as it is: what every attack can reach.
-
-        >>> from taciturn.privacy.unprotected import Unprotected
-        >>> round(FlippedLabels(LabelResponse(1.0), Unprotected()).keep, 4)
-        0.7311
-        """
+        """Probability that a label is kept: the limit of every attack."""
         return float(1.0 / (1.0 + np.exp(-self.event.epsilon)))
 
     @property
     def gradient_event(self) -> FlippedLabelGradient:
-        """What a gradient of the flipped labels is: paid for with the flips."""
+        """Event of a gradient of the flipped labels: paid for with the flips."""
         return FlippedLabelGradient(self.event.epsilon)
 
     def receives(self) -> str:
-        """What the mechanism that it runs over tells, of flipped labels."""
+        """What the underlying mechanism sends, of flipped labels."""
         return (
             f"{self._over.receives()}; all of it of labels that were flipped before, each with "
             f"probability {100 * (1 - self.keep):.2f} %"
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a flipped label tells, where Alice can have it: attacks reach that, not chance."""
+        """How often a flipped label is the true one, where Alice can have it."""
         if self.shares_weights:
             return ()
         return (
@@ -140,16 +135,16 @@ class FlippedLabels(GradientMechanism):
         )
 
     def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
-        """The labels as they may be used: each flipped or not, by fresh coins."""
+        """The labels, each flipped or not, by fresh draws."""
         flips = response_flips(self.event.epsilon, labels.rows, entropy)
         return LabelTable(labels.ids, (labels.values ^ flips).astype(np.int8))
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The slope of the flipped labels' likelihood, at most ``tanh(eps / 4)`` in size."""
+        """Slope of the flipped labels' likelihood, at most ``tanh(eps / 4)`` in size."""
         return corrected_residue(scores, labels, self.event.epsilon)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the flipped labels, as a function of the true ones' score."""
+        """Likelihood of the flipped labels, as a function of the true ones' score."""
         return corrected_likelihood(scores, labels, self.event.epsilon)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:

@@ -43,19 +43,16 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class Mutual(EncryptedMechanism):
-    """Neither residues nor scores are seen by anybody.
+    """Nobody sees residues or scores.
 
     With ``reveal`` Bob's share of Alice's weights is released at the end.
-
-    >>> Mutual().event.name
-    'ciphertexts-only'
     """
 
     name = "mutual"
     summary = "nobody sees a score: weights, scores and residues of both sides stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
-    weighable = True
+    supports_class_weight = True
     conversation = "mutual"
     lossless = True
     whole_table = True
@@ -93,9 +90,9 @@ class Mutual(EncryptedMechanism):
         return shares
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """``y - sigma(z)`` times the weight of its class: what the shares add up to."""
+        """``y - sigma(z)`` times the weight of its class: the sum of the shares."""
         return weighted_residue(scores, labels, self._class_weight)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the labels, times the weight of their class."""
+        """Likelihood of the labels, times the weight of their class."""
         return weighted_likelihood(scores, labels, self._class_weight)

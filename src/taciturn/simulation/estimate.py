@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.engine.estimate import estimate_cost
 from taciturn.results.estimate import Estimate
 from taciturn.settings.schema import Settings

@@ -9,10 +9,17 @@ from typing import TypeAlias
 import polars as pl
 
 from taciturn.data import datasets
-from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data, unknown_columns
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.user_table import (
+    DEFAULTS,
+    OwnTable,
+    chosen,
+    columns_alone,
+    own_data,
+    unknown_columns,
+)
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.rng import KeyedEntropy

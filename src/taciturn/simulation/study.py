@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from taciturn.arrays import IndexArray
-from taciturn.data.folds import filled_folds
+from taciturn.data.ids import filled_folds
 from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.engine.study import StudyModel, opened_scores

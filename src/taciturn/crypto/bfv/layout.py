@@ -2,9 +2,9 @@
 
 **A matrix-vector product** (``Layout``), as in Cheetah [Huang22, Sec. 4.1]: with ``v(x) = sum_i v_i
 x^i`` and ``M(x) = sum_ji m_ji x^(jL + L-1-i)`` the coefficient ``jL + L-1`` of the product is
-``sum_i m_ji v_i``, for as many rows j as fit below the degree N. No term of the product reaches from
-one row's coefficient into another's that is read: the exponents ``jL + L-1-i+k`` with j fixed and
-i != k miss every ``j'L + L-1``, and what wraps around N (with a minus sign) lands below ``L-1``.
+``sum_i m_ji v_i``, for as many rows j as fit below the degree N. No term of the product reaches
+from one row's coefficient into another's that is read: the exponents ``jL + L-1-i+k`` with j fixed
+and i != k miss every ``j'L + L-1``; what wraps around N (with a minus sign) lands below ``L-1``.
 
 A vector longer than a *piece* is cut into several ciphertexts, and a matrix with more rows than one
 polynomial holds gives several answers. Shorter pieces leave room for more rows per answer: the

@@ -148,7 +148,7 @@ class Grid:
 
 
 def reduced(values: IntArray, modulus: int) -> WordArray:
-    """Integers of at most ``modulus`` in size, as numbers from 0 to it, with the same work for all."""
+    """Integers of at most ``modulus`` in size, as numbers from 0 to it, in constant time."""
     # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
     words = values.astype(np.uint64)
     words += np.uint64(modulus) * (words >> np.uint64(63))

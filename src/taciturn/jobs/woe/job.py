@@ -17,10 +17,10 @@ import polars as pl
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import on_engine, scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.own import OwnRows
 from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
+from taciturn.data.user_table import OwnRows
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side

@@ -1,4 +1,4 @@
-"""Label words: labels that are written in words, or in other numbers than 0 and 1."""
+"""Label encoding: labels that are words, or other numbers than 0 and 1, as 0 and 1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from taciturn.data.column_parsing import TEXT, as_levels
 from taciturn.data.ids import RowIds, row_name
-from taciturn.data.readings import TEXT, as_levels
 from taciturn.errors import ColumnError, LabelValueError
 from taciturn.faces import Hint
 
@@ -31,7 +31,7 @@ _PAIRS = (
 
 @dataclass(frozen=True, slots=True)
 class LabelWords:
-    """Which words mean 1 and which mean 0; case and blanks around them do not matter.
+    """Words that mean 1 and words that mean 0; case and surrounding blanks do not matter.
 
     Without ``negative`` the only other word means 0.
     """
@@ -41,17 +41,12 @@ class LabelWords:
 
     @classmethod
     def of(cls, choices: object) -> LabelWords:
-        """The words that settings choose, which have them under the same names."""
+        """Label words from settings of the same names."""
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
         return cls(positive, negative)
 
     def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
-        """A label column as 0 and 1, null where missing; other numbers as they are.
-
-        >>> words = LabelWords(("yes",))
-        >>> words.values(pl.Series("y", ["Yes", "no"]), RowIds.numbered(2)).to_list()
-        [1, 0]
-        """
+        """A label column as 0 and 1, null where missing; other numbers unchanged."""
         if not (self.positive or self.negative):
             return _plain_values(series, ids)
         text = _words(series)
@@ -134,7 +129,7 @@ def _refuse_numbers(series: pl.Series, ids: RowIds | None) -> None:
 
 
 def _say_which(text: pl.Series) -> Hint:
-    """The line that says which word means 1; the labels' own words only where all know them."""
+    """Hint which word to name as 1; the labels' own words only where they are common ones."""
     present = set(text.drop_nulls().unique().to_list())
     word = next((one for one, zero in _PAIRS if present == {one, zero}), "WORD")
     return Hint("say which of them means 1, the class to predict: {positive}", positive=word)

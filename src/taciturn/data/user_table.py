@@ -1,4 +1,4 @@
-"""Own data: a person's file or frame, with its label column and perhaps an id column named."""
+"""A user's table: a file or frame with a label column and perhaps an id column."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import polars as pl
 
-from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
+from taciturn.data.column_options import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
 from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds
-from taciturn.data.label_words import PLAIN, LabelWords
+from taciturn.data.label_encoding import PLAIN, LabelWords
 from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
-from taciturn.data.prepare import fit
-from taciturn.data.problems import Problems
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import Problems, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
@@ -32,7 +30,7 @@ C = TypeVar("C", bound=Columns)
 
 @dataclass(frozen=True, slots=True)
 class OwnTable:
-    """How a table of one's own is read and prepared."""
+    """How a user's table is read and prepared."""
 
     settings: PrepareSettings = DEFAULTS
     dialect: Dialect = USUAL
@@ -40,7 +38,7 @@ class OwnTable:
 
     @classmethod
     def of(cls, choices: object) -> OwnTable:
-        """What settings choose, which have it under the same names; the rest has its default."""
+        """From settings of the same names; the rest has its default."""
         return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelWords.of(choices))
 
 
@@ -65,7 +63,7 @@ AS_USUAL = OwnTable()
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OwnRows(Generic[C]):
-    """A table of one's own, looked over."""
+    """A user's table after validation."""
 
     columns: C
     ids: RowIds
@@ -81,14 +79,10 @@ def own_data(
     id_column: str | None = None,
     table: OwnTable = AS_USUAL,
 ) -> RawData:
-    """Take in a table of one's own; every column beside id and label is a raw feature.
+    """Read a user's table; every column except id and label is a raw feature.
 
     ``source`` is a path to CSV or Parquet, or a pandas or polars frame. Without ``id_column`` the
     rows are numbered from 0. Several problems are raised as one ``TableError``.
-
-    >>> people = pl.DataFrame({"who": ["a", "b"], "age": [31, 44], "paid": [True, False]})
-    >>> own_data(people, label_column="paid", id_column="who")
-    RawData(own data, 2 rows, 1 raw columns)
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=_text(id_column))
@@ -103,7 +97,7 @@ def own_rows(
     table: OwnTable,
     folder: Path | None = None,
 ) -> OwnRows[Columns]:
-    """Take in a party's table; the columns of Parquet files are not read yet.
+    """Open a party's table; the columns of Parquet files are not read yet.
 
     Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is as in
     ``TableSource.open``.
@@ -196,7 +190,7 @@ def columns_alone(
     label_column: str | None = None,
     table: OwnTable = AS_USUAL,
 ) -> RawData:
-    """Take in a table whose labels do not matter, such as Alice's, who has none.
+    """Read a table without labels, such as Alice's.
 
     ``label_column`` is left out, where it is there. The labels of the result alternate and mean
     nothing.

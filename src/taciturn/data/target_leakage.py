@@ -1,6 +1,6 @@
-"""Labels among the columns: columns that give the label away, or look as if they were one.
+"""Target leakage: columns that give the label away, or look as if they were one.
 
-Which columns go with the labels is for who has the labels: Bob, about his own columns, and a
+Only the party with the labels can compare columns with them: Bob, for his own columns, and a
 simulation. Of Alice's columns only names and values are looked at, by her.
 """
 
@@ -29,7 +29,7 @@ _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t
 
 
 def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    """A remark on each prepared column that alone tells the labels nearly always."""
+    """A remark on each prepared column that alone predicts the labels nearly perfectly."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
     drop_pages(table.values)
