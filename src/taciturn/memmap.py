@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """A new array of zeros in a file, to be written; what had that name is replaced."""
+    """A new memory-mapped array of zeros; an existing file of that name is replaced."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     hint = "make room on that disk, or name another folder; nothing was lost"
     with reporting_write_errors(path, "table's file", hint):
@@ -60,7 +60,7 @@ def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
 
 
 def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """The array that such a file holds, to be read."""
+    """The memory-mapped array in a file, read-only."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     try:
         present = path.stat().st_size
@@ -76,7 +76,7 @@ def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
 
 
 def drop_pages(values: NDArray[Any]) -> None:
-    """Lets the system take back the memory of a mapped array; its file keeps the numbers."""
+    """Release the memory of a mapped array; its file keeps the numbers."""
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
@@ -86,7 +86,7 @@ def drop_pages(values: NDArray[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ArrayLocation:
-    """Where the numbers of a mapped array lie, for another process.
+    """Location of a mapped array, for another process.
 
     ``offset`` and ``strides`` are in bytes.
     """
@@ -99,7 +99,7 @@ class ArrayLocation:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> ArrayLocation | None:
-        """That of a mapped array, or of a part of one; None where it is in memory."""
+        """Location of a mapped array, or of a part of one; None where it is in memory."""
         whole: object = values
         while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
             whole = whole.base
@@ -110,7 +110,7 @@ class ArrayLocation:
         return cls(path, whole.offset + ahead, values.shape, values.strides, values.dtype.str)
 
     def opened(self) -> NDArray[Any]:
-        """The array, to be read."""
+        """The array, read-only."""
         last = sum(
             (count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)
         )
@@ -124,23 +124,19 @@ class ArrayLocation:
         return np.ndarray(self.shape, self.kind, bytes_, strides=self.strides)
 
     def to_json(self) -> str:
-        """The place as text."""
+        """The location as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
     def of_json(cls, text: str) -> ArrayLocation:
-        """What ``to_json`` gave."""
+        """Inverse of ``to_json``."""
         values = json.loads(text)
         sides = {name: tuple(values[name]) for name in ("shape", "strides")}
         return cls(**{**values, **sides})
 
 
 def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
-    """The rows of an array in blocks, each with its place; a mapped array is forgotten behind them.
-
-    >>> [(place.start, len(block)) for place, block in row_blocks(np.zeros(5), rows=2)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
+    """The rows of an array in blocks, each with its place; pages of a mapped array are dropped."""
     for start in range(0, len(values), rows):
         place = slice(start, min(start + rows, len(values)))
         yield place, values[place]  # type: ignore[misc]
@@ -148,11 +144,11 @@ def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
 
 
 def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
-    """What a function makes of each block of rows, in their order.
+    """Results of a function on each block of rows, in their order.
 
     All cores work on the blocks, a few at a time; a sum over them is the same whatever the cores.
-    ``work`` is given the place of a block, and may write to it. Mapped arrays among ``walked`` are
-    forgotten behind it.
+    ``work`` is given the place of a block, and may write to it. Pages of mapped arrays among
+    ``walked`` are dropped after it.
     """
     places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
     # Threads of a pool have settings of their own.
@@ -171,7 +167,7 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Room for the large arrays of one run: memory, or the files of a folder of its own.
+    """Storage for the large arrays of one run: memory, or the files of a folder.
 
     The folder is made when it is needed; None is memory alone. Arrays of fewer than ``least`` bytes
     are in memory.
@@ -181,7 +177,7 @@ class Scratch:
     least: int = LEAST_MAPPED_BYTES
 
     def empty(self, name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An array to be filled, under a name that no other has."""
+        """An uninitialised array under a unique name."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
@@ -190,10 +186,10 @@ class Scratch:
         return create(self.folder / name, shape, kind)
 
     def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An array to be filled, in a file that nobody can open again.
+        """An uninitialised array in a file that nobody can open again.
 
-        Its room on the disk is free as soon as it is no longer used, also where the process is
-        killed: for what depends on a secret.
+        Its disk space is free as soon as it is no longer used, also where the process is killed:
+        for what depends on a secret.
         """
         name = f"unnamed-{os.getpid()}-{threading.get_ident()}"
         values = self.empty(name, shape, kind)
@@ -204,7 +200,7 @@ class Scratch:
         return values
 
     def clear(self) -> None:
-        """Removes the files; arrays that are still in use keep their numbers."""
+        """Remove the files; arrays that are still in use keep their numbers."""
         if self.folder is not None:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self.folder)

@@ -37,10 +37,6 @@ class Packing:
     with a hundred entries stay below 2^-37.
 
     **Assumes.** The vector is honest (within capacity), masks are uniform and used once.
-
-    >>> packing = Packing.within(Capacity(24, 24, 16), 2048)
-    >>> packing.width, packing.slots, packing.plaintexts(30)
-    (118, 17, 2)
     """
 
     product_bits: int

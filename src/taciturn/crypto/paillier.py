@@ -398,17 +398,5 @@ def _no_tables() -> CryptoError:
 
 
 def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
-    """A key pair of any size, however weak, for tests.
-
-    >>> import numpy as np
-    >>> from taciturn.rng import KeyedEntropy
-    >>> entropy = KeyedEntropy.from_seed(1)
-    >>> key = generate_for_tests(256, Capacity(8, 8, 2), entropy)
-    >>> mask = key.public.draw_mask(2, entropy)
-    >>> vector = key.encrypt(np.array([3, -4]), 2, entropy)
-    >>> matrix = key.public.prepare(np.array([[1, 2], [-5, 0]]))
-    >>> answer = key.public.masked_product(matrix, vector, mask, entropy)
-    >>> key.public.unmask(key.decrypt(answer, 2), mask)
-    array([ -5, -15])
-    """
+    """A key pair of any size, however weak, for tests."""
     return PaillierScheme(key_bits=(bits,)).generate(bits, capacity, entropy)

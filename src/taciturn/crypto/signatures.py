@@ -115,15 +115,7 @@ def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
 
 
 class ExchangeKey:
-    """One party's half of a key exchange; its ``repr`` hides the key.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> one, two = (ExchangeKey(KeyedEntropy.from_seed(seed)) for seed in (1, 2))
-    >>> one.common(two.public, b"talk") == two.common(one.public, b"talk")
-    True
-    >>> one
-    ExchangeKey(<hidden>)
-    """
+    """One party's half of a key exchange; its ``repr`` hides the key."""
 
     def __init__(self, entropy: Entropy) -> None:
         self._key = X25519PrivateKey.from_private_bytes(entropy.token(KEY_BYTES))

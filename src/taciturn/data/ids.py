@@ -227,11 +227,7 @@ def row_name(index: int, ids: RowIds | Sequence[str] | None) -> str:
 
 
 def held_out_rows(ids: RowIds, share: float | None, salt: str) -> NDArray[np.bool]:
-    """Mask of the rows whose hashed id falls below the share; of none without a share.
-
-    >>> held_out_rows(RowIds.numbered(6), 0.5, "").tolist()
-    [False, False, True, False, True, False]
-    """
+    """Mask of the rows whose hashed id falls below the share; of none without a share."""
     held = np.zeros(len(ids), dtype=np.bool)
     if share is not None:
         limit = np.uint64(int(share * 2**64))
@@ -241,11 +237,7 @@ def held_out_rows(ids: RowIds, share: float | None, salt: str) -> NDArray[np.boo
 
 
 def fold_numbers(ids: RowIds, folds: int, salt: str) -> IndexArray:
-    """Fold of each row, from 0 on.
-
-    >>> fold_numbers(RowIds.numbered(6), 3, "").tolist()
-    [1, 1, 1, 2, 0, 1]
-    """
+    """Fold of each row, from 0 on."""
     numbers = np.empty(len(ids), dtype=np.int64)
     for place, words in _hashed(ids, f"taciturn fold\0{salt}\0", 4):
         numbers[place] = np.frombuffer(words, ">u4").astype(np.int64) * folds >> 32

@@ -282,9 +282,6 @@ class BinnedRule:
     An edge belongs to the interval that begins there. ``impute`` None refuses missing values
     without a bin. ``shares`` are those of the training rows in each bin; empty where they were not
     counted.
-
-    >>> BinnedRule("age", (30.0, 45.0)).outputs
-    ('age=30 to 45', 'age=45 or more')
     """
 
     column: str
@@ -383,11 +380,7 @@ class BinnedRule:
         return np.where(missing, self.count - 1, places) if self.missing else places
 
     def table(self) -> FloatArray:
-        """Output values of each bin: bins by columns.
-
-        >>> BinnedRule("age", (30.0, 45.0), shares=(0.25, 0.75, 0.0)).table().tolist()
-        [[0.0, 0.0], [1.0, 0.0], [0.75, 0.0]]
-        """
+        """Output values of each bin: bins by columns."""
         values = np.eye(self.count)
         if self.shares:
             shares = np.array(self.shares)

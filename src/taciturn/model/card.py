@@ -27,7 +27,7 @@ _SAYS = {
 
 
 def card(model: ModelShare) -> ModelCard:
-    """Everything worth knowing about a share; a random share's numbers are not in it."""
+    """Model card of a share; a random share's numbers are not in it."""
     weights = _kind(model)
     agreed = model.agreement
     return ModelCard(
@@ -66,7 +66,7 @@ def _weighing(model: ModelShare) -> tuple[str, ...]:
 
 
 def coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
-    """The named coefficients without the intercept, the largest on the prepared scale first."""
+    """Named coefficients without the intercept, the largest on the prepared scale first."""
     named = [
         Coefficient(name, weight, weight / scale if scale else None, bounded)
         for (name, _, scale, bounded), weight in zip(
@@ -103,7 +103,7 @@ def original_offset(model: ModelShare) -> float:
 
 
 def prepared_columns(model: ModelShare) -> Iterator[tuple[str, float, float, bool]]:
-    """Each prepared column's name, centre and scale, and whether its values are held within bounds.
+    """Name, centre and scale of each prepared column, and whether its values are bounded.
 
     A scale of 0 is that of a column which has no original unit: it is constant, or transformed.
     """
@@ -112,7 +112,7 @@ def prepared_columns(model: ModelShare) -> Iterator[tuple[str, float, float, boo
 
 
 def columns_of(rule: Rule) -> Iterator[tuple[str, float, float, bool]]:
-    """The same of one rule."""
+    """``prepared_columns`` of one rule."""
     if isinstance(rule, NumericRule):
         name, *marks = rule.outputs
         bounded = not (rule.clip is None and rule.lower is None and rule.upper is None)

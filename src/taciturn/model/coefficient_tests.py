@@ -1,9 +1,28 @@
-"""A side's coefficients with Wald's tests and points, and what its bins and categories do."""
+"""A side's coefficients with standard errors, Wald's tests and points, and the effects of its bins.
+
+Errors are exact where all columns are at hand, and a bound at Bob alone. With Bob's prepared
+columns ``B`` and Alice's ``A``, the information of the joint model is ::
+
+    I = [ A'WA  A'WB ]          errors^2 of Bob's columns = diag (B'WB - B'WA (A'WA)^-1 A'WB)^-1
+        [ B'WA  B'WB ]
+
+What Bob subtracts for her columns he cannot know. He does know ``a = A w_A``, her part of each
+score, which is one direction among her columns. With it alone in their place ::
+
+    bound^2 = diag (B'WB - B'Wa (a'Wa)^-1 a'WB)^-1   <=   errors^2
+
+because a projection on fewer directions takes less away. Errors are *at least* the bound; z values
+are at most as large as they look, and p values at least.
+
+**What is reported.** The information of the likelihood without the penalty, at the fitted weights.
+For the penalties in use (scikit-learn's default) the two hardly differ; a large one holds weights
+near zero, which no standard error tells.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +33,63 @@ from taciturn.data.tables import INTERCEPT
 from taciturn.memmap import over_blocks
 from taciturn.model.card import columns_of, original_offset, prepared_columns
 from taciturn.model.whole import Part
-from taciturn.numerics.information import wald
+from taciturn.numerics.information import covariance, errors_of, information, row_information, wald
+from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.scorecard import Scale
 from taciturn.results.model_report import CoefficientTest, ColumnEffect, EffectLevel
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the model was fitted, as far as errors depend on it.
+
+    ``shift`` is by how much class weights have moved the logits; ``flip_epsilon`` is None where no
+    labels were flipped.
+    """
+
+    shift: float = 0.0
+    class_weight: tuple[float, float] | None = None
+    flip_epsilon: float | None = None
+
+
+def bound_errors(
+    own: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
+) -> FloatArray:
+    """Lower bounds of one side's standard errors; NaN where the rows do not determine a weight.
+
+    With class weights the bound is that of the likelihood without them, which no weighted fit
+    undercuts. ``rows`` is the number of rows that the model was fitted to; where they are others
+    than these, the information of these is scaled to them.
+    """
+    others = scores - _product(own, weights)
+    matrix = information(own, row_information(scores - fit.shift, fit.flip_epsilon), others)
+    return errors_of(covariance(matrix * (rows / len(scores))))[: own.shape[1]]
+
+
+def exact_errors(
+    columns: Sequence[FloatArray], scores: FloatArray, labels: LabelArray, fit: Fit
+) -> FloatArray:
+    """Standard errors of all sides' columns, side by side; NaN where rows determine no weight."""
+    joined = np.concatenate(columns, axis=1)
+    if fit.class_weight is None:
+        weights = row_information(scores - fit.shift, fit.flip_epsilon)
+        return errors_of(covariance(information(joined, weights)))
+    counted = np.where(np.equal(labels, 1), fit.class_weight[1], fit.class_weight[0])
+    probabilities = sigmoid(scores)
+    bread = information(joined, counted * probabilities * (1 - probabilities))
+    meat = information(joined, np.square(counted * (labels - probabilities)))
+    return errors_of(covariance(bread, meat))
+
+
+def _product(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    product = np.empty(len(columns))
+
+    def part(place: slice) -> None:
+        product[place] = columns[place] @ weights
+
+    for _ in over_blocks(part, len(columns), columns):
+        pass
+    return product
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +103,7 @@ class SideRows:
 def coefficient_tests(
     part: Part, errors: FloatArray | None, scale: Scale
 ) -> tuple[CoefficientTest, ...]:
-    """The coefficients of a side, the largest on the prepared scale first, the intercept last."""
+    """Coefficients of a side, the largest on the prepared scale first, the intercept last."""
     model, known = part.model, _errors(part, errors)
     rows = [
         _coefficient(part, name, place, known, unit, bounded, scale)
@@ -44,7 +117,7 @@ def coefficient_tests(
 
 
 def constant_points(part: Part, scale: Scale, shift: float) -> float:
-    """The points of a row whose raw columns of this side are 0, or at their reference levels."""
+    """Points of a row whose raw columns of this side are 0, or at their reference levels."""
     known = replace(part.model, weights=part.weights)
     return float(scale.points(np.array([original_offset(known)]), shift)[0])
 
@@ -52,7 +125,7 @@ def constant_points(part: Part, scale: Scale, shift: float) -> float:
 def column_effects(
     part: Part, errors: FloatArray | None, scale: Scale, rows: SideRows | None
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score."""
+    """Effect of each bin and category of a side's columns on the score."""
     known, effects, start = _errors(part, errors), [], 0
     for rule in part.model.preparation.rules:
         count = len(rule.outputs)
@@ -144,7 +217,7 @@ def _mask(held: list[BoolArray], place: int | None) -> BoolArray:
 
 
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
-    """What a prepared column is without its level, and with it."""
+    """Values of a prepared column without its level, and with it."""
     if not unit:
         return 0.0, 0.0
     clip = math.inf if rule.clip is None else rule.clip
@@ -153,7 +226,7 @@ def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
 
 
 def _where(rows: SideRows, column: int, middle: float) -> BoolArray:
-    """Which rows have a level, by a value of its column that is neither with nor without it."""
+    """Mask of the rows that have a level, by the middle between its column's two values."""
     mask = np.empty(len(rows.values), dtype=np.bool_)
 
     def part(place: slice) -> None:

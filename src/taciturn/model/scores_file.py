@@ -33,7 +33,7 @@ _SETS = ("train", "held_out")
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Rows with scores and labels, one of each; scores are logits, as the training gave them."""
+    """Scores (logits, as the training gave them) and labels of rows."""
 
     scores: FloatArray = field(repr=False)
     labels: LabelArray = field(repr=False)
@@ -44,14 +44,14 @@ class ScoredRows:
 
 @dataclass(frozen=True, slots=True)
 class KeptScores:
-    """The scores of one model, in the order of Bob's table; None where he has none of such rows."""
+    """Scores of one model, in the order of Bob's table; None where he has none of such rows."""
 
     session: str
     train: ScoredRows | None = None
     held_out: ScoredRows | None = None
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only."""
+        """Write the file atomically, readable by its owner only."""
         parts = [rows for rows in (self.train, self.held_out) if rows is not None]
         body = b"".join(
             piece
@@ -73,7 +73,7 @@ class KeptScores:
 
     @classmethod
     def load(cls, path: Path) -> KeptScores:
-        """Reads a file."""
+        """Read a file."""
         try:
             with path.open("rb") as stream:
                 line = _first_line(stream.readline(_MOST_LINE), path)
@@ -99,11 +99,7 @@ class KeptScores:
 
 
 def scores_path(model: Path) -> Path:
-    """The scores' file of a model's file.
-
-    >>> scores_path(Path("bob.model.json")).name
-    'bob.model.scores'
-    """
+    """Scores file of a model file."""
     return model.with_name(model.name.removesuffix(".json") + SUFFIX)
 
 

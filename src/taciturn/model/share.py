@@ -91,7 +91,7 @@ class ModelShare:
 
     @property
     def title(self) -> str:
-        """Whose side it is: the name of one of several Alices, or the role."""
+        """Name of one of several Alices, or the role."""
         return self.name or self.role
 
     def share_with(self, alice: str) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ class ModelShare:
 
     @property
     def threshold(self) -> Threshold:
-        """Above which score a row is called a one: as the training chose, and else even odds."""
+        """Threshold of a one: as the training chose, and else even odds."""
         if self.metrics.get("threshold") is None:
             return one_half(self.log_odds_shift)
         try:
@@ -130,11 +130,11 @@ class ModelShare:
 
     @property
     def agreement_digest(self) -> str:
-        """SHA-256 over what both sides had agreed on, in canonical form."""
+        """SHA-256 over the canonical JSON of the agreement."""
         return hashlib.sha256(canonical_json(finite_json(self.agreement)).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only."""
+        """Write the file atomically, readable by its owner only."""
         values = finite_json(
             {
                 "format": FORMAT,
@@ -149,7 +149,7 @@ class ModelShare:
 
     @classmethod
     def load(cls, path: Path) -> ModelShare:
-        """Reads a file."""
+        """Read a file."""
         record = _parsed(path)
         try:
             share = cls(
@@ -212,7 +212,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _require_digest(record: dict[str, Any], path: Path) -> None:
-    """Takes the digest out of the object and compares it with the rest."""
+    """Take the digest out of the object and compare it with the rest."""
     said = record.pop("digest", None)
     try:
         fits = hashlib.sha256(canonical_json(record).encode()).hexdigest() == said

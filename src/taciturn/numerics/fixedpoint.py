@@ -28,14 +28,7 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """The grid of multiples of ``2^-bits``, for 0 to 62 bits.
-
-    >>> grid = FixedPoint(bits=4)
-    >>> grid.encode(np.array([0.5, -1.03125, 2.0]), magnitude_bits=1).tolist()
-    [8, -16, 32]
-    >>> grid.decode(np.array([8, -16, 32])).tolist()
-    [0.5, -1.0, 2.0]
-    """
+    """The grid of multiples of ``2^-bits``, for 0 to 62 bits."""
 
     bits: int
 
@@ -103,11 +96,7 @@ class FixedPoint:
 
 
 def magnitude_bits(largest: float) -> int:
-    """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs.
-
-    >>> [magnitude_bits(largest) for largest in (0.0, 0.3, 1.0, 1.5, 8.0, 8.1)]
-    [0, 0, 0, 1, 3, 4]
-    """
+    """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs."""
     mantissa, exponent = math.frexp(largest)
     return max(0, exponent - 1 if mantissa == 0.5 else exponent)
 

@@ -80,9 +80,6 @@ def covariance(matrix: FloatArray, meat: FloatArray | None = None) -> FloatArray
 
     A column that others determine, or that is constant zero, has no coefficient of its own: its
     variance is NaN. The others' are what they are without it.
-
-    >>> covariance(np.array([[4.0, 0.0], [0.0, 0.0]])).diagonal().tolist()
-    [0.25, nan]
     """
     sizes = np.sqrt(np.diag(matrix))
     sizes = np.where(sizes > 0, sizes, 1.0)

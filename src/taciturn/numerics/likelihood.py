@@ -114,10 +114,6 @@ def weighted_likelihood(
     """Likelihood of true labels.
 
     ``class_weight`` is the weight of a row of label 0 and of label 1; None where all count once.
-
-    >>> likelihood = weighted_likelihood(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5))
-    >>> likelihood.slope.tolist(), likelihood.curvature.tolist()
-    ([0.25, -0.5], [0.125, 0.25])
     """
     slope = residue(scores, labels)
     # Of y - p, whatever y is, the size is p or 1 - p.
@@ -152,9 +148,6 @@ def bounded(scores: FloatArray) -> FloatArray:
 
     Beyond it the sigmoid is 0 or 1 to the last digit of a residue. NaN must not raise: that Bob
     stops would tell Alice that there was one.
-
-    >>> bounded(np.array([1e9, -0.5, np.nan])).tolist()
-    [64.0, -0.5, 64.0]
     """
     return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
 

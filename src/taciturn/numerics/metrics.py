@@ -151,14 +151,7 @@ class Metrics:
 
 
 def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
-    """All metrics at once; ``shift`` is the ``log_odds_shift`` of class weights.
-
-    >>> figures = evaluate(np.array([2.0, -1.0, 0.5, -3.0]), np.array([1, 0, 0, 0]))
-    >>> figures.accuracy, figures.auc, round(figures.loss, 4)
-    (0.75, 1.0, 0.3657)
-    >>> figures.base_rate, round(figures.auc_low, 2), figures.auc_high
-    (0.25, 0.3, 1.0)
-    """
+    """All metrics at once; ``shift`` is the ``log_odds_shift`` of class weights."""
     truth = truth_of(scores, labels)
     ended = _Fit.of(scores, truth, shift)
     loss, expected = ended.loss, ended.expected

@@ -45,14 +45,7 @@ _SERIES = 12
 
 @dataclass(frozen=True, slots=True)
 class PeriodicSigmoid:
-    """Periodic approximation of the sigmoid on ``[-H, H)`` by ``waves`` odd waves.
-
-    >>> sigmoid = PeriodicSigmoid.of(half_range=half_range(32.0, 1e-3), error=1e-3)
-    >>> sigmoid.waves, round(sigmoid.bound(32.0), 5)
-    (14, 0.00091)
-    >>> sigmoid(np.array([-32.0, 0.0, 3.0])).round(3).tolist()
-    [0.0, 0.5, 0.952]
-    """
+    """Periodic approximation of the sigmoid on ``[-H, H)`` by ``waves`` odd waves."""
 
     half_range: float
     waves: int

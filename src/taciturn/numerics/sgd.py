@@ -30,12 +30,6 @@ def batches(order: IndexArray, size: int, minimum: int = 1) -> Iterator[IndexArr
     """Cut an order of rows into batches: views of ``order``, without copies.
 
     A last batch of fewer than ``minimum`` rows joins the one before it.
-
-    >>> import numpy as np
-    >>> [batch.tolist() for batch in batches(np.array([4, 2, 0, 1, 3]), 2)]
-    [[4, 2], [0, 1], [3]]
-    >>> [batch.tolist() for batch in batches(np.array([4, 2, 0, 1, 3]), 2, minimum=2)]
-    [[4, 2], [0, 1, 3]]
     """
     if order.ndim != 1:
         raise ShapeError(f"an order of rows has one dimension, not the shape {order.shape}")

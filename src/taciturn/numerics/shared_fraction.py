@@ -53,15 +53,6 @@ class SharedFraction:
 
     Shares live modulo ``2^modulus_bits``. The shift is from ``modulus_bits - 52`` to ``modulus_bits
     - UNIT_BITS``. The side that ``raises`` adds t/2.
-
-    >>> alice, bob = SharedFraction(20, 8, raises=True), SharedFraction(20, 8, raises=False)
-    >>> mask = np.array([123_456, 900_000])
-    >>> parts = alice.parts(mask), bob.parts(np.array([100_000, -100_000]) - mask)
-    >>> carries = (alice.table(parts[0]) * bob.marks(parts[1])).sum(axis=1)
-    >>> hers, his = Carried(parts[0], np.zeros(2, dtype=np.int64)), Carried(parts[1], carries)
-    >>> both = alice.accelerated(hers, hers, 0) + bob.accelerated(his, his, 0)
-    >>> ((both + 2**19) % 2**20 - 2**19).tolist(), 100_000 / 2**8
-    ([390, -392], 390.625)
     """
 
     modulus_bits: int

@@ -40,12 +40,7 @@ class Ranked:
 
     @classmethod
     def of(cls, scores: FloatArray, labels: LabelArray) -> Ranked:
-        """Sort rows by score.
-
-        >>> ranked = Ranked.of(np.array([0.5, 2.0, 0.5]), np.array([0, 1, 1]))
-        >>> ranked.levels.tolist(), ranked.rows.tolist(), ranked.ones.tolist()
-        ([2.0, 0.5], [1, 3], [1, 2])
-        """
+        """Sort rows by score."""
         truth = truth_of(scores, labels)
         order = np.argsort(scores)[::-1]
         ordered, counts = scores[order], np.cumsum(truth[order], dtype=np.int64)
@@ -230,11 +225,6 @@ def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None
     """Confusion matrix at one threshold.
 
     ``shift`` is by how much class weights have moved the logits.
-
-    >>> ranked = Ranked.of(np.array([2.0, 1.0, -1.0, -2.0]), np.array([1, 0, 1, 0]))
-    >>> at = cutoff(ranked, 0.0, costs=Costs(1.0, 3.0))
-    >>> at.sensitivity, at.specificity, at.precision, at.cost
-    (0.5, 0.5, 0.5, 1.0)
     """
     called, true = ranked.above(score)
     rows, ones = ranked.total, ranked.total_ones
@@ -298,11 +288,7 @@ class Threshold:
 
 
 def one_half(shift: float = 0.0) -> Threshold:
-    """Threshold at even odds, as class weights count them.
-
-    >>> one_half().probability, round(one_half(-1.0).probability, 4)
-    (0.5, 0.7311)
-    """
+    """Threshold at even odds, as class weights count them."""
     return Threshold(_probability(-shift), 0.0, HALF)
 
 

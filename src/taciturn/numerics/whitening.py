@@ -38,15 +38,7 @@ _LEAST_PIVOT = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """Change of coordinates by L, a lower triangular factor.
-
-    >>> values = np.array([[2.0, 0.0], [-2.0, 1.0]])
-    >>> whitening = Whitening.of(values, l2=0.5)
-    >>> weights = np.array([0.25, -1.0])
-    >>> scores = whitening.apply(values) @ whitening.whitened(weights)
-    >>> np.allclose(scores, values @ weights)
-    True
-    """
+    """Change of coordinates by L, a lower triangular factor."""
 
     factor: FloatArray
 

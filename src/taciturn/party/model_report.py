@@ -3,7 +3,7 @@
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
 their standard errors are a bound from below at Bob alone, and exact for whoever holds all sides'
-models and rows (``taciturn.model.coefficient_errors``).
+models and rows (``taciturn.model.coefficient_tests``).
 """
 
 from __future__ import annotations
@@ -18,20 +18,24 @@ from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError, DataError, FileError
-from taciturn.model.coefficient_errors import bound_errors, exact_errors
 from taciturn.model.coefficient_tests import (
     SideRows,
+    bound_errors,
     coefficient_tests,
     column_effects,
     constant_points,
+    exact_errors,
 )
-from taciturn.model.judged import HELD_OUT, NEW, TRAINING, judged_rows
-from taciturn.model.report_parts import (
+from taciturn.model.report import (
+    HELD_OUT,
+    NEW,
     SET_TO_ZERO,
+    TRAINING,
     UNARRIVED,
     bound_reason,
     fit_of,
     joined_reason,
+    judged_rows,
     meaning_of,
     score_scale,
 )

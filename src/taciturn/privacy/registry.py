@@ -134,11 +134,7 @@ class Taken:
 
 
 def taken(asked: Protection) -> Taken:
-    """The settings that a mechanism takes, with those of its underlying one.
-
-    >>> taken(Protection(mechanism="label-rr", over="sealed")).names
-    ('epsilon', 'over', 'reveal', 'reveal_epsilon', 'reveal_delta', 'fresh_keys')
-    """
+    """The settings that a mechanism takes, with those of its underlying one."""
     chosen = mechanism_class(asked.mechanism)
     underlying = chosen.underlying(asked.over)
     if underlying is None:

@@ -7,19 +7,21 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
-from taciturn.model.coefficient_errors import exact_errors
 from taciturn.model.coefficient_tests import (
     SideRows,
     coefficient_tests,
     column_effects,
     constant_points,
+    exact_errors,
 )
-from taciturn.model.judged import HELD_OUT, TRAINING, judged_rows
-from taciturn.model.report_parts import (
+from taciturn.model.report import (
+    HELD_OUT,
     SET_TO_ZERO,
+    TRAINING,
     UNARRIVED,
     fit_of,
     joined_reason,
+    judged_rows,
     meaning_of,
     score_scale,
 )

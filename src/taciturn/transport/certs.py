@@ -44,7 +44,7 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The files of a trial; neither party needs ``authority_key``.
+    """Files of a trial; neither party needs ``authority_key``.
 
     ``parties`` has each party's name with its certificate and its key.
     """
@@ -67,7 +67,7 @@ class Issuer:
 
 
 def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
-    """Makes an authority and one certificate per party; on an error nothing is left behind."""
+    """Make an authority and one certificate per party; on an error nothing is left behind."""
     _check_request(names, days)
     start = datetime.now(UTC) - CLOCK_SLACK
     expires = start + CLOCK_SLACK + timedelta(days=days)
@@ -91,7 +91,7 @@ def make_issuer(name: str, start: datetime, expires: datetime) -> Issuer:
 def self_signed(
     subject: x509.Name, key: ec.EllipticCurvePrivateKey, start: datetime, expires: datetime
 ) -> x509.Certificate:
-    """The certificate of an authority that may sign for parties, and for no other authority."""
+    """Certificate of an authority that may sign for parties, and for no other authority."""
     return (
         _unsigned(subject, subject, key.public_key(), start, expires)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -109,7 +109,7 @@ def issue(
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A private key."""
+    """A new private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -149,7 +149,7 @@ def _check_request(names: Sequence[str], days: int) -> None:
 
 
 def subject_of(name: str) -> x509.Name:
-    """What a certificate of the named party is called."""
+    """Subject of a certificate of the named party."""
     # A common name holds at most 64 characters; the name that counts is the alternative one.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
@@ -188,17 +188,17 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def pem(certificate: x509.Certificate) -> bytes:
-    """A certificate as a file has it."""
+    """A certificate in PEM form."""
     return certificate.public_bytes(Encoding.PEM)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as a file has it, without a passphrase."""
+    """A private key in PEM form, without a passphrase."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
-    """Writes every file or none: half a set of certificates helps nobody."""
+    """Write every file or none: half a set of certificates helps nobody."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
 
 
 def _write_one(path: Path, content: bytes) -> None:
-    """A file that did not exist; a key is never readable by others, not for a moment."""
+    """Write a new file; a key is never readable by others, not for a moment."""
     mode = 0o600 if path.suffix == ".key" else 0o644
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "wb") as file:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from taciturn.transport.rate import Allowance
+from taciturn.transport.limits import Allowance
 
 REPORTS_PER_SECOND = 5.0
 LONGEST_LINE = 4096
@@ -55,12 +55,7 @@ _WORDS = (
 
 
 def explain(line: bytes) -> str | None:
-    """What a line of gRPC's says about a handshake; nothing, if it is about something else.
-
-    >>> explain(b"I1 7 ssl_transport_security.cc:9] Handshake failed with error NO_SHARED_CIPHER")
-    'it does not use TLS 1.3'
-    >>> explain(b"something else")
-    """
+    """Reason of a failed handshake in a log line of gRPC; None if it is about something else."""
     if _WRONG_NAME.search(line):
         return "it asks for a party of another name"
     match = _FAILED.search(line)
@@ -77,12 +72,12 @@ def explain(line: bytes) -> str | None:
 def handshake_reasons(
     on_failed: Callable[[str], None] | None, *, for_good: bool = False
 ) -> Iterator[None]:
-    """Reports why callers' handshakes fail, as long as it lasts.
+    """Report why callers' handshakes fail, while the context lasts.
 
-    ``on_failed`` is called with the reason in words, a few times a second at most, from another
-    thread; the caller's address is not known. It is None on the side that calls. With ``for_good``
-    the process ends soon after, and what the C libraries say from then on is dropped: gRPC's
-    threads run on for a moment, and a closed link is worth a line to them.
+    ``on_failed`` is called with the reason, a few times a second at most, from another thread; the
+    caller's address is not known. It is None on the side that calls. With ``for_good`` the process
+    ends soon after, and the C libraries' output is dropped from then on: gRPC's threads run on for
+    a moment, and log a closed link.
     """
     sys.stderr.flush()
     original = os.dup(2)
@@ -112,7 +107,7 @@ def handshake_reasons(
 
 
 def _direct(before: TextIO, direct: TextIO) -> TextIO:
-    """The original for Python, unless somebody has replaced ``sys.stderr`` already."""
+    """The original stream for Python, unless ``sys.stderr`` has been replaced already."""
     try:
         return direct if before.fileno() == 2 else before
     except (OSError, ValueError, AttributeError):

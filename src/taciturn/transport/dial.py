@@ -26,20 +26,20 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from taciturn.rng import SystemEntropy
-from taciturn.transport.address import check_address, check_name
-from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
-from taciturn.transport.limits import Limits
-from taciturn.transport.pin import KeyPin
-from taciturn.transport.probe import (
+from taciturn.transport.address import (
     MUTE,
     NO_ANSWER,
     NO_LISTENER,
     NO_ROUTE,
     UNKNOWN_NAME,
+    check_address,
+    check_name,
     names_shown,
     obstacle,
 )
-from taciturn.transport.security import client_credentials
+from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
+from taciturn.transport.limits import Limits
+from taciturn.transport.security import KeyPin, client_credentials
 from taciturn.transport.tls import Credentials
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
@@ -85,16 +85,12 @@ _MISHAPS = (
 )
 
 
-def unheard(reason: str) -> None:
-    """The observer of failed attempts that drops them."""
-
-
 class DialEndpoint:
-    """Calls one named peer; see ``taciturn.engine.channel.Endpoint``.
+    """Client of one named peer; see ``taciturn.engine.channel.Endpoint``.
 
     ``peer`` is the name that the peer's certificate must have, whatever its address; ``pin`` the
     key that it must have too, None where any key of that name will do. ``on_failed`` is called
-    within seconds with why attempts fail while they go on: each reason when it is new.
+    within seconds with why attempts fail: each reason when it is new.
     """
 
     def __init__(
@@ -105,7 +101,7 @@ class DialEndpoint:
         peer: str,
         pin: KeyPin | None = None,
         limits: Limits | None = None,
-        on_failed: Callable[[str], None] = unheard,
+        on_failed: Callable[[str], None] = noop,
     ) -> None:
         self._on_failed = on_failed
         self._address = check_address(address, where="address")
@@ -120,7 +116,7 @@ class DialEndpoint:
         self._asked = pin is None
 
     def connect(self, timeout: float) -> GrpcChannel:
-        """Calls until the peer answers."""
+        """Call until the peer answers."""
         self._drop(self._current)
         start = time.monotonic()
         until = start + timeout
@@ -151,7 +147,7 @@ class DialEndpoint:
         self._on_failed(mishap)
 
     def close(self) -> None:
-        """Ends the live channel and every attempt."""
+        """End the live channel and every attempt."""
         self._closed.set()
         current = self._current
         # An open channel sends first what waits to go out; an attempt has nothing to send.
@@ -186,7 +182,7 @@ class DialEndpoint:
         return channel
 
     def _trusting(self, timeout: float) -> grpc.ChannelCredentials:
-        """What a call trusts: our authority, or where a key is pinned its certificate alone."""
+        """Credentials of a call: our authority, or where a key is pinned its certificate alone."""
         if self._pin is None:
             return self._credentials
         shown = self._pin.certificate_at(self._address, self._own.authority, min(timeout, SLOW))
@@ -207,7 +203,7 @@ class DialEndpoint:
             channel.close()
 
     def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
-        """Raises what will not change by waiting."""
+        """Raise the failures that waiting does not change."""
         code = channel.refusal.code() if channel.refusal is not None else None
         if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
             raise self._refused(
@@ -237,7 +233,7 @@ class DialEndpoint:
         return PeerRefused(message, where=self._address, hint=hint)
 
     def _somebody_else(self) -> PeerRefused:
-        """For a server of our authority that is not the peer: who it is, where it says so."""
+        """Error for a server of our authority that is not the peer."""
         names = names_shown(self._address, self._own.authority, SLOW)
         if self._own.name in names:
             return self._refused(
@@ -270,7 +266,7 @@ def _details(channel: GrpcChannel) -> str:
 
 
 def _in_words(details: str) -> str:
-    """What a person should read of it.
+    """Description of a failed attempt for a person; empty where there is none.
 
     >>> _in_words("UNAVAILABLE: ipv4:127.0.0.1:7443: Handshake read failed (Socket closed)")
     'the server hung up during the handshake'

@@ -45,13 +45,7 @@ from taciturn.errors import CryptoError
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Layout of the product of one matrix shape with a vector.
-
-    >>> Layout.of(rows=81, length=32), Layout.of(rows=81, length=1024)
-    (Layout(rows=81, length=32, pieces=1), Layout(rows=81, length=1024, pieces=3))
-    >>> Layout.of(rows=81, length=1024).answers
-    4
-    """
+    """Layout of the product of one matrix shape with a vector."""
 
     rows: int
     length: int
@@ -166,15 +160,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """Tiles of ``height`` rows and ``width`` columns for one size of table.
-
-    >>> million = Tiling.of(TableSize(1_000_000, 20))
-    >>> million.height, million.width, million.rows.tiles, million.columns.tiles
-    (8131, 1, 123, 20)
-    >>> small = Tiling.of(TableSize(569, 30))
-    >>> small.height, small.width, small.tiles
-    (569, 10, 3)
-    """
+    """Tiles of ``height`` rows and ``width`` columns for one size of table."""
 
     size: TableSize
     height: int
