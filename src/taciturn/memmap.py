@@ -1,11 +1,11 @@
 """Arrays in private files, for tables that are larger than memory.
 
-A mapped array is a NumPy array whose numbers lie in a file: what is looked at comes in, and can be
-forgotten again. Whoever walks over all rows of a table does so by ``row_blocks``, which forgets
-each block once it is done with: memory then follows the block, and not the table.
+A memory-mapped array is a NumPy array whose numbers lie in a file: pages are loaded when they are
+read, and can be dropped again. Code that walks over all rows of a table uses ``row_blocks``, which
+drops each block afterwards: memory use then depends on the block, and not on the table.
 
-**Guarantee.** The room on the disk is taken when the file is made: a disk that is full is an error
-then, with the file's name, and never a fault in the middle of a sum. Only the owner may read a
+**Guarantee.** Disk space is reserved when the file is made: a full disk is an error then, with the
+file's name, and never a fault in the middle of a sum. Only the owner may read a
 file.
 """
 
@@ -86,10 +86,7 @@ def drop_pages(values: NDArray[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ArrayLocation:
-    """Location of a mapped array, for another process.
-
-    ``offset`` and ``strides`` are in bytes.
-    """
+    """Location of a mapped array, for another process; ``offset`` and ``strides`` are in bytes."""
 
     path: str
     offset: int

@@ -1,4 +1,4 @@
-"""Entropy: the only file that draws.
+"""Entropy: the only module that draws random values.
 
 Everything random in Taciturn (keys, masks, obfuscators, batch seeds, splits, noise) comes from an
 ``Entropy`` that is handed in. There are two:
@@ -164,7 +164,7 @@ class KeyedEntropy(_ByteSource):
 
     @property
     def key(self) -> bytes:
-        """The key: whoever has it can replay every draw."""
+        """The key: its holder can replay every draw."""
         return self._key
 
     def token(self, size: int) -> bytes:

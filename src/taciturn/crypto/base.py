@@ -250,7 +250,7 @@ class EncryptedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Single-use masks, one per entry of an answer; whoever knows them can unmask."""
+    """Single-use masks, one per entry of an answer; their holder can unmask."""
 
     values: tuple[int, ...] = field(repr=False)
 
@@ -478,8 +478,8 @@ class SlotScheme(Protocol):
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half: the
-        seed on which both sides agreed, or None for one of the owner's.
+        ``entropy`` must be private: repeating it gives the key. ``seed`` is that of the key's
+        uniform half: the seed on which both sides agreed, or None for one of the owner's.
         """
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:

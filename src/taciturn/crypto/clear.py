@@ -1,6 +1,6 @@
 """The scheme that hides nothing, for simulation speed.
 
-**This is no protection.** A "ciphertext" is the number itself: whoever sees the bytes sees the
+**This is no protection.** A "ciphertext" is the number itself: anyone who sees the bytes sees the
 values. It exists so that a simulation of a training, whose parties share a process anyway, computes
 exactly what the protecting schemes compute. ``protects`` is False: whatever connects two real
 parties must refuse it.
@@ -326,10 +326,7 @@ class ClearSlots:
 
 @dataclass(frozen=True, slots=True)
 class ClearScheme:
-    """No protection, at full speed.
-
-    ``part_tiles`` is the number of the default scheme's row tiles per message.
-    """
+    """No protection, at full speed; ``part_tiles`` row tiles of the default scheme per message."""
 
     part_tiles: int = PART_TILES
 

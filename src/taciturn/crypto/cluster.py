@@ -148,7 +148,7 @@ class DaskEngine:
         self.client = client
         self._address = address
         self._alone_since: float | None = None
-        # Keys are seen by whoever looks at the cluster; they say nothing of what they name.
+        # Keys can be seen by any user of the cluster; they say nothing of what they name.
         self._session, self._numbers = SystemEntropy().token(8).hex(), count()
         self._require_fit()
 

@@ -63,7 +63,7 @@ class _Exponents:
 class PaillierPublicKey:
     """The modulus n, which is all that Alice needs.
 
-    **Guarantee.** Whoever has this key alone learns nothing from encrypted vectors (IND-CPA). The
+    **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). The
     owner learns from an answer the masked products and nothing else about the matrix: an answer is
     distributed as a fresh encryption of the masked products, because r^n is uniform among the n-th
     residues, and the masks hide each product to within 2^-64 (``Packing`` has the bound for a whole
@@ -142,10 +142,7 @@ class PaillierPublicKey:
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + offset + mask``, packed into few ciphertexts and re-randomised.
-
-        ``mask`` is fresh from ``draw_mask``, one per row.
-        """
+        """``matrix @ vector + offset + mask`` with fresh masks, packed and re-randomised."""
         prepared.check(vector, mask)
         self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
@@ -347,7 +344,7 @@ class PaillierScheme:
         **Guarantee.** n is the product of two primes drawn independently, of half the bits each
         (``draw_prime``), that are far apart, with gcd(n, (p-1)(q-1)) = 1.
 
-        **Assumes.** The entropy is private: whoever can repeat it has the key.
+        **Assumes.** The entropy is private: anyone who can repeat it has the key.
         """
         self._check_bits(bits)
         Packing.within(capacity, bits)  # Before the search for primes, not after it.

@@ -5,7 +5,7 @@ fingerprint. Certificates here have keys on elliptic curves (ECDSA, SHA-256) or 
 SHA-256); a simulation, which has no certificates, signs with Ed25519.
 
 **Guarantee.** ``verify`` returns only if the signature is one of exactly these bytes under exactly
-this key. Whoever sees both public halves of an exchange and neither secret one learns nothing of
+this key. Anyone who sees both public halves of an exchange and neither secret one learns nothing of
 the common key [RFC7748, §6.1]; the same halves in another context give an independent one
 [RFC5869].
 

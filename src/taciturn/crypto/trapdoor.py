@@ -154,7 +154,7 @@ class Trapdoor:
                 return cls.of(p, q)
 
     def to_bytes(self) -> bytes:
-        """The factors, the shorter one padded: whoever has them has the key."""
+        """The factors, the shorter one padded: they are the key."""
         size = (max(self._p.prime.bit_length(), self._q.prime.bit_length()) + 7) // 8
         return b"".join(int(side.prime).to_bytes(size, "big") for side in (self._p, self._q))
 

@@ -3,9 +3,9 @@
 The file is as secret as the page: who knows the token may read it. It is mode 600; one that others
 may read, or that is no such file, is not used, and replaced.
 
-**Guarantee.** Whoever does not know the token learns nothing: for every request that is not a plain
-GET of one of the two paths, with the token and under the server's own name, the answer is None, and
-the server closes the connection without a byte.
+**Guarantee.** A client without the token learns nothing: for every request that is not a plain GET
+of one of the two paths, with the token and under the server's own name, the answer is None, and the
+server closes the connection without a byte.
 """
 
 from __future__ import annotations

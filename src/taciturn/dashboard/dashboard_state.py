@@ -64,7 +64,7 @@ MOST_LINES = 60
 MOST_POINTS = 240
 MOST_ROWS = 200
 MOST_LETTERS = 400
-# Rates are told over the last seconds, and drawn over the last two minutes.
+# Rates are computed over the last seconds, and drawn over the last two minutes.
 RATE_SECONDS, SAMPLES = 8.0, 120
 # What other work counts.
 _STEPS = "steps"
@@ -104,7 +104,7 @@ class DashboardState:
         self._end = End()
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
 
-    # What callbacks tell.
+    # What callbacks report.
 
     def observe(self, event: Event) -> None:
         """Record an event; ``PrivacyError`` if it depends on labels."""
@@ -159,7 +159,7 @@ class DashboardState:
         with self._lock:
             self._end = _end(problem, self._wall())
 
-    # What whoever serves asks.
+    # What the server asks.
 
     def sample(self) -> None:
         """Sample the progress; called about once a second."""

@@ -129,10 +129,10 @@ class Server:
     were sent to all readers.
     """
 
-    def __init__(self, board: DashboardState, taken: socket.socket, token: str) -> None:
+    def __init__(self, state: DashboardState, taken: socket.socket, token: str) -> None:
         self.address = Address(taken.getsockname()[1], token)
         self.busy, self.events = 0.0, 0
-        self._board, self._socket, self._page = board, taken, page()
+        self._state, self._socket, self._page = state, taken, page()
         self._run_name = SystemEntropy().token(8).hex()
         self._connections = self._readers = 0
         # Each section's number of changes and its text, and when they were looked at.
@@ -171,7 +171,7 @@ class Server:
         )
         self._ready.set()
         while not await self._ends_within(SAMPLE_SECONDS):
-            self._board.sample()
+            self._state.sample()
             self.busy = time.thread_time()
         server.close()
         # Readers are being sent the end.
@@ -194,7 +194,7 @@ class Server:
             if self._connections <= MOST_CONNECTIONS:
                 await self._answer(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            # Whoever hangs up, dawdles or says too much is not answered, and not waited for.
+            # A client that hangs up, stalls or sends too much gets no answer.
             writer.transport.abort()
         finally:
             self._connections -= 1
@@ -257,7 +257,7 @@ class Server:
         if now - self._looked < EVENT_SECONDS / 2 and not at_once:
             return
         self._looked = now
-        for name, value in self._board.snapshot().items():
+        for name, value in self._state.snapshot().items():
             number, before = self._sections.get(name, (0, ""))
             text = json.dumps(_rounded(finite_json(value)), separators=(",", ":"))
             if text != before:
@@ -292,7 +292,7 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
     return [_rounded(item) for item in value] if isinstance(value, list) else value
 
 
-def open_server(board: DashboardState, port: int | None, file: Path | None) -> tuple[Server, str]:
+def open_server(state: DashboardState, port: int | None, file: Path | None) -> tuple[Server, str]:
     """A server that is not yet serving, and a remark on its address; empty where there is none.
 
     Without a ``port``, the one kept in ``file`` is used, or any. A port that is not available is a
@@ -304,9 +304,9 @@ def open_server(board: DashboardState, port: int | None, file: Path | None) -> t
         taken = listening_on(port)
     else:
         taken, remark = _usual(kept)
-    # Whoever has taken the usual port may be asked for the page there, and learn its token.
+    # Another program on the usual port may receive a request for the page, and learn its token.
     token = new_token() if kept is None or remark else kept.token
-    server = Server(board, taken, token)
+    server = Server(state, taken, token)
     # An address that serves this once only must not replace the usual one.
     if file is not None and not remark and server.address != kept:
         try:

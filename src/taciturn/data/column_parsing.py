@@ -39,10 +39,7 @@ _ISO_START = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a raw value is parsed.
-
-    ``format`` is that of a date in text, as in ``strftime``; None is ISO 8601.
-    """
+    """Parsing of a raw value; ``format`` is a ``strftime`` format of dates, None ISO 8601."""
 
     kind: ReadingKind = "number"
     format: str | None = None

@@ -59,10 +59,7 @@ Widths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Format of a CSV file; None is detected, or the usual.
-
-    ``null_words`` stand for a missing value, beside an empty field.
-    """
+    """Format of a CSV file; None is detected. ``null_words`` and an empty field mean missing."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -211,7 +208,7 @@ def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
         block = rest + block
         octets = np.frombuffer(block, dtype=np.uint8)
         ends, quotes = (np.flatnonzero(octets == ord(sign)) for sign in '\n"')
-        # Within quotes, behind an odd number of them, a row goes on.
+        # Within quotes, after an odd number of them, a row continues.
         whole = ends[np.searchsorted(quotes, ends) % 2 == 0]
         end = int(whole[-1]) + 1 if len(whole) else 0
         rest = block[end:]

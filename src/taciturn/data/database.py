@@ -227,7 +227,7 @@ class PostgresDatabase(Database):
         with explained():
             import psycopg
 
-        # One connection: whoever asks waits for the one before.
+        # One connection, used by one caller at a time.
         self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
         self._base: Any = None
         described = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608

@@ -247,10 +247,7 @@ _PUBLISHED = {source.name: source for source in (_CENSUS, _CREDIT)}
 
 
 def load(name: str, *, data_dir: Path | None = None) -> RawData:
-    """Load one of the paper's datasets; the order of its rows does not depend on the source.
-
-    A file in ``data_dir`` comes before all other sources.
-    """
+    """Load one of the paper's datasets, from ``data_dir`` before all other sources."""
     if name in _PUBLISHED:
         return _load_published(_PUBLISHED[name], data_dir)
     if name == "breast-cancer":

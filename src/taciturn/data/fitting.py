@@ -39,9 +39,9 @@ from taciturn.data.transforms import fit_transform, winsor_bounds
 from taciturn.errors import ColumnError, InfiniteValueError, spelled
 from taciturn.faces import Hint
 
-# Text is free text where so many of the rows' values are different ones, and categories otherwise.
+# Text is free text where more than this share of the values is distinct, and categories otherwise.
 _FREE_SHARE, _FREE_LEVELS = 0.5, 20
-# Outliers rule a column whose standard deviation is so many times what its other rows have.
+# Outliers dominate a column whose standard deviation is this many times that of its other rows.
 _RULED = 3.0
 _WIDE = 10.0
 # The interquartile range of a normal column, in standard deviations.
@@ -66,10 +66,7 @@ def fit_column(
     vocabulary: tuple[str, ...] | None = None,
     ids: RowIds | None = None,
 ) -> Fitted:
-    """Fit one column on its training rows.
-
-    A fixed ``vocabulary`` makes the output columns independent of the rows.
-    """
+    """Fit one column on its training rows, with a fixed ``vocabulary`` of levels or its own."""
     name = series.name
     if vocabulary is not None:
         return _fixed_levels(series, settings, vocabulary)

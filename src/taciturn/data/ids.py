@@ -109,16 +109,13 @@ class RowIds:
         """SHA-256 over the ids in order, as hexadecimal text."""
         if not self._digest:
             # Both parties of a simulation ask, and hashing a million ids takes a while.
-            self._digest.append(self._hash())
+            sha = hashlib.sha256()
+            for start in range(0, len(self), _BLOCK):
+                # No printable id holds a zero byte, so that two lists never give the same text.
+                block = self.series.slice(start, _BLOCK).str.join("\0").item()
+                sha.update(block.encode() + b"\0")
+            self._digest.append(sha.hexdigest())
         return self._digest[0]
-
-    def _hash(self) -> str:
-        sha = hashlib.sha256()
-        for start in range(0, len(self), _BLOCK):
-            # No printable id holds a zero byte, so that two lists never give the same text.
-            block = self.series.slice(start, _BLOCK).str.join("\0").item()
-            sha.update(block.encode() + b"\0")
-        return sha.hexdigest()
 
     def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
         """Raise ``RowOrderError`` unless both sides name the same rows in the same order."""

@@ -31,10 +31,7 @@ _PAIRS = (
 
 @dataclass(frozen=True, slots=True)
 class LabelWords:
-    """Words that mean 1 and words that mean 0; case and surrounding blanks do not matter.
-
-    Without ``negative`` the only other word means 0.
-    """
+    """Words that mean 1 and 0, without case; without ``negative`` the only other word means 0."""
 
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()

@@ -51,10 +51,7 @@ class Columns(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a table, in the state in which it was first seen.
-
-    ``size`` is in bytes, ``modified`` in nanoseconds.
-    """
+    """One file of a table when first seen; ``size`` in bytes, ``modified`` in nanoseconds."""
 
     path: Path
     rows: int

@@ -219,10 +219,7 @@ def prepared_table(
     rows: IndexArray | None = None,
     intercept: bool = False,
 ) -> FeatureTable:
-    """A party's table: prepared columns of some rows, and perhaps an intercept.
-
-    ``ids`` are those of the rows that are taken; the rest is as in ``Preparation.apply``.
-    """
+    """A party's table: prepared rows with these ids; the rest is as in ``Preparation.apply``."""
     names = plan.columns if columns is None else tuple(columns)
     if intercept and INTERCEPT in names:
         raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
@@ -340,23 +337,17 @@ def _prepared_columns(
                     plan = Preparation(fitted.rules)
                     shape = (len(plan.columns), len(series))
                     outputs = room.unnamed(shape, np.float64)
-                    _apply(plan, series, chosen, outputs)
+                    start = 0
+                    for part in chosen:
+                        place = slice(start, start + len(part.rows))
+                        frame = series.slice(start, len(part.rows)).to_frame()
+                        plan.apply(frame, ids=part.ids, out=outputs.T[place])
+                        start = place.stop
                     prepared.append(outputs)
     for noted in (problems, later):
         if noted:
             raise noted.error()
     return Preparation(tuple(rules), tuple(notes)), prepared
-
-
-def _apply(
-    plan: Preparation, series: pl.Series, chosen: Sequence[ChosenRows], outputs: FloatArray
-) -> None:
-    start = 0
-    for part in chosen:
-        place = slice(start, start + len(part.rows))
-        frame = series.slice(start, len(part.rows)).to_frame()
-        plan.apply(frame, ids=part.ids, out=outputs.T[place])
-        start = place.stop
 
 
 def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:

@@ -108,7 +108,8 @@ class NumericRule:
         refused = "missing is refused"
         steps = [_kind(self.reading)]
         steps.append(refused if self.impute is None else f"missing becomes {self.impute:g}")
-        steps += self._bounds()
+        if self.lower is not None and self.upper is not None:
+            steps.append(f"held between {self.lower:g} and {self.upper:g}")
         if self.transform is not None:
             steps.append(self.transform.describe())
         plain = (self.center, self.scale) == (0.0, 1.0)
@@ -117,11 +118,6 @@ class NumericRule:
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
-
-    def _bounds(self) -> list[str]:
-        if self.lower is None or self.upper is None:
-            return []
-        return [f"held between {self.lower:g} and {self.upper:g}"]
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
         """The output column, and the indicator of missing values where the rule has one."""

@@ -67,10 +67,7 @@ class TableSource:
         table: str | None = None,
         query: str | None = None,
     ) -> TableSource:
-        """The table that settings name: a path, or a database with a table or a query of it.
-
-        Paths are relative to ``folder``.
-        """
+        """The table that settings name: a path below ``folder``, or a database table or query."""
         if not is_database(text):
             return cls(folder / text, dialect)
         if query is not None:

@@ -228,10 +228,7 @@ def prepare_vertical(
     intercept: bool,
     parties: int = 1,
 ) -> VerticalData:
-    """Fit the preparation on the training rows, apply it to both parts, divide the columns.
-
-    ``spec`` is as in ``split_columns``. With ``intercept`` Bob gets a column of ones.
-    """
+    """Fit and apply the preparation; divide the columns by ``spec`` as in ``split_columns``."""
     train, test = partition.train, partition.test
     train_ids = raw.ids.take(train)
     plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
@@ -242,6 +239,9 @@ def prepare_vertical(
 
     alice_train, bob_train = _tables(plan, split, raw.frame, train_ids, intercept, train)
     alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
+    # Columns of the paper's datasets have been looked over.
+    tables = (alice_train, bob_train) if raw.own else ()
+    remarks = [note for table in tables for note in near_the_label(table, labels_train)]
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,
@@ -250,7 +250,7 @@ def prepare_vertical(
         bob_test=bob_test,
         labels_test=raw.labels.take(test),
         preparation=plan,
-        notes=(*plan.notes, *_near_the_label(raw, labels_train, alice_train, bob_train)),
+        notes=(*plan.notes, *remarks),
         alices=_places(split),
     )
 
@@ -262,23 +262,13 @@ def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:
     return tuple(zip(alice_names(len(places)), places, strict=True))
 
 
-def _near_the_label(raw: RawData, labels: LabelTable, *tables: FeatureTable) -> tuple[str, ...]:
-    """Remarks about a user's columns; those of the paper's datasets have been looked over."""
-    if not raw.own:
-        return ()
-    return tuple(note for table in tables for note in near_the_label(table, labels))
-
-
 NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of the training rows"
 
 
 def whole_vertical(
     raw: RawData, spec: str | int | Sequence[str], *, intercept: bool, parties: int = 1
 ) -> VerticalData:
-    """Give every row to training, unprepared, and divide the columns.
-
-    The arguments are those of ``prepare_vertical``.
-    """
+    """Like ``prepare_vertical``, with every row in training and unprepared."""
     plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
     split = split_columns(spec, plan.columns, plan.sources, parties=parties)
     raw.labels.require_both_classes()

@@ -184,10 +184,7 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelTable:
-    """Bob's labels: 0 or 1 per row, never shown.
-
-    ``values`` are booleans, or numbers that are exactly 0 or 1.
-    """
+    """Bob's labels, never shown: booleans, or numbers that are exactly 0 or 1."""
 
     ids: RowIds
     values: ByteLabels

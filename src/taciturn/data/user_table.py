@@ -43,10 +43,7 @@ class OwnTable:
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
-    """The preparation settings ``base``, with what ``choices`` sets under the same names.
-
-    By column, ``base`` holds where the choices do not name the column.
-    """
+    """The settings ``base``, overridden, also by column, by ``choices`` of the same names."""
     given: dict[str, Any] = {
         entry.name: value
         for entry in fields(PrepareSettings)

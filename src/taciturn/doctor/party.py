@@ -32,7 +32,7 @@ from taciturn.party.keep import key_place
 from taciturn.party.past_exposure import past_exposure
 from taciturn.party.prospect import Prospect
 from taciturn.party.side import terms_of
-from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.tables import load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume
 from taciturn.party.way import require_agreed
 from taciturn.results.doctor import Finding
@@ -144,7 +144,12 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
         require_fit(config, tables)
-        price = _prospect(config, tables).outlook()
+        prospect = (
+            Prospect(config, tables, terms_of(config, tables))
+            if config.study is None
+            else Prospect.of(config)
+        )
+        price = prospect.outlook()
     except TaciturnError as problem:
         return [*findings, Finding.of_error("agreement", problem)]
     report(price)
@@ -171,12 +176,6 @@ def check_past(config: PartyConfig, report: Report) -> list[Finding]:
             "see which below; what was opened cannot be taken back",
         )
     ]
-
-
-def _prospect(config: PartyConfig, tables: PartyTables) -> Prospect:
-    if config.study is not None:
-        return Prospect.of(config)
-    return Prospect(config, tables, terms_of(config, tables))
 
 
 def _price(price: Outlook) -> list[Finding]:

@@ -187,7 +187,9 @@ def _levels(
     for level in rule.bins:
         place = None if level.output is None else places[level.output]
         # The reference is where no other level is.
-        mask = None if held is None else _mask(held, place)
+        mask = None
+        if held is not None:
+            mask = ~np.logical_or.reduce(held) if place is None else held[place]
         count, rate = _counted(mask, rows)
         step = 0.0 if place is None else steps[place][1] - steps[place][0]
         effect = 0.0 if place is None else float(weights[place]) * step
@@ -207,13 +209,6 @@ def _short(level: Bin, column: str) -> str:
         return level.output.removeprefix(f"{column}=")
     name = level.label.removeprefix(f"{column} ").removeprefix("= ")
     return f"below {name[2:]}" if name.startswith("< ") else name
-
-
-def _mask(held: list[BoolArray], place: int | None) -> BoolArray:
-    if place is not None:
-        return held[place]
-    others: BoolArray = ~np.logical_or.reduce(held)
-    return others
 
 
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 Without Alice no score can be computed again. So the end of a training leaves the scores and labels
 of the rows that Bob has scores of, in ``bob.model.scores`` beside ``bob.model.json``, for his eyes
-only. Whoever deletes the file loses the page of that model, and nothing else.
+only. Deleting the file loses the page of that model, and nothing else.
 
 The file is one line of JSON, which says how many rows follow and has a digest of them, and then the
 numbers: little-endian 64-bit scores and 8-bit labels of the training rows, and of the held-out

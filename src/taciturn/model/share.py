@@ -5,7 +5,7 @@ Weights are written so that reading gives the same bits. A share alone predicts 
 both sides.
 
 It holds a digest of all the rest, which shows a file that was cut or changed by accident. That is
-no signature: whoever changes a file on purpose makes it anew.
+no signature: anyone who changes a file on purpose makes it anew.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class ModelShare:
     weights, where they are shared, as ``Whitening.to_numbers`` gives them; none where they are
     those of its columns.
 
-    ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever
-    has it takes the noise off the scores that Bob has.
+    ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: its
+    holder can subtract the noise from the scores that Bob has.
 
     ``parties`` are several Alices by name, each with the number of her columns: Bob's share holds
     those of their weights one after the other. ``study`` says which of the models of a study it is,

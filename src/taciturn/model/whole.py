@@ -1,6 +1,6 @@
-"""All shares of one model, put together: for whoever holds both files, or more of several Alices.
+"""All shares of one model, put together: for a holder of both files, or of all of several Alices.
 
-Where Alice's weights were shared, putting the shares together gives them: whoever does so has what
+Where Alice's weights were shared, putting the shares together gives them: the result is what
 the training kept from both sides, and from then on Bob's labels are protected no better than by a
 revealed model.
 """

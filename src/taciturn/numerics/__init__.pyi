@@ -6,7 +6,7 @@ from taciturn.numerics.calibration_tests import hosmer_lemeshow as hosmer_lemesh
 from taciturn.numerics.calibration_tests import spiegelhalter as spiegelhalter
 from taciturn.numerics.convergence import MOST_LOSS as MOST_LOSS
 from taciturn.numerics.convergence import SEEN_ONCE as SEEN_ONCE
-from taciturn.numerics.convergence import arrival as arrival
+from taciturn.numerics.convergence import assess_convergence as assess_convergence
 from taciturn.numerics.convergence import tolerance as tolerance
 from taciturn.numerics.descent import BoundedTable as BoundedTable
 from taciturn.numerics.descent import DescentSolver as DescentSolver

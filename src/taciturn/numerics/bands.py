@@ -90,10 +90,7 @@ class Bands:
     def rows(
         self, scores: FloatArray, labels: LabelArray, shift: float = 0.0
     ) -> tuple[BandRow, ...]:
-        """Table of the bands, the riskiest first.
-
-        ``shift`` is by how much class weights have moved the logits.
-        """
+        """Table of the bands, the riskiest first; ``shift`` is that of ``log_odds_shift``."""
         truth, places = truth_of(scores, labels), self._places(scores)
         count = len(self.edges) + 1
         held = np.bincount(places, minlength=count)
@@ -170,7 +167,9 @@ def stability(reference: IntArray, new: IntArray) -> Stability:
     rows, new_rows = int(reference.sum()), int(new.sum())
     if reference.shape != new.shape or not (rows and new_rows):
         raise ShapeError("two sets of rows in the same bands are needed to compare them")
-    expected, actual = _fractions(reference, new)
+    # None of them is zero.
+    counts = [np.where(one == 0, 0.5, one.astype(np.float64)) for one in (reference, new)]
+    expected, actual = (one / one.sum() for one in counts)
     summands = (actual - expected) * np.log(actual / expected)
     psi = float(summands.sum())
     scale = 1 / rows + 1 / new_rows
@@ -198,13 +197,6 @@ def stability(reference: IntArray, new: IntArray) -> Stability:
             )
         ),
     )
-
-
-def _fractions(reference: IntArray, new: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Fractions in each band, none of them zero."""
-    counts = [np.where(one == 0, 0.5, one.astype(np.float64)) for one in (reference, new)]
-    first, second = (one / one.sum() for one in counts)
-    return first, second
 
 
 def _pearson(reference: IntArray, new: IntArray) -> float:

@@ -1,12 +1,12 @@
-"""Whether a training has arrived, from what Bob sees of it: the training loss of each pass.
+"""Convergence of a training, from what Bob sees of it: the training loss of each pass.
 
-Where scores are shared he sees none, and nobody knows whether it has.
+Where scores are shared he sees none, and nobody knows whether it has converged.
 
 ::
 
     diverged     the loss is infinite or beyond twice that of no model at all, 2 log 2
     converged    the last pass changed it by at most 0.001 (loss + 0.1), and by less than half of
-                 what the passes changed it on average: a training that only creeps has not arrived
+                 what the passes changed it on average: slow progress alone is not convergence
 
 Where the least possible loss is known, as in a simulation, the distance to it decides instead, by
 the same measure: 4e-4 at a loss of 0.3, and no less than 1e-4 where a loss is next to nothing.
@@ -29,7 +29,7 @@ _LEAST_CHANGE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Convergence:
     """Whether a training converged or diverged; None where nobody knows, with the reason.
 
     ``last_change`` is the decrease of the training loss in the last pass; None after fewer than
@@ -42,9 +42,9 @@ class Arrival:
     reason: str | None = None
 
 
-def arrival(
+def assess_convergence(
     losses: Sequence[float], gap: tuple[float, float] | None = None, end: float | None = None
-) -> Arrival:
+) -> Convergence:
     """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
@@ -56,12 +56,12 @@ def arrival(
     diverged = None if last is None else not last <= MOST_LOSS
     change = losses[-2] - losses[-1] if len(losses) > 1 else None
     if diverged:
-        return Arrival(False, True, change)
+        return Convergence(False, True, change)
     if gap is not None:
-        return Arrival(gap[0] <= tolerance(gap[1]), diverged, change)
+        return Convergence(gap[0] <= tolerance(gap[1]), diverged, change)
     if change is None:
-        return Arrival(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
-    return Arrival(_settled(losses, change), diverged, change)
+        return Convergence(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
+    return Convergence(_settled(losses, change), diverged, change)
 
 
 def tolerance(loss: float) -> float:

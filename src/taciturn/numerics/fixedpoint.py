@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -41,12 +40,21 @@ class FixedPoint:
             )
 
     def encode(self, values: FloatArray, magnitude_bits: int) -> IntArray:
-        """Nearest grid points, as integers in ``±2^(bits + magnitude_bits)``.
-
-        Raises ``DataError`` for a value that is not finite, or beyond ``±2^magnitude_bits``.
-        """
-        self._check_range(magnitude_bits)
-        self._check_block(values, magnitude_bits)
+        """Nearest grid points; ``DataError`` unless finite and within ``±2^magnitude_bits``."""
+        if magnitude_bits < 0 or self.bits + magnitude_bits > WORD_BITS:
+            raise ConfigError(
+                f"values up to 2^{magnitude_bits} do not fit a scale of 2^{self.bits}",
+                hint=f"both exponents are 0 or more, and at most {WORD_BITS} together",
+            )
+        bound = 2.0**magnitude_bits
+        # A NaN makes both extremes NaN, and no comparison with NaN holds.
+        if values.size and not (-bound <= values.min() and values.max() <= bound):
+            hint = f"at the scale 2^{self.bits} the bound is 2^{magnitude_bits}: clip or rescale"
+            if np.isnan(values).any():
+                raise MissingValueError("a NaN has no fixed-point form", hint=hint)
+            if np.isinf(values).any():
+                raise InfiniteValueError("an infinity has no fixed-point form", hint=hint)
+            raise DataError("a value is too large for the fixed-point range", hint=hint)
         return self.rounded(values)
 
     def rounded(self, values: FloatArray) -> IntArray:
@@ -74,35 +82,8 @@ class FixedPoint:
         """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits."""
         return np.multiply(integers, 2.0**-self.bits, dtype=np.float64)
 
-    def _check_range(self, magnitude_bits: int) -> None:
-        if magnitude_bits < 0 or self.bits + magnitude_bits > WORD_BITS:
-            raise ConfigError(
-                f"values up to 2^{magnitude_bits} do not fit a scale of 2^{self.bits}",
-                hint=f"both exponents are 0 or more, and at most {WORD_BITS} together",
-            )
-
-    def _check_block(self, block: FloatArray, magnitude_bits: int) -> None:
-        if not block.size:
-            return
-        # A NaN makes both extremes NaN, and no comparison with NaN holds.
-        bound = 2.0**magnitude_bits
-        if not (-bound <= block.min() and block.max() <= bound):
-            self._refuse(block, magnitude_bits)
-
-    def _refuse(self, block: FloatArray, magnitude_bits: int) -> NoReturn:
-        hint = f"at the scale 2^{self.bits} the bound is 2^{magnitude_bits}: clip or rescale"
-        _refuse_not_finite(block, hint)
-        raise DataError("a value is too large for the fixed-point range", hint=hint)
-
 
 def magnitude_bits(largest: float) -> int:
     """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs."""
     mantissa, exponent = math.frexp(largest)
     return max(0, exponent - 1 if mantissa == 0.5 else exponent)
-
-
-def _refuse_not_finite(values: FloatArray, hint: str) -> None:
-    if np.isnan(values).any():
-        raise MissingValueError("a NaN has no fixed-point form", hint=hint)
-    if np.isinf(values).any():
-        raise InfiniteValueError("an infinity has no fixed-point form", hint=hint)

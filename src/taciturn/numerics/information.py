@@ -47,10 +47,7 @@ class Wald:
 
 
 def row_information(scores: FloatArray, flip_epsilon: float | None = None) -> FloatArray:
-    """Fisher information of each row about its score.
-
-    ``flip_epsilon`` is that of the flips, where the model was fitted to flipped labels.
-    """
+    """Fisher information of each row about its score; ``flip_epsilon`` for flipped labels."""
     probabilities = sigmoid(scores)
     spread: FloatArray = probabilities * (1 - probabilities)
     if flip_epsilon is None:

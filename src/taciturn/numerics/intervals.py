@@ -1,7 +1,7 @@
 """Intervals: exact or Wilson's for a share, approximate ones of a model's figures, of a mean.
 
 The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
-so few nor so many successes would be rarer than ``(1 - confidence)/2``::
+tail of the observed successes is rarer than ``(1 - confidence)/2``::
 
     low  = Beta^-1((1-c)/2; k, n-k+1)        0 if k = 0
     high = Beta^-1((1+c)/2; k+1, n-k)        1 if k = n

@@ -111,10 +111,7 @@ def of_labels(
 def weighted_likelihood(
     scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
 ) -> RowLikelihood:
-    """Likelihood of true labels.
-
-    ``class_weight`` is the weight of a row of label 0 and of label 1; None where all count once.
-    """
+    """Likelihood of true labels; ``class_weight`` has the weights of labels 0 and 1."""
     slope = residue(scores, labels)
     # Of y - p, whatever y is, the size is p or 1 - p.
     curvature = np.abs(slope)

@@ -77,10 +77,7 @@ def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
 def weighted_residue(
     scores: FloatArray, labels: LabelArray, weights: tuple[float, float] | None
 ) -> FloatArray:
-    """Residue times the weight of its row's class: the slope of the weighted loss.
-
-    ``weights`` are those of a row of label 0 and of label 1.
-    """
+    """Residue times the weight of its row's class; ``weights`` are those of labels 0 and 1."""
     residues = residue(scores, labels)
     if weights is not None:
         residues *= np.where(labels, weights[1], weights[0])

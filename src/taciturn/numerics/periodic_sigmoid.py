@@ -20,7 +20,7 @@ like ``exp(-pi^2 k / H)``: about one wave for every three units of the range at 
 exp(-2 R)) + c_(K+2) / (1 - exp(-2 pi^2 / H))`` (``bound``): the chance that a logistic number goes
 beyond an edge, and the tail, since ``sinh(x) / sinh(x + d) <= exp(-d)``.
 
-**Assumes.** Scores within R. Beyond it the function falls back to 0 at H and goes on with the
+**Assumes.** Scores within R. Beyond it the function falls back to 0 at H and continues with the
 opposite sign: a score that does not fit has the residue of another one.
 """
 

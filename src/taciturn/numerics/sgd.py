@@ -27,10 +27,7 @@ from taciturn.numerics.logistic import Penalty, gradient, weighted_residue
 
 
 def batches(order: IndexArray, size: int, minimum: int = 1) -> Iterator[IndexArray]:
-    """Cut an order of rows into batches: views of ``order``, without copies.
-
-    A last batch of fewer than ``minimum`` rows joins the one before it.
-    """
+    """Cut an order of rows into batches (views); a last one below ``minimum`` joins another."""
     if order.ndim != 1:
         raise ShapeError(f"an order of rows has one dimension, not the shape {order.shape}")
     count = batch_count(len(order), size, minimum)

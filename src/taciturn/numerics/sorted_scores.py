@@ -222,10 +222,7 @@ class Cutoff:
 
 
 def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None = None) -> Cutoff:
-    """Confusion matrix at one threshold.
-
-    ``shift`` is by how much class weights have moved the logits.
-    """
+    """Confusion matrix at one threshold; ``shift`` is the ``log_odds_shift`` of class weights."""
     called, true = ranked.above(score)
     rows, ones = ranked.total, ranked.total_ones
     false, missed = called - true, ones - true
@@ -248,10 +245,7 @@ def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None
 def cutoffs(
     ranked: Ranked, fractions: tuple[float, ...], shift: float = 0.0, costs: Costs | None = None
 ) -> tuple[Cutoff, ...]:
-    """The thresholds at which about these fractions of the rows are called ones.
-
-    Two fractions may come to one threshold, which is given once.
-    """
+    """Distinct thresholds at which about these fractions of the rows are called ones."""
     # The score of the first row that is not called.
     wanted = np.minimum(np.array(fractions) * ranked.total, ranked.total - 1)
     places = np.searchsorted(ranked.rows, wanted, side="right")
@@ -300,10 +294,7 @@ def at_probability(probability: float, shift: float = 0.0) -> Threshold:
 def chosen(
     scores: FloatArray, labels: LabelArray, miss_cost: float | None = None, shift: float = 0.0
 ) -> Threshold:
-    """The best threshold on some rows; one half where a class is absent.
-
-    ``miss_cost`` is in false alarms, None for Youden's index.
-    """
+    """Best threshold by Youden's index or by ``miss_cost``; one half where a class is absent."""
     if not len(scores):
         return one_half(shift)
     ranked = Ranked.of(scores, labels)

@@ -28,7 +28,7 @@ from taciturn.memmap import over_blocks, row_blocks
 from taciturn.numerics.logistic import row_transforms
 
 MOST_COLUMNS = 8192
-"""A square of so many columns takes half a gibibyte, and two are needed at a time."""
+"""A square matrix of this size takes half a gibibyte, and two are needed at a time."""
 
 _MOST_AT_A_TIME = 1024
 
@@ -153,14 +153,14 @@ def _cholesky(square: FloatArray) -> FloatArray:
     try:
         factor = np.asarray(np.linalg.cholesky(square), dtype=np.float64)
     except np.linalg.LinAlgError:
-        raise _too_alike() from None
+        raise _nearly_dependent() from None
     # In exact arithmetic a pivot is at least l2: one that is lost beside its column is noise.
     if not np.all(np.diagonal(factor) ** 2 >= _LEAST_PIVOT * np.diagonal(square)):
-        raise _too_alike()
+        raise _nearly_dependent()
     return factor
 
 
-def _too_alike() -> ConfigError:
+def _nearly_dependent() -> ConfigError:
     return ConfigError(
         "columns that follow from one another are too large for the L2 penalty to tell apart",
         setting="l2",

@@ -63,7 +63,12 @@ def fit_in_clear(
     Bob's columns (the intercept) carry no penalty.
     """
     several = len(widths) > 1
-    whitening = _divided(alice) if several else Whitening.of(alice, l2)
+    if several:
+        # Tables side by side, divided by one number: no direction has long weights.
+        size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
+        whitening = Whitening(np.eye(alice.shape[1]) * (size or 1.0))
+    else:
+        whitening = Whitening.of(alice, l2)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
@@ -72,12 +77,6 @@ def fit_in_clear(
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
     weights = whitening.weights(solver.combination() @ whitened)
     return Fit(weights, solver.weights, solver.scores())
-
-
-def _divided(alice: FloatArray) -> Whitening:
-    """Several tables side by side, divided by one number: no direction has long weights."""
-    size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
-    return Whitening(np.eye(alice.shape[1]) * (size or 1.0))
 
 
 def fit_on_schedule(

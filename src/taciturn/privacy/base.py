@@ -4,7 +4,7 @@
 
 A mechanism extends the class of the conversation that trains with it: ``ResidueMechanism`` where
 Alice is told each residue, ``GradientMechanism`` where she is told the gradient of a batch. No
-other file knows a mechanism by its name or class; whoever needs to know something of one asks it.
+other file knows a mechanism by its name or class; other code asks the mechanism.
 The defaults are right for a new one.
 
 **Guarantee.** None by itself: the event says what a value was protected with, and the ledger its

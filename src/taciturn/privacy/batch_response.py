@@ -10,7 +10,7 @@ The paper requires ``d_A < L_RR < |S|``, ``0 < q < 1/2`` and ``1/2 < p < 1``: mo
 equations. A realised L_RR can still fall to d_A or below, in a noticeable share of draws; the draw
 is then thrown away whole, subset, marks and response, and made anew.
 
-**Guarantee.** None for labels: the gradient leaves as it is, and its residues are sparse, which is
+**Guarantee.** None for labels: the gradient leaves in clear, and its residues are sparse, which is
 what sparse recovery needs. Of the response alone: epsilon per bit, 2 epsilon between two indicators
 that differ by a swap (all have the same number of marks). Redrawing conditions on the *number* of
 ones in RR(m), whose distribution is the same for every indicator with q|S| marks: ratios between
@@ -338,5 +338,5 @@ class Hybrid(GradientMechanism):
         return weighted_residue(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The masked gradient as it is."""
+        """The masked gradient unchanged."""
         return Released(secret, self.event)

@@ -15,7 +15,7 @@ odds does better.
 
 **Assumes.** True labels are used nowhere else that she can see: not for stopping, not for choosing
 settings. Labels are flipped once: flipping them again, for a second training, spends again, and the
-epsilons add up (``taciturn.party.consent`` keeps the first answer). The coins are good.
+epsilons add up (``taciturn.party.consent`` keeps the first answer). The entropy is uniform.
 """
 
 from __future__ import annotations
@@ -43,10 +43,7 @@ _RESTS_ON = (
 
 
 class FlippedLabels(GradientMechanism):
-    """Randomised response on the labels, with a corrected likelihood.
-
-    ``over`` is the mechanism whose conversation trains with the flipped labels.
-    """
+    """Randomised response on labels that train in the conversation of the mechanism ``over``."""
 
     name = "label-rr"
     summary = "each label is flipped once, at random, before anything else is done with it"
@@ -148,5 +145,5 @@ class FlippedLabels(GradientMechanism):
         return corrected_likelihood(scores, labels, self.event.epsilon)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The masked gradient as it is: its labels were flipped, and that is paid for."""
+        """The masked gradient unchanged: its labels were flipped, and that is paid for."""
         return Released(secret, self.gradient_event)

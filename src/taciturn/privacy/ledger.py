@@ -70,7 +70,7 @@ class Ledger:
         if not 0 <= delta < 1:
             raise ConfigError(f"delta is {delta:g}", setting="delta", hint="use 0 to below 1")
         self.rows = rows
-        # One number where all rows were charged alike: a table may have many millions of them.
+        # One number where all rows were charged the same: a table may have many millions of them.
         self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
         self._budget = budget
@@ -137,7 +137,11 @@ class Ledger:
     def to_json(self) -> dict[str, Any]:
         """The charges so far, for a file of Bob's."""
         counts = [
-            [event.name, [getattr(event, part.name) for part in fields(event)], _packed(counted)]
+            [
+                event.name,
+                [getattr(event, part.name) for part in fields(event)],
+                counted.astype("<i8").tobytes().hex(),
+            ]
             for event, counted in self._counts.items()
         ]
         return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
@@ -162,6 +166,7 @@ class Ledger:
         label = self._label_totals(EVERY_ROW)
         delta = self._totals([cost.delta for cost in prices], EVERY_ROW)
         releases = self._totals([float(cost.label > 0) for cost in prices], EVERY_ROW)
+        tighter = (label_epsilon(counts, self._delta) for counts in self._histories())
         tainted = self._tainted and bool(prices)
         return Statement(
             claimed_epsilon_per_release=most.claimed,
@@ -170,7 +175,7 @@ class Ledger:
             releases_per_row=int(releases.max(initial=0.0)),
             residue_epsilon_total=math.inf if tainted else float(residue.max(initial=0.0)),
             label_epsilon_total=math.inf if tainted else float(label.max(initial=0.0)),
-            label_epsilon_total_delta=math.inf if tainted else self._tighter(),
+            label_epsilon_total_delta=math.inf if tainted else max(tighter, default=0.0),
             delta=self._delta,
             assumption=self._assumption,
             label_delta_total=float(delta.max(initial=0.0)),
@@ -182,10 +187,6 @@ class Ledger:
             return ()
         remarks = (composition_notes(counts, self._delta) for counts in self._histories())
         return next(filter(None, remarks), ())
-
-    def _tighter(self) -> float:
-        totals = (label_epsilon(counts, self._delta) for counts in self._histories())
-        return max(totals, default=0.0)
 
     def _histories(self) -> Iterator[dict[PrivacyEvent, int]]:
         """Distinct histories of rows: how often each event was charged."""
@@ -214,10 +215,6 @@ def _none(rows: Rows) -> bool:
 def _of(counts: IntArray, rows: Rows) -> IntArray:
     """One number where all rows have the same."""
     return counts if len(counts) == 1 else counts[rows]
-
-
-def _packed(counts: IntArray) -> str:
-    return counts.astype("<i8").tobytes().hex()
 
 
 _COMPOSER = "dp-accounting"

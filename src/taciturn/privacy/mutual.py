@@ -5,7 +5,7 @@ make uniform: in the training Alice learns nothing of labels, and Bob nothing of
 sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
-coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
+entropy, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
 training on the joined table with another sigmoid, off by at most ``sigmoid_error`` for scores
 within ``score_range``, up to fixed-point rounding.
 
@@ -43,10 +43,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class Mutual(EncryptedMechanism):
-    """Nobody sees residues or scores.
-
-    With ``reveal`` Bob's share of Alice's weights is released at the end.
-    """
+    """Nobody sees residues or scores; ``reveal`` releases Bob's share of Alice's weights."""
 
     name = "mutual"
     summary = "nobody sees a score: weights, scores and residues of both sides stay shared"

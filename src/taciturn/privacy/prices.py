@@ -10,13 +10,13 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``mult mean-one``: Laplace of scale ``s|c|`` about c, cut at ±b2. For ``b2 >= 1`` the worst output
   is ``z = b1`` for a residue of -1 against b1, or the atom at b2 for -b1 against 1; below that an
   upper bound stands: ``(1 + b2/|c|)/s`` and ``ln(1/|c|)`` bound the terms one by one.
-- ``label-rr``: a label is told as it is with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
+- ``label-rr``: a label is kept with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
   once: ``eps``, for the residue too, which is one of two numbers at any score. Gradients of the
   flipped labels are computed from what was paid for and cost nothing.
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
 - an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
-- ``sealed``: nothing, against whoever cannot break the encryption.
+- ``sealed``: nothing, against anyone who cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
 The label's price is the worst over all scores, except for ``add``, where it is the same at each.

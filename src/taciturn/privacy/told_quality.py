@@ -65,11 +65,8 @@ def release_event(epsilon: float | None) -> NoisyAccuracy | NonPrivate:
 def release(
     scores: FloatArray, labels: LabelArray, epsilon: float | None, entropy: Entropy
 ) -> Released[IntArray]:
-    """Accuracy, and without epsilon the AUC, in steps, as they leave Bob.
-
-    ``entropy`` is a stream for this purpose alone.
-    """
-    # What is no number becomes one: a model that diverged is told to be as bad as it is.
+    """Accuracy, and without epsilon the AUC, in steps; ``entropy`` is for this purpose alone."""
+    # NaN becomes 0: a model that diverged is reported with its true quality.
     known = np.nan_to_num(scores)
     right = int(np.count_nonzero((known > 0) == (labels == 1)))
     if epsilon is None:

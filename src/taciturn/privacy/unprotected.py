@@ -1,4 +1,4 @@
-"""``none``: the paper's baseline. The gradient of every batch goes to Alice as it is.
+"""``none``: the paper's baseline. The gradient of every batch goes to Alice in clear.
 
 **Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
 ``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C]. With ``newton``
@@ -58,5 +58,5 @@ class Unprotected(GradientMechanism):
         return weighted_likelihood(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The value as it is."""
+        """The value unchanged."""
         return Released.unprotected(secret)

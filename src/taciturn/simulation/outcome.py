@@ -12,7 +12,7 @@ from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import DivergenceError
 from taciturn.faces import Hint
-from taciturn.numerics.convergence import Arrival
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.batch_response import BatchDesign, acceptance, conditioning
@@ -56,7 +56,7 @@ class Measured:
     comparison: Comparison
     bob_alone: Metrics
     partner_adds: AddedAuc
-    arrival: Arrival
+    arrival: Convergence
     iterations: int
     stopped: str | None
     hidden_batches: HiddenBatches | None

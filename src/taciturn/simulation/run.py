@@ -21,7 +21,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.pair import run_pair, run_star
 from taciturn.engine.transcript import Recorder, TranscriptFile
-from taciturn.numerics.convergence import arrival
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
@@ -152,7 +152,7 @@ class _Run:
             comparison=comparison,
             bob_alone=evaluate(alone_scores, held_out, terms.log_odds_shift),
             partner_adds=added_auc(test, alone_scores, held_out),
-            arrival=arrival(losses, self._gap(comparison), end),
+            arrival=assess_convergence(losses, self._gap(comparison), end),
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
             hidden_batches=self._hidden_batches(batches.rows, bob.redraws),

@@ -1,6 +1,6 @@
 """A private certificate authority and party certificates, for a trial between two companies.
 
-Elliptic curve P-256, one DNS name per party, for serving and for dialling alike, since either party
+Elliptic curve P-256, one DNS name per party, for serving and for dialling, since either party
 may do either. A certificate is checked by the peer against ``ca.pem`` and against the name it was
 told to expect; nothing public vouches for it. Keys and serial numbers are drawn by OpenSSL from the
 operating system: a seed has no place here.
@@ -44,10 +44,7 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Files of a trial; neither party needs ``authority_key``.
-
-    ``parties`` has each party's name with its certificate and its key.
-    """
+    """Files of a trial, with name, certificate and key of each party, and ``authority_key``."""
 
     authority: Path
     authority_key: Path

@@ -82,9 +82,8 @@ class Assembler:
             raise MalformedFrame(f"a frame exceeds {self._max} bytes")
         self._parts.append(message[HEADER:])
         self._size += size
-        return self._finish() if kind == _LAST else None
-
-    def _finish(self) -> bytes:
+        if kind == _PART:
+            return None
         frame = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts, self._size = [], 0
         return frame

@@ -1,9 +1,9 @@
 """Why a TLS handshake failed, on the side that serves.
 
 gRPC does not tell a program: it writes a line to the process's standard error, and hangs up. Here
-that line is read and put in words. The side that dials learns its reasons otherwise, and so does
-whoever cannot open a port: such lines are dropped. Standard error of the C libraries is led through
-a pipe; what is no such line passes unchanged. Python's own ``sys.stderr`` is pointed at the
+that line is read and explained. The side that dials learns its reasons otherwise, and so does a
+program that cannot open a port: such lines are dropped. Standard error of the C libraries goes
+through a pipe; all other lines pass unchanged. Python's own ``sys.stderr`` is pointed at the
 original, so that progress bars and messages do not take the detour.
 
 This changes the whole process, so it is asked for by a command that owns its process, never by
@@ -93,8 +93,8 @@ def handshake_reasons(
     try:
         yield
     finally:
-        # Either closes the pipe's last writing end, which ends the reader. Whoever has replaced
-        # sys.stderr, as a test runner does, has a process that does not end with this command.
+        # Either closes the pipe's last writing end, which ends the reader. Where sys.stderr was
+        # replaced, as a test runner does, the process does not end with this command.
         if for_good and sys.stderr is direct:
             with open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), 2)

@@ -44,7 +44,7 @@ from taciturn.transport.tls import Credentials
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
 ATTEMPT = 10.0
-# An attempt that takes longer is looked into while it goes on.
+# An attempt that takes longer is investigated meanwhile.
 SLOW = 3.0
 # A peer that is started at about the same time is not there at once.
 GRACE = 2.0

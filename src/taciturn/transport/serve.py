@@ -117,7 +117,7 @@ class Hub:
         # Without its port, which differs from call to call.
         address = unquote(caller.peer()).rpartition(":")[0]
         who = f"{address}, {peer}" if peer and self.several else address
-        # Whoever is none of them may be meant to be any of them.
+        # A caller that is none of them may be meant to be any of them.
         for endpoint in self.endpoints.values() if peer is None else [self.endpoints[peer]]:
             endpoint.last_refusal = f"{who}: {reason}"
         # Whatever the observer does, the caller is refused.
@@ -248,7 +248,8 @@ class PeerEndpoint:
         if not live:
             return
         channel.start(incoming, context.cancel)
-        if not self._replace(channel, arrival, _caller(context)):
+        caller = str(dict(context.invocation_metadata()).get(CALLER, ""))[:LONGEST_CALLER]
+        if not self._replace(channel, arrival, caller):
             busy = "another session of its is connected"
             self._hub.refuse(context, busy, exhausted, BUSY, peer=self._peer)
         yield from channel.outgoing()
@@ -305,11 +306,6 @@ class ServeEndpoint:
     def close(self) -> None:
         """End the live channel, then the port."""
         self._endpoint.close()
-
-
-def _caller(context: grpc.ServicerContext) -> str:
-    given = dict(context.invocation_metadata()).get(CALLER, "")
-    return str(given)[:LONGEST_CALLER]
 
 
 def _nobody_calls(peer: str, port: int) -> str:

@@ -67,7 +67,7 @@ LEAST_SHARED_PIECES = 64
 class BfvPublicKey:
     """What Alice needs to answer.
 
-    **Guarantee.** Whoever has this key alone learns nothing from encrypted vectors (IND-CPA). Bob
+    **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). Bob
     learns from an answer the masked products, and of the matrix no more than
     ``parameters.leak_bits`` states, as a statistical distance.
 

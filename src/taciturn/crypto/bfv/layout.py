@@ -54,10 +54,7 @@ class Layout:
     @classmethod
     @lru_cache(maxsize=64)
     def of(cls, rows: int, length: int) -> Layout:
-        """The layout with the fewest ciphertexts; the fewer pieces where two tie.
-
-        More pieces than a few beyond what is needed are not tried: they add noise.
-        """
+        """The layout with the fewest ciphertexts; many extra pieces would add noise."""
         least = -(-length // DEGREE)
         most = min(length, most_pieces(length))
         candidates = (cls(rows, length, pieces) for pieces in range(least, most + 1))

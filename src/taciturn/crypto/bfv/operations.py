@@ -141,10 +141,7 @@ class ServerOps:
 
 
 class ClientOps:
-    """Bob's operations, with his secret key.
-
-    ``entropy`` fills the coefficients that hold no entry; it changes no result.
-    """
+    """Bob's operations with his secret key; ``entropy`` fills coefficients that hold no entry."""
 
     def __init__(self, seal: Seal, secret: Any, entropy: KeyedEntropy) -> None:  # noqa: ANN401
         self._seal, self._entropy = seal, entropy

@@ -15,7 +15,7 @@ takes these numbers for values at the roots (NTT form), which are as uniform as 
 SEAL's own keys have, and that the parameters' security was estimated for. The same seeds give the
 same key, to the last bit.
 
-**Assumes.** ``rng.KeyedEntropy``; for whoever knows the public seed, its stream as a random oracle.
+**Assumes.** ``rng.KeyedEntropy``; given the public seed, its stream as a random oracle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 _ERROR_COINS = 21
-"""Heads less tails of so many each: SEAL's error, of standard deviation 3.24."""
+"""Number of coins for heads, and for tails: SEAL's error, of standard deviation 3.24."""
 _SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 

@@ -243,7 +243,7 @@ class BfvTable:
     of zero; over a whole training Bob learns of the table no more than
     ``parameters.table_leak_bits`` states, as a statistical distance.
 
-    **Assumes.** What ``BfvPublicKey`` assumes, and that whoever trains asked ``check_tables``.
+    **Assumes.** What ``BfvPublicKey`` assumes, and that the training passed ``check_tables``.
 
     ``memory`` is in bytes, for plaintexts over all processes. Each of ``parts``, rows whose
     ciphertexts travel together, is cut into its own shares.
@@ -267,7 +267,10 @@ class BfvTable:
         count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
         # The same shares in every pass: what a worker keeps is of use to it again.
         self._shares = {
-            part.start: [_moved(share, of.start) for share in even_shares(len(of), count)]
+            part.start: [
+                range(share.start + of.start, share.stop + of.start)
+                for share in even_shares(len(of), count)
+            ]
             for part, of in zip(parts, tiles, strict=True)
         }
         memory //= count
@@ -440,10 +443,6 @@ def _sample(whole: IntArray) -> bytes:
     """
     some = np.linspace(0, len(whole) - 1, SAMPLED_ROWS).astype(np.int64)
     return hashlib.blake2b(whole[some].astype("<i8").tobytes(), digest_size=16).digest()
-
-
-def _moved(share: range, by: int) -> range:
-    return range(share.start + by, share.stop + by)
 
 
 def _span(tiles: range) -> dict[str, int]:

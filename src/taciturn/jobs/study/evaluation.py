@@ -18,7 +18,7 @@ from taciturn.engine.study import StudyModel
 from taciturn.errors import FileError
 from taciturn.jobs.study.ending import StudyEnded
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import arrival
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.metrics import added_auc, evaluate
 from taciturn.party.model_file import keep_scores
 from taciturn.results.serialise import record_of
@@ -67,7 +67,7 @@ class Assessment:
             shift = whole.terms.log_odds_shift
             metrics = evaluate(np.nan_to_num(held_out), labels.values, shift)
         judged = folds or (() if metrics is None else (FoldFigures.of(metrics),))
-        arrived = arrival(trained.losses)
+        arrived = assess_convergence(trained.losses)
         rated = replace(
             one,
             folds=folds or None,

@@ -17,7 +17,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.jobs.train.result import PartyRun
 from taciturn.memmap import MEMORY, Scratch, drop_pages
-from taciturn.numerics.convergence import arrival
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.party.tables import PartyTables
@@ -124,7 +124,7 @@ def assess(
         return run
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
-    arrived = arrival(losses)
+    arrived = assess_convergence(losses)
     run = replace(
         run,
         metrics=replace(run.metrics, train=_figures(finished.train_scores, labels.values, shift)),
