@@ -19,7 +19,7 @@ from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
 from taciturn.jobs.study import use_model
 from taciturn.jobs.train import leave_model_page
-from taciturn.model import KeptScores, ModelShare, scores_path
+from taciturn.model import ModelShare, StoredScores, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
 from taciturn.party import ReportQuestion as Question
@@ -287,7 +287,7 @@ def test_points_add_up_to_those_of_a_row(trained):
     """Constant and attributes are Bob's part; with Alice's they are the points of the score."""
     folder = trained("none", data=BINNED, **NEWTON)
     report = reported(folder, JOINED)
-    kept = KeptScores.load(scores_path(folder / "bob.model.json"))
+    kept = StoredScores.load(scores_path(folder / "bob.model.json"))
     assert kept.train is not None
     joined = Joined.of(folder)
     points = np.full(len(kept.train), report.scale.constant)

@@ -22,14 +22,14 @@ from typing import Any, NamedTuple
 
 from taciturn.dashboard.dashboard_view import (
     About,
-    Account,
-    Crossed,
     End,
     Fact,
     Line,
     LinkView,
+    PrivacyCost,
     Side,
-    Spent,
+    TimeSpent,
+    Traffic,
     Work,
 )
 from taciturn.engine.pulse import Pulse
@@ -97,10 +97,10 @@ class DashboardState:
         self._activity = "starting"
         # When work of several levels was first looked at, and how far it was.
         self._first: tuple[float, float] | None = None
-        self._crossed, self._spent = Crossed(), None if side == "both" else Spent(0.0, 0.0)
+        self._crossed, self._spent = Traffic(), None if side == "both" else TimeSpent(0.0, 0.0)
         self._links: dict[str, LinkView] = {}
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
-        self._account: Account | None = None
+        self._account: PrivacyCost | None = None
         self._end = End()
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
 
@@ -214,10 +214,10 @@ class DashboardState:
         self._take_traffic(figures)
 
     def _take_traffic(self, figures: PartyFigures | TrafficSeen) -> None:
-        self._crossed = Crossed(
+        self._crossed = Traffic(
             figures.bytes_sent, figures.bytes_received, figures.frames_sent, figures.frames_received
         )
-        self._spent = Spent(figures.waiting_seconds, figures.computing_seconds)
+        self._spent = TimeSpent(figures.waiting_seconds, figures.computing_seconds)
 
     def _work(self) -> Work:
         (done, total), bars = self._pulse.reach, self._stages
@@ -229,7 +229,7 @@ class DashboardState:
 
     def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
         """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
-        now, part = self._clock(), whole_part(bars)
+        now, part = self._clock(), overall_progress(bars)
         since, before = self._first = self._first or (now, part)
         return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
 
@@ -305,7 +305,7 @@ class BobDashboardState(DashboardState):
         self._curve = figures.curve
 
     def _take_step(self, step: SimulatedStep) -> None:
-        self._crossed = Crossed(
+        self._crossed = Traffic(
             step.bytes_to_alice, step.bytes_to_bob, step.frames_to_alice, step.frames_to_bob
         )
         if step.train_loss is None:
@@ -331,10 +331,10 @@ class BobDashboardState(DashboardState):
             self._table = news
 
 
-def whole_part(bars: tuple[Stage, ...]) -> float:
+def overall_progress(bars: tuple[Stage, ...]) -> float:
     """Progress of work of several levels as a whole, from 0 to 1.
 
-    >>> whole_part((Stage("model", 1, 4), Stage("pass", 6, 12)))
+    >>> overall_progress((Stage("model", 1, 4), Stage("pass", 6, 12)))
     0.375
     """
     part = 0.0
@@ -373,10 +373,10 @@ def _refusal(kind: object) -> PrivacyError:
     )
 
 
-def _opened(news: ScoresOpened) -> Account:
+def _opened(news: ScoresOpened) -> PrivacyCost:
     given = f"{news.given_before:,}"
     limit = "none" if news.limit is None else f"{news.limit:,}"
-    return Account(
+    return PrivacyCost(
         "Scores opened to the peer",
         (
             ("of one row, in this training", f"{news.per_row:,}"),
@@ -387,9 +387,9 @@ def _opened(news: ScoresOpened) -> Account:
     )
 
 
-def _ledger(news: LedgerPlanned) -> Account:
+def _ledger(news: LedgerPlanned) -> PrivacyCost:
     statement = news.statement
-    return Account(
+    return PrivacyCost(
         "The labels' ledger, as it will stand at the end",
         (
             ("label epsilon", _epsilon(statement.label_epsilon_total)),

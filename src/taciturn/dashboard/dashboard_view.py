@@ -43,7 +43,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossed:
+class Traffic:
     """Traffic between the sides, since this start."""
 
     bytes_sent: int = 0
@@ -53,7 +53,7 @@ class Crossed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TimeSpent:
     """Seconds of waiting and of computing since the first connection."""
 
     waiting: float
@@ -79,7 +79,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PrivacyCost:
     """Privacy cost: the ledger at Bob, opened scores at Alice."""
 
     title: str

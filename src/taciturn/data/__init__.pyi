@@ -18,7 +18,7 @@ from taciturn.data.ids import RowIds as RowIds
 from taciturn.data.ids import fold_numbers as fold_numbers
 from taciturn.data.ids import held_out_rows as held_out_rows
 from taciturn.data.ids import row_name as row_name
-from taciturn.data.label_encoding import LabelWords as LabelWords
+from taciturn.data.label_encoding import LabelEncoding as LabelEncoding
 from taciturn.data.normalisation import STEPS as STEPS
 from taciturn.data.normalisation import Normalisation as Normalisation
 from taciturn.data.normalisation import Spelling as Spelling
@@ -46,16 +46,16 @@ from taciturn.data.split import split_columns as split_columns
 from taciturn.data.tables import INTERCEPT as INTERCEPT
 from taciturn.data.tables import FeatureTable as FeatureTable
 from taciturn.data.tables import LabelTable as LabelTable
-from taciturn.data.target_leakage import named_like_labels as named_like_labels
-from taciturn.data.target_leakage import near_the_label as near_the_label
+from taciturn.data.target_leakage import label_name_notes as label_name_notes
+from taciturn.data.target_leakage import leakage_notes as leakage_notes
 from taciturn.data.transforms import KINDS as KINDS
 from taciturn.data.transforms import Transform as Transform
 from taciturn.data.transforms import fit_transform as fit_transform
 from taciturn.data.transforms import winsor_bounds as winsor_bounds
 from taciturn.data.user_table import DEFAULTS as DEFAULTS
-from taciturn.data.user_table import OwnTable as OwnTable
-from taciturn.data.user_table import own_data as own_data
-from taciturn.data.user_table import own_rows as own_rows
+from taciturn.data.user_table import UserTable as UserTable
+from taciturn.data.user_table import user_data as user_data
+from taciturn.data.user_table import user_rows as user_rows
 
 # Exported under another name than their module gives them.
 __all__ = ["canonical_frame"]

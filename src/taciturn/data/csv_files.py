@@ -124,7 +124,7 @@ class TextColumns:
         frame = self.words(name).to_frame()
         if name not in self.text and self.decimal != ",":
             frame = _with_kind(frame)
-        frame = _tidied(frame, self.missing, self.text)
+        frame = _stripped(frame, self.missing, self.text)
         if self.decimal is not None:
             frame = _as_numbers(frame, self.text, self.decimal)
         return frame[name]
@@ -257,7 +257,7 @@ def _read_csv(path: Path, suffix: str, text: tuple[str, ...], dialect: Dialect) 
         if dialect.decimal is None and _has_decimal_comma(frame, text, path):
             # All of it once more as text: a dot may stand between thousands.
             dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
-    frame = _tidied(frame.head(frame.height - trailing), dialect.missing, text)
+    frame = _stripped(frame.head(frame.height - trailing), dialect.missing, text)
     if dialect.decimal is None:
         return frame
     return _as_numbers(frame, text, dialect.decimal)
@@ -481,11 +481,11 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
         filled = np.flatnonzero(widths)
         if filled.size:
             if blanks:
-                raise _ragged(path, line - blanks, 0, expected)
+                raise _width_error(path, line - blanks, 0, expected)
             last = int(filled[-1])
             wrong = np.flatnonzero(widths[: last + 1] != expected)
             if wrong.size:
-                raise _ragged(path, line + int(wrong[0]), int(widths[wrong[0]]), expected)
+                raise _width_error(path, line + int(wrong[0]), int(widths[wrong[0]]), expected)
             blanks = len(widths) - 1 - last
         else:
             blanks += len(widths)
@@ -493,7 +493,7 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     return blanks
 
 
-def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
+def _width_error(path: Path, line: int, width: int, expected: int) -> FileError:
     return FileError(
         f"row {line} has {width} fields and the header has {expected}",
         where=f"{path} (rows counted from 1 below the header)",
@@ -501,7 +501,7 @@ def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
     )
 
 
-def _tidied(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
+def _stripped(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
     for name, kind in frame.schema.items():
         if kind != pl.String or not frame[name].str.contains(r"^\s|\s$").any():
             continue

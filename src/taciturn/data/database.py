@@ -196,7 +196,7 @@ class SqliteDatabase(Database):
             kind = getattr(problem, "sqlite_errorname", type(problem).__name__)
             if kind == "SQLITE_NOTADB":
                 raise FileError("this is not a SQLite database", where=self.where) from None
-            raise _unanswered(kind, self.where) from None
+            raise _database_error(kind, self.where) from None
 
     def _chunks(self, select: str) -> Iterator[list[Row]]:
         with self._reporting():
@@ -271,7 +271,9 @@ class PostgresDatabase(Database):
         return None
 
     def _failure(self, problem: Exception) -> DataError:
-        return _unanswered(getattr(problem, "sqlstate", None) or type(problem).__name__, self.where)
+        return _database_error(
+            getattr(problem, "sqlstate", None) or type(problem).__name__, self.where
+        )
 
     def _connected(self) -> Any:  # noqa: ANN401
         if self._base is None:
@@ -296,7 +298,7 @@ class PostgresDatabase(Database):
             self._base = None
 
 
-def _unanswered(kind: str, where: str) -> DataError:
+def _database_error(kind: str, where: str) -> DataError:
     return DataError(
         f"the database does not answer ({kind})",
         where=where,

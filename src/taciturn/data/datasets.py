@@ -382,14 +382,14 @@ def _from_openml(source: _Published, data_dir: Path | None) -> pl.DataFrame:
     table = _verified(source, frame, f"OpenML, id {source.openml}")
     # Without a cache the next load fetches again: no reason to fail with the data in hand.
     with suppress(OSError):
-        _keep(written(table, source.layout), cache_dir() / source.files[1])
+        _cache_file(written(table, source.layout), cache_dir() / source.files[1])
     return table
 
 
 def _fetch(openml: int) -> pl.DataFrame:
     from sklearn.datasets import fetch_openml
 
-    with _patience(_TIMEOUT), warnings.catch_warnings():
+    with _socket_timeout(_TIMEOUT), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         bunch = fetch_openml(
             data_id=openml, as_frame=True, parser="auto", cache=False, n_retries=1, delay=0.1
@@ -398,7 +398,7 @@ def _fetch(openml: int) -> pl.DataFrame:
 
 
 @contextmanager
-def _patience(seconds: float) -> Iterator[None]:
+def _socket_timeout(seconds: float) -> Iterator[None]:
     # scikit-learn passes no timeout on; the sockets' default is the only handle there is.
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
@@ -408,7 +408,7 @@ def _patience(seconds: float) -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
-def _keep(table: pl.DataFrame, file: Path) -> None:
+def _cache_file(table: pl.DataFrame, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place, so that an interrupted write leaves no half file.
     partial = file.with_name(f".{file.name}.{os.getpid()}")

@@ -30,14 +30,14 @@ _PAIRS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LabelWords:
+class LabelEncoding:
     """Words that mean 1 and 0, without case; without ``negative`` the only other word means 0."""
 
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, choices: object) -> LabelWords:
+    def of(cls, choices: object) -> LabelEncoding:
         """Label words from settings of the same names."""
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
         return cls(positive, negative)
@@ -82,7 +82,7 @@ class LabelWords:
         )
 
 
-PLAIN = LabelWords()
+PLAIN = LabelEncoding()
 
 
 def _words(series: pl.Series) -> pl.Series | None:
@@ -104,7 +104,7 @@ def _plain_values(series: pl.Series, ids: RowIds | None) -> pl.Series:
             f"{wrong.sum()} of {len(text)} labels are text other than 0 and 1 "
             f"({text.n_unique()} distinct values in all)",
             where=f"column {series.name!r}, first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint=_say_which(text),
+            hint=_label_hint(text),
         )
     return values
 
@@ -121,11 +121,11 @@ def _refuse_numbers(series: pl.Series, ids: RowIds | None) -> None:
             where=f"column {series.name!r}, first at {row_name(int(wrong.arg_max() or 0), ids)}",
             hint="turn them into 0 and 1 (1 is the class to predict)"
             if text is None
-            else _say_which(text),
+            else _label_hint(text),
         )
 
 
-def _say_which(text: pl.Series) -> Hint:
+def _label_hint(text: pl.Series) -> Hint:
     """Hint which word to name as 1; the labels' own words only where they are common ones."""
     present = set(text.drop_nulls().unique().to_list())
     word = next((one for one, zero in _PAIRS if present == {one, zero}), "WORD")

@@ -166,10 +166,10 @@ def further(chosen: Normalisation, tried: Iterable[Spelling]) -> Normalisation:
     return replace(chosen, **usable)
 
 
-def in_words(tried: Iterable[Spelling], ids: int) -> str:
+def describe_spellings(tried: Iterable[Spelling], ids: int) -> str:
     """Description of what each normalisation step would do to a table.
 
-    >>> in_words((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
+    >>> describe_spellings((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
     'case would change 3 of 5 ids here, zeros 1 (and make 1 the same as another)'
     """
     first = "{} would change {:,} of " + counted(ids, "id") + " here{}"

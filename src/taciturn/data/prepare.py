@@ -44,7 +44,7 @@ from taciturn.errors import (
 from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 
 
-class Problems:
+class ErrorCollector:
     """Errors about a table, collected to be raised as one."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Problems:
         return len(self._noted)
 
     @contextmanager
-    def noted(self) -> Iterator[None]:
+    def collecting(self) -> Iterator[None]:
         """Collect a ``DataError`` that is raised meanwhile; a ``FileError`` is passed on."""
         try:
             yield
@@ -247,9 +247,9 @@ def fit(
     fixed, taken = vocabularies or {}, _positions(rows)
     rules: list[Rule] = []
     notes: list[str] = []
-    problems = Problems()
+    problems = ErrorCollector()
     for name in frame.columns:
-        with problems.noted():
+        with problems.collecting():
             # One column at a time: a frame of the rows would be a second copy of the table.
             series = frame[name] if taken is None else frame[name][taken]
             fitted = fit_column(series, settings, fixed.get(name), ids)
@@ -286,12 +286,12 @@ def fit_and_prepare(
     Returns the preparation and one table for each of ``chosen``. With ``intercept`` a column of
     ones comes last.
     """
-    room = _room(scratch, chosen, len(columns.columns))
+    room = _scratch_for(scratch, chosen, len(columns.columns))
     plan, prepared = _prepared_columns(columns, settings, chosen, room)
     if intercept and INTERCEPT in plan.columns:
         raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
     names = (*plan.columns, INTERCEPT) if intercept else plan.columns
-    room, tables, start = _room(scratch, chosen, len(names)), [], 0
+    room, tables, start = _scratch_for(scratch, chosen, len(names)), [], 0
     for part in chosen:
         shape = (len(part.rows), len(names))
         values: FloatArray = (
@@ -299,13 +299,13 @@ def fit_and_prepare(
             if part.name
             else room.unnamed(shape, np.float64)
         )
-        _turn(prepared, start, values)
+        _transpose_into(prepared, start, values)
         tables.append(FeatureTable(part.ids, names, values))
         start += len(part.rows)
     return plan, tables
 
 
-def _room(scratch: Scratch, chosen: Sequence[ChosenRows], width: int) -> Scratch:
+def _scratch_for(scratch: Scratch, chosen: Sequence[ChosenRows], width: int) -> Scratch:
     """Files for every array of a large table, however short it is: there are many of them."""
     rows = sum(len(part.rows) for part in chosen)
     large = rows * width * np.dtype(np.float64).itemsize >= scratch.least
@@ -325,14 +325,14 @@ def _prepared_columns(
     notes: list[str] = []
     prepared: list[FloatArray] = []
     # What is wrong with rows that were not fitted on is told where the fitting went well.
-    problems, later = Problems(), Problems()
+    problems, later = ErrorCollector(), ErrorCollector()
     for name in columns.columns:
         series = columns[name].gather(order)
-        with problems.noted():
+        with problems.collecting():
             fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
             rules.extend(fitted.rules)
             notes.extend(fitted.notes)
-            with later.noted():
+            with later.collecting():
                 if fitted.rules and not problems and not later:
                     plan = Preparation(fitted.rules)
                     shape = (len(plan.columns), len(series))
@@ -350,7 +350,7 @@ def _prepared_columns(
     return Preparation(tuple(rules), tuple(notes)), prepared
 
 
-def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
+def _transpose_into(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
     columns = [column for outputs in prepared for column in outputs]
     for place, block in row_blocks(values):
         block[:, len(columns) :] = 1.0

@@ -15,7 +15,7 @@ from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import NumericRule, Preparation, RawData, fit, prepared_table
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.data.target_leakage import near_the_label
+from taciturn.data.target_leakage import leakage_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.faces import Hint
 from taciturn.rng import Entropy
@@ -123,7 +123,7 @@ def split_columns(
 
 def _dealt(columns: Sequence[str], sources: Mapping[str, str], parties: int) -> list[set[str]]:
     widths = deal([sources[name] for name in columns], parties)
-    return [{*columns[place]} for place in _one_after_the_other(widths)]
+    return [{*columns[place]} for place in _consecutive_slices(widths)]
 
 
 def deal(sources: Sequence[str], parties: int) -> list[int]:
@@ -164,10 +164,10 @@ def _least_squares(sizes: Sequence[int], parts: int) -> list[int]:
     return widths
 
 
-def _one_after_the_other(widths: Iterable[int]) -> list[slice]:
+def _consecutive_slices(widths: Iterable[int]) -> list[slice]:
     """Slices of consecutive parts of these widths.
 
-    >>> _one_after_the_other([3, 2])
+    >>> _consecutive_slices([3, 2])
     [slice(0, 3, None), slice(3, 5, None)]
     """
     return [slice(*ends) for ends in pairwise(accumulate(widths, initial=0))]
@@ -241,7 +241,7 @@ def prepare_vertical(
     alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
     # Columns of the paper's datasets have been looked over.
     tables = (alice_train, bob_train) if raw.own else ()
-    remarks = [note for table in tables for note in near_the_label(table, labels_train)]
+    remarks = [note for table in tables for note in leakage_notes(table, labels_train)]
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,
@@ -258,7 +258,7 @@ def prepare_vertical(
 def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:
     if len(split.alices) == 1:
         return ()
-    places = _one_after_the_other(map(len, split.alices))
+    places = _consecutive_slices(map(len, split.alices))
     return tuple(zip(alice_names(len(places)), places, strict=True))
 
 

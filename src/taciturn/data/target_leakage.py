@@ -28,7 +28,7 @@ _NAMES = re.compile(
 _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 
 
-def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
+def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     """A remark on each prepared column that alone predicts the labels nearly perfectly."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
@@ -54,7 +54,7 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def named_like_labels(frame: Columns) -> tuple[str, ...]:
+def label_name_notes(frame: Columns) -> tuple[str, ...]:
     """A remark on each raw column of two values whose name is that of a label."""
     return tuple(
         f"column {name} has two values and the name of a label, and Alice's columns hold none: if "

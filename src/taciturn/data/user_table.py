@@ -14,9 +14,9 @@ from taciturn.data.column_options import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
 from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds
-from taciturn.data.label_encoding import PLAIN, LabelWords
+from taciturn.data.label_encoding import PLAIN, LabelEncoding
 from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
-from taciturn.data.prepare import Problems, RawData, fit
+from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
@@ -29,17 +29,17 @@ C = TypeVar("C", bound=Columns)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTable:
+class UserTable:
     """How a user's table is read and prepared."""
 
     settings: PrepareSettings = DEFAULTS
     dialect: Dialect = USUAL
-    labels: LabelWords = PLAIN
+    labels: LabelEncoding = PLAIN
 
     @classmethod
-    def of(cls, choices: object) -> OwnTable:
+    def of(cls, choices: object) -> UserTable:
         """From settings of the same names; the rest has its default."""
-        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelWords.of(choices))
+        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelEncoding.of(choices))
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
@@ -55,11 +55,11 @@ def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
     return replace(base, **{**given, **by_column})
 
 
-AS_USUAL = OwnTable()
+AS_USUAL = UserTable()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OwnRows(Generic[C]):
+class UserRows(Generic[C]):
     """A user's table after validation."""
 
     columns: C
@@ -69,12 +69,12 @@ class OwnRows(Generic[C]):
     sources: tuple[Fingerprint, ...] = ()
 
 
-def own_data(
+def user_data(
     source: object,
     *,
     label_column: str,
     id_column: str | None = None,
-    table: OwnTable = AS_USUAL,
+    table: UserTable = AS_USUAL,
 ) -> RawData:
     """Read a user's table; every column except id and label is a raw feature.
 
@@ -83,17 +83,17 @@ def own_data(
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=_text(id_column))
-    return _raw(read.name, _looked_over(frame, read.where, label_column, id_column, table))
+    return _raw(read.name, _validated(frame, read.where, label_column, id_column, table))
 
 
-def own_rows(
+def user_rows(
     source: TableSource,
     *,
     label_column: str | None,
     id_column: str,
-    table: OwnTable,
+    table: UserTable,
     folder: Path | None = None,
-) -> OwnRows[Columns]:
+) -> UserRows[Columns]:
     """Open a party's table; the columns of Parquet files are not read yet.
 
     Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is as in
@@ -105,48 +105,48 @@ def own_rows(
         require_unchanged(file)
     if isinstance(opened, TextColumns):
         files = files or opened.fingerprints
-    rows = _looked_over(opened, source.where, label_column, id_column, table, columns_needed=needed)
+    rows = _validated(opened, source.where, label_column, id_column, table, columns_needed=needed)
     return replace(rows, sources=files)
 
 
-def _looked_over(
+def _validated(
     frame: C,
     where: str,
     label_column: str | None,
     id_column: str | None,
-    table: OwnTable,
+    table: UserTable,
     *,
     columns_needed: bool = True,
-) -> OwnRows[C]:
+) -> UserRows[C]:
     if label_column is not None and label_column == id_column:
         raise ConfigError(
             f"column {label_column!r} is named as id and as label",
             hint="name two different columns",
         )
-    problems, settings = Problems(), table.settings
+    problems, settings = ErrorCollector(), table.settings
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
-    with problems.noted():
+    with problems.collecting():
         require_names(frame.columns, where=where)
-    with problems.noted():
+    with problems.collecting():
         if id_column is not None:
             require_column(frame.columns, id_column, "id", where=where)
             ids, named = RowIds.of(frame[id_column]), True
     # Without sound ids a row goes by its number.
     names = ids if named else None
-    with problems.noted():
+    with problems.collecting():
         if label_column is not None:
             require_column(frame.columns, label_column, "label", where=where)
             labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
     beside = [name for name in frame.columns if name not in (label_column, id_column)]
     features = frame.select(beside)
-    with problems.noted():
+    with problems.collecting():
         features = _chosen_columns(features, settings, where, problems, needed=columns_needed)
     if problems:
         # What else is wrong is said now, not the next time.
-        with problems.noted():
+        with problems.collecting():
             fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
-    return OwnRows(features, ids, labels, settings)
+    return UserRows(features, ids, labels, settings)
 
 
 def _wanted(features: C, settings: PrepareSettings) -> C:
@@ -156,10 +156,10 @@ def _wanted(features: C, settings: PrepareSettings) -> C:
 
 
 def _chosen_columns(
-    features: C, settings: PrepareSettings, where: str, problems: Problems, *, needed: bool
+    features: C, settings: PrepareSettings, where: str, problems: ErrorCollector, *, needed: bool
 ) -> C:
     for problem in unknown_columns(settings, features.columns):
-        with problems.noted():
+        with problems.collecting():
             raise problem
     wanted = _wanted(features, settings)
     if needed and not wanted.columns:
@@ -180,28 +180,28 @@ def unknown_columns(settings: PrepareSettings, columns: list[str]) -> Iterator[C
             )
 
 
-def columns_alone(
+def unlabelled_data(
     source: object,
     *,
     id_column: str | None = None,
     label_column: str | None = None,
-    table: OwnTable = AS_USUAL,
+    table: UserTable = AS_USUAL,
 ) -> RawData:
     """Read a table without labels, such as Alice's.
 
     ``label_column`` is left out, where it is there. The labels of the result alternate and mean
     nothing.
 
-    >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
+    >>> unlabelled_data(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=_text(id_column))
     frame = frame.select(column for column in frame.columns if column != label_column)
-    return _raw(read.name, _looked_over(frame, read.where, None, id_column, table))
+    return _raw(read.name, _validated(frame, read.where, None, id_column, table))
 
 
-def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
+def _raw(name: str, rows: UserRows[pl.DataFrame]) -> RawData:
     labels = rows.labels or LabelTable(rows.ids, (np.arange(len(rows.ids)) % 2).astype(np.int8))
     return RawData(name, rows.columns, rows.ids, labels, rows.settings, own=True)
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from taciturn.data.normalisation import further, in_words, spellings
+from taciturn.data.normalisation import describe_spellings, further, spellings
 from taciturn.errors import (
     CertificateError,
     ConfigError,
@@ -225,7 +225,7 @@ def _alignment(config: PartyConfig) -> list[Finding]:
         findings.append(
             Finding.warning(
                 "data",
-                f"ids are spelled in more than one way: {in_words(mixed, len(ids))}",
+                f"ids are spelled in more than one way: {describe_spellings(mixed, len(ids))}",
                 f"write {line} under [data] on both sides, and run taciturn align",
             )
         )

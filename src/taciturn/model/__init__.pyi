@@ -3,13 +3,13 @@ from taciturn.model.card import coefficients as coefficients
 from taciturn.model.coefficient_tests import Fit as Fit
 from taciturn.model.coefficient_tests import bound_errors as bound_errors
 from taciturn.model.coefficient_tests import exact_errors as exact_errors
+from taciturn.model.history import archive_model as archive_model
 from taciturn.model.history import listed_models as listed_models
-from taciturn.model.history import set_aside as set_aside
 from taciturn.model.onnx import own_to_onnx as own_to_onnx
 from taciturn.model.onnx import whole_to_onnx as whole_to_onnx
 from taciturn.model.report import judged_rows as judged_rows
-from taciturn.model.scores_file import KeptScores as KeptScores
 from taciturn.model.scores_file import ScoredRows as ScoredRows
+from taciturn.model.scores_file import StoredScores as StoredScores
 from taciturn.model.scores_file import scores_path as scores_path
 from taciturn.model.share import VERSION as VERSION
 from taciturn.model.share import ModelShare as ModelShare

@@ -25,7 +25,7 @@ _SESSION_DIGITS = 8
 _ASIDE = r"\.\d{4}-\d\d-\d\d\.[0-9a-f]{8}(-\d+)?"
 
 
-def set_aside(path: Path, session: str) -> Path | None:
+def archive_model(path: Path, session: str) -> Path | None:
     """Give an earlier model a second name, which it keeps when the first is written over.
 
     Whatever happens meanwhile, the file has one of the two names, whole. Returns the second name;

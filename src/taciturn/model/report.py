@@ -15,7 +15,7 @@ from taciturn.numerics.metrics import evaluate, log_odds_shift
 from taciturn.numerics.scorecard import Scale
 from taciturn.numerics.sorted_scores import (
     Costs,
-    Ranked,
+    SortedScores,
     cheapest,
     cutoffs,
     gains,
@@ -40,7 +40,7 @@ def judged_rows(
     moved the logits.
     """
     fitted = name == TRAINING
-    ranked, odds = Ranked.of(rows.scores, rows.labels), rows.scores - shift
+    ranked, odds = SortedScores.of(rows.scores, rows.labels), rows.scores - shift
     groups = calibration_groups(odds, rows.labels)
     return JudgedRows(
         name=name,

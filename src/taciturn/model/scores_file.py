@@ -43,7 +43,7 @@ class ScoredRows:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptScores:
+class StoredScores:
     """Scores of one model, in the order of Bob's table; None where he has none of such rows."""
 
     session: str
@@ -72,7 +72,7 @@ class KeptScores:
         write_private(path, json.dumps(line).encode() + b"\n" + body, "file of scores")
 
     @classmethod
-    def load(cls, path: Path) -> KeptScores:
+    def load(cls, path: Path) -> StoredScores:
         """Read a file."""
         try:
             with path.open("rb") as stream:

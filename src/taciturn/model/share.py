@@ -26,7 +26,7 @@ from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.sorted_scores import Threshold, one_half
+from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.results.serialise import read
 from taciturn.version import FORMER_NAME, __version__
 
@@ -122,7 +122,7 @@ class ModelShare:
     def threshold(self) -> Threshold:
         """Threshold of a one: as the training chose, and else even odds."""
         if self.metrics.get("threshold") is None:
-            return one_half(self.log_odds_shift)
+            return even_odds(self.log_odds_shift)
         try:
             return read(Threshold, self.metrics["threshold"])
         except DataError as problem:

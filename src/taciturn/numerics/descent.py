@@ -30,7 +30,7 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
-from taciturn.numerics.likelihood import Likelihood, bounded
+from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.whitening import Whitening
 
 # Far above the error of an eigenvalue in floating point, far below anything that is measured.
@@ -189,7 +189,7 @@ class DescentSolver:
         """Current scores with the weights of both; of clipped rows, those of the clipped rows."""
         scores = self._vector()
         for place, theirs in row_blocks(self._theirs):
-            scores[place] = bounded(theirs + self._own[place] @ self._whitened)
+            scores[place] = clip_scores(theirs + self._own[place] @ self._whitened)
             drop_pages(self._own)
         return scores
 
@@ -204,7 +204,7 @@ class DescentSolver:
         def descend(place: slice) -> FloatArray:
             columns, theirs = self._own[place], self._theirs[place]
             own = columns @ self._whitened
-            slope = self._likelihood(bounded(theirs + own), place).slope
+            slope = self._likelihood(clip_scores(theirs + own), place).slope
             numbers[place] = (1.0 - step) * self._numbers[place]
             numbers[place] += step / self._rows * (slope + theirs / 4.0)
             descent: FloatArray = (slope + own / 4.0) @ columns

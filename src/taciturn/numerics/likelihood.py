@@ -140,7 +140,7 @@ def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float)
     return RowLikelihood(value, slope, curvature)
 
 
-def bounded(scores: FloatArray) -> FloatArray:
+def clip_scores(scores: FloatArray) -> FloatArray:
     """Scores clipped to ``MOST_SCORE`` in size; NaN becomes ``MOST_SCORE``.
 
     Beyond it the sigmoid is 0 or 1 to the last digit of a residue. NaN must not raise: that Bob

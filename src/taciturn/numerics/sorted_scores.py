@@ -31,7 +31,7 @@ from taciturn.numerics.metrics import truth_of
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class SortedScores:
     """Number of rows and of ones at or above each distinct score, the highest first."""
 
     levels: FloatArray
@@ -39,7 +39,7 @@ class Ranked:
     ones: IntArray
 
     @classmethod
-    def of(cls, scores: FloatArray, labels: LabelArray) -> Ranked:
+    def of(cls, scores: FloatArray, labels: LabelArray) -> SortedScores:
         """Sort rows by score."""
         truth = truth_of(scores, labels)
         order = np.argsort(scores)[::-1]
@@ -67,7 +67,8 @@ class Ranked:
     def ones_among(self, first: FloatArray) -> FloatArray:
         """Number of ones among the first rows; rows of equal score share theirs.
 
-        >>> Ranked.of(np.zeros(4), np.array([0, 1, 0, 1])).ones_among(np.array([1.0])).tolist()
+        >>> rows = SortedScores.of(np.zeros(4), np.array([0, 1, 0, 1]))
+        >>> rows.ones_among(np.array([1.0])).tolist()
         [0.5]
         """
         held: FloatArray = np.interp(first, np.append(0, self.rows), np.append(0, self.ones))
@@ -99,7 +100,7 @@ class GainsRow:
     lift_so_far: float
 
 
-def gains(ranked: Ranked, parts: int = 10) -> tuple[GainsRow, ...]:
+def gains(ranked: SortedScores, parts: int = 10) -> tuple[GainsRow, ...]:
     """Gains table of at most ``parts`` parts, the riskiest first."""
     if parts < 1:
         raise ConfigError(f"gains in {parts} parts", where="parts", hint="use 10, for example")
@@ -151,7 +152,7 @@ class KsPoint:
     zeros: float
 
 
-def roc_points(ranked: Ranked, most: int = 200) -> tuple[RocPoint, ...]:
+def roc_points(ranked: SortedScores, most: int = 200) -> tuple[RocPoint, ...]:
     """ROC curve from (0, 0) to (1, 1) in about ``most`` points; empty where a class is absent."""
     if not ranked.both_classes:
         return ()
@@ -168,7 +169,7 @@ def roc_points(ranked: Ranked, most: int = 200) -> tuple[RocPoint, ...]:
     return tuple(RocPoint(*point) for point in zip(*parts, strict=True))
 
 
-def ks_point(ranked: Ranked) -> KsPoint | None:
+def ks_point(ranked: SortedScores) -> KsPoint | None:
     """Threshold at which KS is reached, the highest of several; None where a class is absent."""
     if not ranked.both_classes:
         return None
@@ -221,7 +222,9 @@ class Cutoff:
     cost: float | None = None
 
 
-def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None = None) -> Cutoff:
+def cutoff(
+    ranked: SortedScores, score: float, shift: float = 0.0, costs: Costs | None = None
+) -> Cutoff:
     """Confusion matrix at one threshold; ``shift`` is the ``log_odds_shift`` of class weights."""
     called, true = ranked.above(score)
     rows, ones = ranked.total, ranked.total_ones
@@ -243,7 +246,10 @@ def cutoff(ranked: Ranked, score: float, shift: float = 0.0, costs: Costs | None
 
 
 def cutoffs(
-    ranked: Ranked, fractions: tuple[float, ...], shift: float = 0.0, costs: Costs | None = None
+    ranked: SortedScores,
+    fractions: tuple[float, ...],
+    shift: float = 0.0,
+    costs: Costs | None = None,
 ) -> tuple[Cutoff, ...]:
     """Distinct thresholds at which about these fractions of the rows are called ones."""
     # The score of the first row that is not called.
@@ -253,7 +259,7 @@ def cutoffs(
     return tuple(cutoff(ranked, level, shift, costs) for level in levels)
 
 
-def cheapest(ranked: Ranked, costs: Costs, shift: float = 0.0) -> Cutoff:
+def cheapest(ranked: SortedScores, costs: Costs, shift: float = 0.0) -> Cutoff:
     """The threshold that costs least on these rows; the highest of several."""
     true = np.append(0, ranked.ones)
     false = np.append(0, ranked.rows) - true
@@ -281,12 +287,12 @@ class Threshold:
     miss_cost: float | None = None
 
 
-def one_half(shift: float = 0.0) -> Threshold:
+def even_odds(shift: float = 0.0) -> Threshold:
     """Threshold at even odds, as class weights count them."""
     return Threshold(_probability(-shift), 0.0, HALF)
 
 
-def at_probability(probability: float, shift: float = 0.0) -> Threshold:
+def threshold_at(probability: float, shift: float = 0.0) -> Threshold:
     """Threshold at a probability that a person chose."""
     return Threshold(probability, math.log(probability / (1 - probability)) + shift, GIVEN)
 
@@ -296,10 +302,10 @@ def chosen(
 ) -> Threshold:
     """Best threshold by Youden's index or by ``miss_cost``; one half where a class is absent."""
     if not len(scores):
-        return one_half(shift)
-    ranked = Ranked.of(scores, labels)
+        return even_odds(shift)
+    ranked = SortedScores.of(scores, labels)
     if not ranked.both_classes:
-        return one_half(shift)
+        return even_odds(shift)
     ones, zeros = ranked.total_ones, ranked.total - ranked.total_ones
     # The first candidate calls no row a one.
     true = np.append(0, ranked.ones)

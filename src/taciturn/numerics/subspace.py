@@ -39,7 +39,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
-from taciturn.numerics.likelihood import Likelihood, bounded
+from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.logistic import Penalty
 
 OUTER_ITERATIONS = 8
@@ -177,7 +177,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             theirs = self._combined @ scores
-            total = bounded(theirs + self._own[place] @ self.weights)
+            total = clip_scores(theirs + self._own[place] @ self.weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -221,14 +221,14 @@ class SubspaceSolver:
     def scores(self) -> FloatArray:
         """Current scores of the rows with the weights of both."""
         state = self.coefficients
-        return self._filled(lambda place: bounded(self._scores_of(state, place)))
+        return self._filled(lambda place: clip_scores(self._scores_of(state, place)))
 
     def loss(self) -> float:
         """Current penalised mean loss."""
         state = self.coefficients
 
         def value(place: slice) -> float:
-            scores = bounded(self._scores_of(state, place))
+            scores = clip_scores(self._scores_of(state, place))
             return float(np.sum(self._likelihood(scores, place).value))
 
         return self._loss(self._sum(value), state)
@@ -349,14 +349,14 @@ class SubspaceSolver:
         size = self._passes
         if self._unwhitened is not None:
             # Scores are no combination of weights then: they are worth a pass.
-            fit = least_change(self._products * self._rows, first * by_directions)
+            fit = damped_solve(self._products * self._rows, first * by_directions)
             return first * fit, np.zeros(size)
         matrix = np.empty((2 * size, 2 * size))
         matrix[:size, :size] = self._products * self._rows
         matrix[:size, size:] = 0.5 * self._crossed
         matrix[size:, :size] = matrix[:size, size:].T
         matrix[size:, size:] = np.eye(size) + PRICE * self._quadratic
-        fit = least_change(matrix, np.concatenate([first * by_directions, second * by_scores]))
+        fit = damped_solve(matrix, np.concatenate([first * by_directions, second * by_scores]))
         return first * fit[:size], second * fit[size:]
 
     def _solve(self, iterations: int) -> None:
@@ -375,7 +375,7 @@ class SubspaceSolver:
             (curvature, NEWTON_STEPS),
             (self._most_curvature(), SAFE_STEPS),
         ):
-            step = np.nan_to_num(-least_change(self._penalised(matrix), slope))
+            step = np.nan_to_num(-damped_solve(self._penalised(matrix), slope))
             steps.append((step, lengths))
             trials += [state + length * step for length in lengths]
 
@@ -384,7 +384,7 @@ class SubspaceSolver:
             for step, lengths in steps:
                 change = self._scores_of(step, place)
                 for length in lengths:
-                    trial = bounded(scores + length * change)
+                    trial = clip_scores(scores + length * change)
                     sums.append(float(np.sum(self._likelihood(trial, place).value)))
             return tuple(sums)
 
@@ -404,7 +404,7 @@ class SubspaceSolver:
         count = self._passes
 
         def model(place: slice) -> tuple[Any, ...]:
-            rows = self._likelihood(bounded(self._scores_of(state, place)), place)
+            rows = self._likelihood(clip_scores(self._scores_of(state, place)), place)
             slope = np.concatenate(
                 [self._scores[:count, place] @ rows.slope, rows.slope @ self._own[place]]
             )
@@ -469,12 +469,12 @@ def _definite(quadratic: FloatArray) -> FloatArray:
     return definite
 
 
-def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
+def damped_solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """A solution of ``matrix x = right`` that stays small where the matrix says little.
 
     ``matrix`` is symmetric and finite, of any scales; negative curvatures count by their size.
 
-    >>> least_change(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
+    >>> damped_solve(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
     [0.5, 1.0, 0.0]
     """
     sizes = np.abs(np.diagonal(matrix))

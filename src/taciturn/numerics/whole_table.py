@@ -25,7 +25,7 @@ from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
-from taciturn.numerics.subspace import SubspaceSolver, least_change
+from taciturn.numerics.subspace import SubspaceSolver, damped_solve
 from taciturn.numerics.whitening import Whitening
 
 # Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
@@ -156,7 +156,7 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
         slopes, curvatures = zip(*over_blocks(curved, rows, joined), strict=True)
         slope = penalty.gradient(weights, free) - reduce(operator.add, slopes) / rows
         matrix = reduce(operator.add, curvatures) / rows + np.diag(ridge)
-        step = -least_change(matrix, slope)
+        step = -damped_solve(matrix, slope)
         for halving in range(_HALVINGS):
             trial = weights + 0.5**halving * step
             lower = loss_of(trial)

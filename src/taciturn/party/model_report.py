@@ -39,7 +39,7 @@ from taciturn.model.report import (
     meaning_of,
     score_scale,
 )
-from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
+from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
 from taciturn.numerics.bands import Bands, stability
@@ -245,9 +245,9 @@ class _Bobs:
         sets: dict[str, ScoredRows] = {}
         needed = self._question.scores is None and whole is None
         if needed or scores_path(self._path).exists():
-            kept = KeptScores.load(scores_path(self._path))
+            kept = StoredScores.load(scores_path(self._path))
         else:
-            kept = KeptScores(self._share.session)
+            kept = StoredScores(self._share.session)
             self._notes.append("There are no kept scores of this model's training beside it.")
         if kept.session != self._share.session:
             raise FileError(

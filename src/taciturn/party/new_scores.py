@@ -12,7 +12,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
 from taciturn.data.source import read_frame
-from taciturn.data.user_table import OwnTable
+from taciturn.data.user_table import UserTable
 from taciturn.errors import ColumnError, DataError
 from taciturn.party.config import PartyConfig
 
@@ -58,7 +58,7 @@ def _labels(ids: RowIds, path: Path, config: PartyConfig) -> LabelArray:
         require_column(frame.columns, name, where=str(path))
     try:
         known = RowIds.of(frame[section.id])
-        values = OwnTable.of(section).labels.values(frame[label], known).to_numpy()
+        values = UserTable.of(section).labels.values(frame[label], known).to_numpy()
     except DataError as problem:
         raise problem.at(str(path)) from None
     labels: LabelArray = values[known.rows_of(ids, where=str(path))]

@@ -45,8 +45,8 @@ from taciturn.privacy.noise import SMALLEST_DIVISOR as SMALLEST_DIVISOR
 from taciturn.privacy.noise import UNIT_BITS as UNIT_BITS
 from taciturn.privacy.noise import LaplaceDraws as LaplaceDraws
 from taciturn.privacy.noise import Stock as Stock
+from taciturn.privacy.noise import bernoulli_exp as bernoulli_exp
 from taciturn.privacy.noise import continuous_laplace as continuous_laplace
-from taciturn.privacy.noise import decaying_coins as decaying_coins
 from taciturn.privacy.noise import divisor as divisor
 from taciturn.privacy.noise import draw as draw_noise
 from taciturn.privacy.noise import geometric as geometric

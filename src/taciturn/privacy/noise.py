@@ -117,16 +117,16 @@ class Stock(Generic[D]):
         return part
 
 
-def decaying_coins(exponent: float, count: int, entropy: Entropy) -> BoolArray:
+def bernoulli_exp(exponent: float, count: int, entropy: Entropy) -> BoolArray:
     """Bernoulli draws with probability ``exp(-exponent)``, the exponent to 2^-56."""
     whole, rest = divmod(math.floor(math.ldexp(exponent, UNIT_BITS)), _UNIT)
-    heads = _exponential_coins(np.full(count, rest, dtype=np.uint64), entropy)
+    heads = _bernoulli_exp_units(np.full(count, rest, dtype=np.uint64), entropy)
     for _ in range(whole):
         still = np.flatnonzero(heads)
         if not len(still):
             break
         ones = np.full(len(still), _UNIT, dtype=np.uint64)
-        heads[still] = _exponential_coins(ones, entropy)
+        heads[still] = _bernoulli_exp_units(ones, entropy)
     return heads
 
 
@@ -139,7 +139,7 @@ def response_flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
     going = np.arange(count)
     while len(going):
         proposed = (entropy.words(len(going)) & np.uint64(1)).astype(bool)
-        stands = decaying_coins(epsilon, len(going), entropy)
+        stands = bernoulli_exp(epsilon, len(going), entropy)
         flips[going] = proposed & stands
         going = going[proposed & ~stands]
     return flips
@@ -159,7 +159,7 @@ def _fraction(count: int, entropy: Entropy) -> WordArray:
     while len(accepted) < count:
         # Uniform, then kept with probability exp(-u / 2^56): 63 % of them are.
         tries = entropy.words(64 + (count - len(accepted)) * 17 // 10) & _FRACTION
-        accepted = np.concatenate([accepted, tries[_exponential_coins(tries, entropy)]])
+        accepted = np.concatenate([accepted, tries[_bernoulli_exp_units(tries, entropy)]])
     return accepted[:count]
 
 
@@ -168,14 +168,14 @@ def _whole(count: int, entropy: Entropy) -> WordArray:
     going = np.arange(count)
     for _ in range(_MOST_WHOLE):
         ones = np.full(len(going), _UNIT, dtype=np.uint64)
-        going = going[_exponential_coins(ones, entropy)]
+        going = going[_bernoulli_exp_units(ones, entropy)]
         if not len(going):
             break
         wholes[going] += np.uint64(1)
     return wholes
 
 
-def _exponential_coins(gammas: WordArray, entropy: Entropy) -> BoolArray:
+def _bernoulli_exp_units(gammas: WordArray, entropy: Entropy) -> BoolArray:
     """Bernoulli draws with probability ``exp(-gamma / 2^56)``, gamma at most 2^56.
 
     [CanonneKS20, Alg. 1]: count how long draws of probability ``gamma / k``, k = 1, 2, …, succeed;

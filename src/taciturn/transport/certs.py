@@ -43,7 +43,7 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class TrialCertificates:
     """Files of a trial, with name, certificate and key of each party, and ``authority_key``."""
 
     authority: Path
@@ -63,14 +63,14 @@ class Issuer:
         return "Issuer(<key withheld>)"
 
 
-def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
+def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> TrialCertificates:
     """Make an authority and one certificate per party; on an error nothing is left behind."""
     _check_request(names, days)
     start = datetime.now(UTC) - CLOCK_SLACK
     expires = start + CLOCK_SLACK + timedelta(days=days)
     issuer = make_issuer("taciturn trial authority", start, expires)
     parties = tuple((name, folder / f"{name}.pem", folder / f"{name}.key") for name in names)
-    made = Made(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
+    made = TrialCertificates(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
     files = {made.authority: pem(issuer.certificate), made.authority_key: key_pem(issuer.key)}
     for name, certificate, key in parties:
         signed, own = issue(issuer, name, start, expires)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from taciturn.transport.limits import Allowance
+from taciturn.transport.limits import RateLimiter
 
 REPORTS_PER_SECOND = 5.0
 LONGEST_LINE = 4096
@@ -115,12 +115,12 @@ def _direct(before: TextIO, direct: TextIO) -> TextIO:
 
 
 def _sort(source: int, original: int, on_failed: Callable[[str], None] | None) -> None:
-    allowance = Allowance(REPORTS_PER_SECOND)
+    allowance = RateLimiter(REPORTS_PER_SECOND)
     with os.fdopen(source, "rb") as lines:
         while line := lines.readline(LONGEST_LINE):
             reason = explain(line)
             if reason is not None:
-                if on_failed is not None and allowance.spend():
+                if on_failed is not None and allowance.try_acquire():
                     # An observer that fails must not leave the pipe without a reader.
                     with suppress(Exception):
                         on_failed(reason)

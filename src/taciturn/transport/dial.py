@@ -124,7 +124,7 @@ class DialEndpoint:
         while not self._closed.is_set():
             left = until - time.monotonic()
             if left <= 0:
-                raise self._nobody(timeout, mishap or self._mishap)
+                raise self._absent(timeout, mishap or self._mishap)
             channel = self._call(min(left, ATTEMPT))
             if channel.alive and channel.wait_open(0) and self._asked:
                 return channel
@@ -199,7 +199,7 @@ class DialEndpoint:
 
     def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:
-            channel.lose(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
+            channel.abort(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
             channel.close()
 
     def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
@@ -216,7 +216,7 @@ class DialEndpoint:
                 "check the address",
             )
         if _OTHER_NAME in details:
-            raise self._somebody_else()
+            raise self._wrong_server()
         for sign, words in _REFUSALS:
             if sign in details:
                 raise self._refused(
@@ -232,7 +232,7 @@ class DialEndpoint:
     def _refused(self, message: str, hint: str) -> PeerRefused:
         return PeerRefused(message, where=self._address, hint=hint)
 
-    def _somebody_else(self) -> PeerRefused:
+    def _wrong_server(self) -> PeerRefused:
         """Error for a server of our authority that is not the peer."""
         names = names_shown(self._address, self._own.authority, SLOW)
         if self._own.name in names:
@@ -246,7 +246,7 @@ class DialEndpoint:
             f"expected {self._peer}; check the address and the name of the peer",
         )
 
-    def _nobody(self, timeout: float, mishap: str) -> PeerAbsent:
+    def _absent(self, timeout: float, mishap: str) -> PeerAbsent:
         seen = f" ({mishap})" if mishap else ""
         return PeerAbsent(
             f"{self._peer} has not answered within {timeout:g} s{seen}",

@@ -188,7 +188,7 @@ class GrpcChannel:
         if self._reader is not None and self._reader is not threading.current_thread():
             self._reader.join(self._limits.drain)
 
-    def lose(self, failure: TaciturnError) -> None:
+    def abort(self, failure: TaciturnError) -> None:
         """End the link at once: what waits to go out is dropped, what has come in is kept."""
         self._fail(failure)
         self._hang_up()
@@ -223,7 +223,7 @@ class GrpcChannel:
                 self._take(message)
             self._fail(ConnectionLost(f"the connection to {self._peer} broke"))
         except MalformedFrame as problem:
-            self.lose(problem)
+            self.abort(problem)
         except Exception as problem:  # gRPC's two sides end their iterators each in its own way
             self._note_break(problem)
         finally:

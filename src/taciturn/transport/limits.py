@@ -94,15 +94,15 @@ class Limits:
         ]
 
 
-class Allowance:
+class RateLimiter:
     """Token bucket: a rate per second, and twice as many at once after a pause.
 
     >>> now = [0.0]
-    >>> allowance = Allowance(2, clock=lambda: now[0])
-    >>> [allowance.spend() for _ in range(5)]
+    >>> allowance = RateLimiter(2, clock=lambda: now[0])
+    >>> [allowance.try_acquire() for _ in range(5)]
     [True, True, True, True, False]
     >>> now[0] = 0.5
-    >>> [allowance.spend() for _ in range(2)]
+    >>> [allowance.try_acquire() for _ in range(2)]
     [True, False]
     """
 
@@ -114,7 +114,7 @@ class Allowance:
         self._at = clock()
         self._lock = threading.Lock()
 
-    def spend(self) -> bool:
+    def try_acquire(self) -> bool:
         """Take one token; whether there was one."""
         with self._lock:
             now = self._clock()

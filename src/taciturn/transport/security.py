@@ -26,7 +26,7 @@ from taciturn.transport.address import tls_connection
 from taciturn.transport.tls import (
     Credentials,
     certificate_fingerprint,
-    not_the_agreed_one,
+    pin_mismatch,
 )
 
 VERSION = b"TLSv1.3"
@@ -83,7 +83,7 @@ def pin_objection(shown: Mapping[str, Sequence[bytes]], pin: str | None) -> str:
         actual = certificate_fingerprint(certificate)
     except Exception:  # what cannot be read has no fingerprint, whyever that is
         actual = "none"
-    return "" if actual == pin else not_the_agreed_one(actual, pin)
+    return "" if actual == pin else pin_mismatch(actual, pin)
 
 
 def _names(shown: Mapping[str, Sequence[bytes]]) -> list[str]:
@@ -117,4 +117,4 @@ class KeyPin:
     def objection(self, shown: x509.Certificate) -> str:
         """Objection to the key of a certificate; empty for none."""
         actual = certificate_fingerprint(shown)
-        return "" if actual == self.fingerprint else not_the_agreed_one(actual, self.fingerprint)
+        return "" if actual == self.fingerprint else pin_mismatch(actual, self.fingerprint)

@@ -27,7 +27,7 @@ import grpc
 from taciturn.errors import ConnectionLost, PeerAbsent, TransportError
 from taciturn.transport.address import check_address, check_name, split_address
 from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
-from taciturn.transport.limits import Allowance, Limits
+from taciturn.transport.limits import Limits, RateLimiter
 from taciturn.transport.security import (
     caller_among,
     objection,
@@ -67,7 +67,7 @@ class Hub:
         # A live stream keeps a thread: each peer needs one, and some more to be refused in.
         self._limits = replace(usual, streams=usual.streams * len(pins))
         self._own, self._pins = credentials.name, dict(pins)
-        self._on_refused, self._reports = on_refused, Allowance(REPORTS_PER_SECOND)
+        self._on_refused, self._reports = on_refused, RateLimiter(REPORTS_PER_SECOND)
         self._closing = threading.Lock()
         self.endpoints = {
             name: PeerEndpoint(self, check_name(name, setting="peer"), usual, on_quiet)
@@ -122,7 +122,7 @@ class Hub:
             endpoint.last_refusal = f"{who}: {reason}"
         # Whatever the observer does, the caller is refused.
         with suppress(Exception):
-            if self._reports.spend():
+            if self._reports.try_acquire():
                 self._on_refused(f"{who}: {reason}")
         caller.abort(code, answer)
 
@@ -169,7 +169,7 @@ class PeerEndpoint:
         self, hub: Hub, peer: str, limits: Limits, on_quiet: Callable[[str], None]
     ) -> None:
         self._hub, self._peer, self._limits, self._on_quiet = hub, peer, limits, on_quiet
-        self._attempts = Allowance(limits.attempts)
+        self._attempts = RateLimiter(limits.attempts)
         self._changed = threading.Condition()
         self._newest: GrpcChannel | None = None
         self._newest_arrival, self._newest_caller = -1, ""
@@ -184,20 +184,20 @@ class PeerEndpoint:
             self._asked = time.monotonic()
         channel = self._next(min(timeout, QUIET))
         if channel is None and timeout > 0:
-            self._say_quiet()
+            self._report_quiet()
             channel = self._next(until - time.monotonic())
         if channel is None:
-            raise self._nobody(timeout)
+            raise self._absent(timeout)
         self._asked = None
         return channel
 
-    def _say_quiet(self) -> None:
+    def _report_quiet(self) -> None:
         """Report the likely reasons once, after a long wait, in one call or many."""
         if self._asked is not None and time.monotonic() - self._asked >= QUIET:
             self._asked = math.inf
             if not self.last_refusal:
                 self._on_quiet(
-                    _nobody_calls(self._peer if self._hub.several else "", self._hub.port)
+                    _quiet_reasons(self._peer if self._hub.several else "", self._hub.port)
                 )
 
     def _next(self, timeout: float) -> GrpcChannel | None:
@@ -225,7 +225,7 @@ class PeerEndpoint:
             newest.close()
         self._hub.release()
 
-    def _nobody(self, timeout: float) -> PeerAbsent:
+    def _absent(self, timeout: float) -> PeerAbsent:
         refused = f"; a connection was refused: {self.last_refusal}" if self.last_refusal else ""
         return PeerAbsent(
             f"{self._peer} has not connected within {timeout:g} s{refused}",
@@ -238,11 +238,11 @@ class PeerEndpoint:
     ) -> Iterator[bytes]:
         """Main loop of one of the peer's streams."""
         exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
-        if not self._attempts.spend():
+        if not self._attempts.try_acquire():
             self._hub.refuse(context, "it connects too often", exhausted, peer=self._peer)
         channel = GrpcChannel(self._peer, self._limits)
         live = context.add_callback(
-            lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
+            lambda: channel.abort(ConnectionLost(f"the connection to {self._peer} broke"))
         )
         # The caller may have gone before this thread began: such a stream replaces nothing.
         if not live:
@@ -270,9 +270,9 @@ class PeerEndpoint:
             closed = self.closed
             self._changed.notify_all()
         if older is not None:
-            older.lose(ConnectionLost(f"{self._peer} has connected again"))
+            older.abort(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
-            channel.lose(ConnectionLost("the endpoint is closed"))
+            channel.abort(ConnectionLost("the endpoint is closed"))
         return True
 
 
@@ -308,7 +308,7 @@ class ServeEndpoint:
         self._endpoint.close()
 
 
-def _nobody_calls(peer: str, port: int) -> str:
+def _quiet_reasons(peer: str, port: int) -> str:
     who = f"{peer} has not" if peer else "nobody has"
     return (
         f"{who} called port {port} yet: the peer is not started, has another address in its "

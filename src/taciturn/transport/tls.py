@@ -79,7 +79,7 @@ def certificate_fingerprint(certificate: x509.Certificate) -> str:
     return hashlib.sha256(octets).hexdigest()
 
 
-def not_the_agreed_one(actual: str, agreed: str) -> str:
+def pin_mismatch(actual: str, agreed: str) -> str:
     """Objection to a certificate whose key is not the one that the agreement pins."""
     return (
         f"its certificate is not the agreed one: its key has fingerprint {actual[:16]}…, and the "

@@ -30,7 +30,7 @@ from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thre
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
-from taciturn.numerics.sorted_scores import Threshold, at_probability, one_half
+from taciturn.numerics.sorted_scores import Threshold, even_odds, threshold_at
 from taciturn.party.agreed import require_begun_in_time
 from taciturn.party.aligned import AlignedRows
 from taciturn.party.config import PartyConfig
@@ -80,7 +80,7 @@ class Answer:
         """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
-        threshold = self.result.threshold or one_half()
+        threshold = self.result.threshold or even_odds()
         return scored_rows(self.ids, self.scores, self.shift, threshold)
 
 
@@ -117,7 +117,7 @@ class PredictJob(Job[Answer]):
             listed = AlignedRows.read(self.common, column, "the command")
         rows = new_rows(config.table(self.rows), column, used.model, self.only, chosen, listed)
         if self.threshold is not None:
-            threshold = at_probability(self.threshold, used.shift)
+            threshold = threshold_at(self.threshold, used.shift)
         else:
             threshold = used.threshold(self.model)
         return PredictionSide(
@@ -142,7 +142,7 @@ class PredictionSide(Side[Predicted, Answer]):
     rows: NewRows
     terms: Terms
     normalisation: Normalisation = AS_THEY_ARE
-    threshold: Threshold = field(default_factory=one_half)
+    threshold: Threshold = field(default_factory=even_odds)
     identity: Identity | None = None
     budget: ScoreBudget | None = None
     spread: Spread = map

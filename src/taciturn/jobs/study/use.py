@@ -21,7 +21,7 @@ from pathlib import Path
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
-from taciturn.model.scores_file import KeptScores, scores_path
+from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.keep import state_key
@@ -111,7 +111,7 @@ def _take_scores(config: PartyConfig, number: int, target: Path) -> None:
     """Puts the model's scores beside it, where there are any: without them it has no page."""
     source = _numbered(config.path(config.output.models_folder))[number]
     with suppress(FileError):
-        KeptScores.load(scores_path(source)).save(scores_path(target))
+        StoredScores.load(scores_path(source)).save(scores_path(target))
 
 
 def _charge(config: PartyConfig, session: str) -> None:

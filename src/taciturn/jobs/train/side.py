@@ -16,7 +16,7 @@ from taciturn.engine.callbacks import SILENT, Callbacks, unpublished
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import AgreementError, TaciturnError
 from taciturn.jobs.resumable import BudgetCheck, ResumableSide, SessionOutcome
-from taciturn.numerics.sorted_scores import Threshold, at_probability, chosen, one_half
+from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.agreed import require_fit, require_signed
 from taciturn.party.compute import engine_of
 from taciturn.party.config import MOST_COLUMNS, PartyConfig
@@ -221,9 +221,9 @@ class TrainingSide(ResumableSide[O, R]):
         """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
-            return at_probability(output.threshold, shift)
+            return threshold_at(output.threshold, shift)
         if held_out is None or scores is None:
-            return one_half(shift)
+            return even_odds(shift)
         return chosen(scores, held_out.values, output.miss_cost, shift)
 
     def opening(self) -> Program[None]:

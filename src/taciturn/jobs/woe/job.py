@@ -20,7 +20,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
-from taciturn.data.user_table import OwnRows
+from taciturn.data.user_table import UserRows
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
@@ -274,7 +274,7 @@ def _require_allowed(config: PartyConfig) -> None:
         )
 
 
-def _training_rows(config: PartyConfig) -> tuple[OwnRows[Columns], ChosenRows, WoeTerms]:
+def _training_rows(config: PartyConfig) -> tuple[UserRows[Columns], ChosenRows, WoeTerms]:
     raw = raw_table(config)
     rows, _, _ = chosen_rows(config, raw.ids)
     require_agreed_rows(config, len(rows.ids))
@@ -290,7 +290,7 @@ def _terms(config: PartyConfig, rows: int) -> WoeTerms:
 
 
 def _agreed_columns(
-    config: PartyConfig, raw: OwnRows[Columns], rows: ChosenRows
+    config: PartyConfig, raw: UserRows[Columns], rows: ChosenRows
 ) -> Iterator[pl.Series]:
     """Alice's raw columns; of an agreement that names columns, only those."""
     agreement, listed = config.agreement_file, None
