@@ -6,7 +6,7 @@ A setup is a task whose result stays in the memory of the worker that ran it; Da
 worker that needs it, makes it anew where it was lost, and drops it when the party is done or gone.
 What the setup makes there (keys, plaintexts in NTT form) is never sent. Jobs are tasks that need
 their setup: Dask runs one again where its worker was lost before its reply arrived. A reply is a
-pure function of setup and job (``bfv.pool``), so that a second one decrypts to the same numbers.
+pure function of setup and job (``bfv.workers``), so that a second one decrypts to the same numbers.
 
 **Guarantee.** A worker that is lost changes no result. Where the cluster cannot go on, it is said
 which part of it is to blame (``ClusterError``), and no reply is lost that had left this process.

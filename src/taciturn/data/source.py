@@ -152,15 +152,7 @@ class TableSource:
 def read_frame(
     path: Path | str, *, text: Sequence[str] = (), dialect: Dialect = USUAL
 ) -> pl.DataFrame:
-    r"""Read a file, a folder of Parquet files or a pattern (``TableSource.frame``).
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("id,age\n007,31\n008,NA\n")
-    ...     read_frame(file, text=["id"]).rows()
-    [('007', 31), ('008', None)]
-    """
+    """Read a file, a folder of Parquet files or a pattern (``TableSource.frame``)."""
     return TableSource.at(path, dialect).frame(text=text)
 
 

@@ -92,15 +92,6 @@ def split_columns(
     separated by commas, each an output column or a source column, which stands for all the columns
     it gives. Names with semicolons between them are those of one Alice each. Raw columns in
     ``left_out`` give no output column.
-
-    >>> split_columns("sex", ["age", "sex=F", "sex=M"], ["age", "sex", "sex"])
-    ColumnSplit(alices=(('sex=F', 'sex=M'),), bob=('age',))
-    >>> split_columns("half", ["a", "b", "c"], ["a", "b", "c"])
-    ColumnSplit(alices=(('a', 'b'),), bob=('c',))
-    >>> split_columns("equal", ["a", "b", "c"], ["a", "b", "c"], parties=2)
-    ColumnSplit(alices=(('a',), ('b',)), bob=('c',))
-    >>> split_columns("c,a;b", ["a", "b", "c"], ["a", "b", "c"], parties=2)
-    ColumnSplit(alices=(('a', 'c'), ('b',)), bob=())
     """
     if not columns:
         raise ColumnError("there are no columns to split", hint="use data with a varying column")

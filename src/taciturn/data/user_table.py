@@ -187,10 +187,9 @@ def unlabelled_data(
     label_column: str | None = None,
     table: UserTable = AS_USUAL,
 ) -> RawData:
-    """Read a table without labels, such as Alice's.
+    """Read a table without labels, such as Alice's; ``label_column`` is left out, where present.
 
-    ``label_column`` is left out, where it is there. The labels of the result alternate and mean
-    nothing.
+    The labels of the result alternate and mean nothing.
 
     >>> unlabelled_data(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]

@@ -104,12 +104,10 @@ class SharedSigmoid:
     """The products that make shares of ``step sigma(z)`` from shares of z.
 
     Bob's numbers of a row are ``[cos(k b), sin(k b)]``, k after k, at a scale of ``2^bits``;
-    Alice's ``step c_k [sin(k a), cos(k a)] / 2^bits``. The sum of their products is
-    ``step (f(z) - 1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small
-    ones would vanish otherwise. Both sums have the same work for all shares.
-
-    Shares live modulo ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of
-    steps.
+    Alice's ``step c_k [sin(k a), cos(k a)] / 2^bits``. The sum of their products is ``step (f(z) -
+    1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small ones would
+    vanish otherwise. Both sums have the same work for all shares, which live modulo
+    ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of steps.
     """
 
     sigmoid: PeriodicSigmoid

@@ -1,8 +1,8 @@
 """Products with a whole table: Alice's polynomials in NTT form, summed before they leave it.
 
-A tile's plaintext serves both products (``tiles``) and every pass, so it is made once and kept, as
+A tile's plaintext serves both products (``layout``) and every pass, so it is made once and kept, as
 long as there is memory for it; the rest is made anew whenever it is needed, which takes three times
-as long as its product. A large table is shared by several processes (``pool``): each has some of
+as long as its product. A large table is shared by several processes (``workers``): each has some of
 its row tiles.
 """
 
@@ -52,8 +52,7 @@ LEAST_SHARED_TILES = 512
 def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
     """Refuse a training that would leak too much of the table, or whose sums could be wrong.
 
-    ``products`` counts the passes, each a product from either side. Returns -log2 of the
-    statistical distance of what they reveal of the table.
+    Arguments and result are those of ``Scheme.check_tables``.
     """
     tiling = Tiling.of(size)
     return require_fit(capacity).check_table(
