@@ -67,3 +67,8 @@ def test_class_weights_move_the_probability_of_a_threshold_and_not_its_score():
     assert best.probability == pytest.approx(1 / (1 + np.exp(3.5)))
     assert threshold_at(best.probability, shift=2.0).score == pytest.approx(-1.5)
     assert even_odds(2.0).score == 0.0
+
+
+def test_scores_of_a_diverged_model_leave_a_threshold():
+    best = chosen(np.array([np.nan, 3.0, -1.0, np.nan]), np.array([0, 1, 0, 1]))
+    assert np.isfinite([best.score, best.probability]).all()

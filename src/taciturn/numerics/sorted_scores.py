@@ -301,9 +301,11 @@ def chosen(
     scores: FloatArray, labels: LabelArray, miss_cost: float | None = None, shift: float = 0.0
 ) -> Threshold:
     """Best threshold by Youden's index or by ``miss_cost``; one half where a class is absent."""
-    if not len(scores):
+    if not (len(scores) or len(labels)):
         return even_odds(shift)
-    ranked = SortedScores.of(scores, labels)
+    # A training that diverged still ends with a model, and says that it did.
+    known = np.nan_to_num(scores) if np.isnan(scores).any() else scores
+    ranked = SortedScores.of(known, labels)
     if not ranked.both_classes:
         return even_odds(shift)
     ones, zeros = ranked.total_ones, ranked.total - ranked.total_ones
