@@ -50,7 +50,7 @@ from taciturn.errors import (
     TaciturnError,
     TranscriptError,
 )
-from taciturn.model import KeptScores, ModelShare
+from taciturn.model import ModelShare, StoredScores
 from taciturn.party import Trial, template
 from taciturn.protocol import Role
 from taciturn.settings import Agreement
@@ -186,7 +186,7 @@ def _rename_session(folder: Path, role: str) -> None:
     replace(ModelShare.load(model), session="5e" * 16).save(model)
     if role == "bob":
         scores = folder / "bob.model.scores"
-        replace(KeptScores.load(scores), session="5e" * 16).save(scores)
+        replace(StoredScores.load(scores), session="5e" * 16).save(scores)
 
 
 def session(options: str, change: Callable[[], object] = lambda: None, **expected: Any) -> Case:
@@ -374,7 +374,7 @@ def cut_scores() -> None:
 
 def other_scores() -> None:
     path = Path("bob.model.scores")
-    replace(KeptScores.load(path), session="1a" * 16).save(path)
+    replace(StoredScores.load(path), session="1a" * 16).save(path)
 
 
 def predict(content: Callable[[], bytes], extra: str = "", **expected: Any) -> Case:

@@ -850,8 +850,8 @@ def _distance(
     layout, prime = Layout.of(*guess.shape), public._seal.primes[0]
     pieces = public._pieces(vector, layout)
     product = public._sum_of_products(public.prepare(guess).content[0], pieces)
-    public.answering.seal.evaluator.transform_from_ntt_inplace(product)
-    bare = public.answering.written(product, layout.places(len(guess)))
+    public.server_ops.seal.evaluator.transform_from_ntt_inplace(product)
+    bare = public.server_ops.written(product, layout.places(len(guess)))
     # After the entries of the first polynomial, which has masks on it, of eight bytes each.
     one, two = (
         np.frombuffer(data, "<u8", DEGREE, offset=8 * len(guess)).astype(object)

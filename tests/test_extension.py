@@ -17,7 +17,7 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.doctor import look_at_extensions
+from taciturn.doctor import check_extensions
 from taciturn.errors import ExtensionError, PrivacyError
 from taciturn.privacy import MECHANISMS, OURS, Price, mechanism_class, price
 from taciturn_audit.attacks import ATTACKS, attacks
@@ -309,7 +309,7 @@ def test_a_broken_attack_is_named_with_its_package(install, text, names):
 def test_the_doctor_says_which_load_and_which_do_not(install):
     install(WHOLE)
     install("1 / 0", group=extensions.ATTACKS, name="worse")
-    mechanism, attack = look_at_extensions()
+    mechanism, attack = check_extensions()
     assert (mechanism.level.value, attack.level.value) == ("ok", "problem")
     assert "broken_0 1.2" in mechanism.summary
     assert "broken_1 1.2" in attack.summary

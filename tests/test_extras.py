@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.doctor import look_at_extras
+from taciturn.doctor import check_extras
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model import ModelShare
 from taciturn.privacy import AdditiveNoise, Ledger
@@ -158,6 +158,6 @@ def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, rol
 
 
 def test_the_doctor_names_what_an_extra_lacks():
-    (line,) = look_at_extras({"odd": {"no-such-package": "1"}})
+    (line,) = check_extras({"odd": {"no-such-package": "1"}})
     assert "no-such-package" in line.summary
     assert "[odd]" in line.way_out

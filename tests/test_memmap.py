@@ -11,7 +11,7 @@ import pytest
 
 from taciturn import memmap
 from taciturn.errors import FileError, OutputError
-from taciturn.memmap import Place, Scratch, create, opened, over_blocks, row_blocks
+from taciturn.memmap import ArrayLocation, Scratch, create, opened, over_blocks, row_blocks
 from tests.expected import refused
 
 
@@ -100,9 +100,9 @@ def test_an_unnamed_array_leaves_no_name(tmp_path):
     first, second = scratch.unnamed((3,), np.float64), scratch.unnamed((3,), np.float64)
     first[:], second[:] = 1.0, 2.0
     assert isinstance(first, np.memmap)
-    assert Place.of(first) is None
+    assert ArrayLocation.of(first) is None
     assert list((tmp_path / "scratch").iterdir()) == []
-    memmap.forget(first)
+    memmap.drop_pages(first)
     assert first.tolist() == [1.0] * 3
     assert second.tolist() == [2.0] * 3
 
@@ -111,14 +111,14 @@ def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -
     array = create(tmp_path / "a", (4, 6), np.int32)
     array[:] = np.arange(24).reshape(4, 6)
     part = array[1:, 2:5].T
-    place = Place.of(part)
+    place = ArrayLocation.of(part)
     assert place is not None
-    again = Place.of_json(place.to_json())
+    again = ArrayLocation.of_json(place.to_json())
     assert again == place
     assert again.opened().tolist() == part.tolist()
     with pytest.raises(ValueError, match="read-only"):
         again.opened()[0, 0] = 1
-    assert Place.of(part.copy()) is None
+    assert ArrayLocation.of(part.copy()) is None
     (tmp_path / "a").write_bytes(bytes(10))
     with refused(FileError):
         again.opened()

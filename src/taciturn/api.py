@@ -92,8 +92,8 @@ class TrainResult:
         """
         from taciturn.jobs.scorecard.build import ReportRequest
         from taciturn.jobs.scorecard.simulation import simulated_report
-        from taciturn.numerics.cutoffs import Costs
         from taciturn.numerics.scorecard import Scale
+        from taciturn.numerics.sorted_scores import Costs
 
         known, scale = None if costs is None else Costs(*costs), Scale(*points)
         request = ReportRequest(costs=known, bands=bands, scale=scale)

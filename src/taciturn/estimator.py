@@ -33,14 +33,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from taciturn import extensions
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.ids import RowIds
-from taciturn.data.prepare import PrepareSettings
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
 from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.numerics.logistic import sigmoid
-from taciturn.privacy.registry import mechanism_class, require_weighable
+from taciturn.privacy.registry import mechanism_class, require_class_weight_support
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
@@ -385,7 +384,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             )
         if weights[0] == weights[1]:
             return None
-        require_weighable(self.mechanism)
+        require_class_weight_support(self.mechanism)
         first, second = (weights / weights.max()).tolist()
         return first, second
 

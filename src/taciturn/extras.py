@@ -42,19 +42,13 @@ MODULES = {
 
 
 def install_hint(extra: str) -> str:
-    """How to install an extra, from a checkout: the name is not registered on any index.
-
-    >>> install_hint("onnx")
-    "in a checkout of taciturn: pip install '.[onnx]'"
-    >>> install_hint("audit")
-    "in a checkout of taciturn: pip install '.[audit]' ./audit"
-    """
+    """How to install an extra, from a checkout: the name is not registered on any index."""
     distribution = " ./audit" if extra == "audit" else ""
     return f"in a checkout of taciturn: pip install '.[{extra}]'{distribution}"
 
 
 def is_installed(package: str) -> bool:
-    """Whether a package of an extra is there; nothing of it is imported.
+    """Whether a package of an extra is installed; nothing of it is imported.
 
     >>> is_installed("no-such-package")
     False
@@ -66,7 +60,7 @@ def is_installed(package: str) -> bool:
 
 
 def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
-    """What to say where a module is absent; None where it belongs to no extra.
+    """Error that names the extra of an absent module; None where it belongs to no extra.
 
     >>> missing_package(ModuleNotFoundError("no", name="sklearn.base")).message
     'the package scikit-learn is not installed'
@@ -83,7 +77,7 @@ def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Names the extra where a package of one is absent."""
+    """Turn a ``ModuleNotFoundError`` into an error that names the extra."""
     try:
         yield
     except ModuleNotFoundError as problem:

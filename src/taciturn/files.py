@@ -21,16 +21,12 @@ _WAY_OUT = "name a file in a folder that exists, may be written and has room"
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:
-    """One text for one object: sorted keys, no blanks, no infinities.
-
-    >>> canonical_json({"b": 1, "a": [None, True]})
-    '{"a":[null,true],"b":1}'
-    """
+    """Canonical JSON: sorted keys, no blanks, no infinities."""
     return _CANONICAL.encode(values)
 
 
 def finite_json(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
-    """The same value with infinity as text, and null for what is not a number.
+    """The value with infinity as text and NaN as null.
 
     >>> finite_json({"a": float("inf"), "b": (float("nan"), 1.5)})
     {'a': 'inf', 'b': [None, 1.5]}
@@ -45,22 +41,15 @@ def finite_json(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
 
 
 def to_json(record: Mapping[str, Any]) -> str:
-    """One JSON object for people and scripts, indented.
-
-    >>> print(to_json({"a": float("-inf")}))
-    {
-      "a": "-inf"
-    }
-    """
+    """Indented JSON, for people and scripts."""
     return json.dumps(finite_json(record), indent=2, allow_nan=False)
 
 
 def require_writable(*paths: Path | None) -> None:
-    """Insists that files can be written, before any work is done for them.
+    """Raise ``OutputError`` unless files can be written, before any work is done for them.
 
-    What is there stays as it is, and nothing is left behind.
-
-    None stands for a file that is not asked for.
+    Existing files stay unchanged, and nothing is left behind. None stands for a file that is not
+    asked for.
     """
     for path in paths:
         if path is not None:
@@ -71,7 +60,7 @@ def require_writable(*paths: Path | None) -> None:
 def read_toml(
     path: Path, kind: str, hint: str | Hint, unreadable: type[TaciturnError] = ConfigError
 ) -> dict[str, Any]:
-    """The values of a TOML file, whose ``kind`` an error names; ``hint`` is for an absent one."""
+    """Values of a TOML file, whose ``kind`` an error names; ``hint`` is for an absent one."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
@@ -84,13 +73,13 @@ def read_toml(
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file."""
+    """Write a text file."""
     with reporting_write_errors(path):
         path.write_text(text, encoding="utf-8")
 
 
 def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
-    """Write a file, whole or not at all, that only its owner may read; errors call it ``kind``."""
+    """Write a file atomically that only its owner may read; errors call it ``kind``."""
     octets = content.encode() if isinstance(content, str) else content
     with private_file(path, kind) as stream:
         stream.write(octets)
@@ -98,7 +87,7 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
 
 @contextlib.contextmanager
 def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
-    """A file to be written, that is there whole or not at all, and that only its owner may read."""
+    """A file to be written atomically, that only its owner may read."""
     with reporting_write_errors(path, kind):
         # A name of its own, of mode 0600: another program may be writing the same file.
         descriptor, name = tempfile.mkstemp(".new", f"{path.name}.", path.parent)
@@ -117,7 +106,7 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that only its owner may look into, and missing parents; raises OSError."""
+    """Make a folder that only its owner may look into, and missing parents; raises ``OSError``."""
     for folder in (*reversed(path.parents), path):
         # One at a time: a mode is the last one's alone.
         if not folder.exists():
@@ -125,18 +114,18 @@ def private_folder(path: Path) -> None:
 
 
 def settings_home() -> Path:
-    """Where this account's programs keep their settings: ``$XDG_CONFIG_HOME``, or ``~/.config``.
+    """The account's folder of settings: ``$XDG_CONFIG_HOME``, or ``~/.config``.
 
-    Raises RuntimeError where the account has no home folder.
+    Raises ``RuntimeError`` where the account has no home folder.
     """
     home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     return home if home.is_absolute() else Path.home() / ".config"
 
 
 def append_private(path: Path, text: str) -> None:
-    """Add text to a file that only its owner may read; one that others may is closed to them.
+    """Append text to a file that only its owner may read; one that others may is closed to them.
 
-    What is no plain file, such as a pipe, keeps its mode. Raises OSError.
+    A pipe or the like keeps its mode. Raises ``OSError``.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
@@ -147,7 +136,7 @@ def append_private(path: Path, text: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder as lasting as its files."""
+    """Flush the names in a folder to disk (fsync)."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -157,9 +146,9 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def exclusive_lock(path: Path) -> Iterator[bool]:
-    """Hold a lock that one process can have at a time; yields whether it was had.
+    """Hold a lock that one process can have at a time; yields whether it was acquired.
 
-    Raises OSError where the lock's file cannot be made.
+    Raises ``OSError`` where the lock's file cannot be made.
     """
     import fcntl  # Windows has none; what needs no lock runs there
 
@@ -177,7 +166,7 @@ def exclusive_lock(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def reporting_write_errors(path: Path, kind: str = "file", hint: str = _WAY_OUT) -> Iterator[None]:
-    """Turn an OSError into an OutputError that names the file."""
+    """Turn an ``OSError`` into an ``OutputError`` that names the file."""
     try:
         yield
     except OSError as problem:

@@ -2,7 +2,7 @@
 
 A package lists its public names once, in ``__init__.pyi``: type checkers read that file, and this
 module reads it when a name is first asked for. So importing a package loads none of its modules,
-and whoever writes ``from taciturn.PACKAGE import Name`` need not know which module defines it.
+and ``from taciturn.PACKAGE import Name`` does not depend on which module defines it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package whose stub stands beside its file."""
+    """``__getattr__`` and ``__dir__`` of a package whose stub is beside its file."""
     stub = Path(file).with_suffix(".pyi")
 
     def load(name: str) -> object:

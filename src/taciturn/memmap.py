@@ -1,11 +1,11 @@
 """Arrays in private files, for tables that are larger than memory.
 
-A mapped array is a NumPy array whose numbers lie in a file: what is looked at comes in, and can be
-forgotten again. Whoever walks over all rows of a table does so by ``row_blocks``, which forgets
-each block once it is done with: memory then follows the block, and not the table.
+A memory-mapped array is a NumPy array whose numbers lie in a file: pages are loaded when they are
+read, and can be dropped again. Code that walks over all rows of a table uses ``row_blocks``, which
+drops each block afterwards: memory use then depends on the block, and not on the table.
 
-**Guarantee.** The room on the disk is taken when the file is made: a disk that is full is an error
-then, with the file's name, and never a fault in the middle of a sum. Only the owner may read a
+**Guarantee.** Disk space is reserved when the file is made: a full disk is an error then, with the
+file's name, and never a fault in the middle of a sum. Only the owner may read a
 file.
 """
 
@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """A new array of zeros in a file, to be written; what had that name is replaced."""
+    """A new memory-mapped array of zeros; an existing file of that name is replaced."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     hint = "make room on that disk, or name another folder; nothing was lost"
     with reporting_write_errors(path, "table's file", hint):
@@ -60,7 +60,7 @@ def create(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
 
 
 def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-    """The array that such a file holds, to be read."""
+    """The memory-mapped array in a file, read-only."""
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
     try:
         present = path.stat().st_size
@@ -75,8 +75,8 @@ def opened(path: Path, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
     return np.memmap(path, kind, "r", shape=shape) if size else np.empty(shape, kind)
 
 
-def forget(values: NDArray[Any]) -> None:
-    """Lets the system take back the memory of a mapped array; its file keeps the numbers."""
+def drop_pages(values: NDArray[Any]) -> None:
+    """Release the memory of a mapped array; its file keeps the numbers."""
     base: object = values
     while isinstance(base, np.ndarray):
         base = base.base
@@ -85,11 +85,8 @@ def forget(values: NDArray[Any]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where the numbers of a mapped array lie, for another process.
-
-    ``offset`` and ``strides`` are in bytes.
-    """
+class ArrayLocation:
+    """Location of a mapped array, for another process; ``offset`` and ``strides`` are in bytes."""
 
     path: str
     offset: int
@@ -98,8 +95,8 @@ class Place:
     kind: str
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Place | None:
-        """That of a mapped array, or of a part of one; None where it is in memory."""
+    def of(cls, values: NDArray[Any]) -> ArrayLocation | None:
+        """Location of a mapped array, or of a part of one; None where it is in memory."""
         whole: object = values
         while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
             whole = whole.base
@@ -110,7 +107,7 @@ class Place:
         return cls(path, whole.offset + ahead, values.shape, values.strides, values.dtype.str)
 
     def opened(self) -> NDArray[Any]:
-        """The array, to be read."""
+        """The array, read-only."""
         last = sum(
             (count - 1) * stride for count, stride in zip(self.shape, self.strides, strict=True)
         )
@@ -124,35 +121,31 @@ class Place:
         return np.ndarray(self.shape, self.kind, bytes_, strides=self.strides)
 
     def to_json(self) -> str:
-        """The place as text."""
+        """The location as JSON."""
         return json.dumps(asdict(self))
 
     @classmethod
-    def of_json(cls, text: str) -> Place:
-        """What ``to_json`` gave."""
+    def of_json(cls, text: str) -> ArrayLocation:
+        """Inverse of ``to_json``."""
         values = json.loads(text)
         sides = {name: tuple(values[name]) for name in ("shape", "strides")}
         return cls(**{**values, **sides})
 
 
 def row_blocks(values: A, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, A]]:
-    """The rows of an array in blocks, each with its place; a mapped array is forgotten behind them.
-
-    >>> [(place.start, len(block)) for place, block in row_blocks(np.zeros(5), rows=2)]
-    [(0, 2), (2, 2), (4, 1)]
-    """
+    """The rows of an array in blocks, each with its place; pages of a mapped array are dropped."""
     for start in range(0, len(values), rows):
         place = slice(start, min(start + rows, len(values)))
         yield place, values[place]  # type: ignore[misc]
-        forget(values)
+        drop_pages(values)
 
 
 def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) -> Iterator[R]:
-    """What a function makes of each block of rows, in their order.
+    """Results of a function on each block of rows, in their order.
 
     All cores work on the blocks, a few at a time; a sum over them is the same whatever the cores.
-    ``work`` is given the place of a block, and may write to it. Mapped arrays among ``walked`` are
-    forgotten behind it.
+    ``work`` is given the place of a block, and may write to it. Pages of mapped arrays among
+    ``walked`` are dropped after it.
     """
     places = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
     # Threads of a pool have settings of their own.
@@ -166,12 +159,12 @@ def over_blocks(work: Callable[[slice], R], rows: int, *walked: NDArray[Any]) ->
     for start in range(0, len(places), at_a_time):
         yield from on_all_cores(settled, places[start : start + at_a_time])
         for values in walked:
-            forget(values)
+            drop_pages(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Room for the large arrays of one run: memory, or the files of a folder of its own.
+    """Storage for the large arrays of one run: memory, or the files of a folder.
 
     The folder is made when it is needed; None is memory alone. Arrays of fewer than ``least`` bytes
     are in memory.
@@ -181,7 +174,7 @@ class Scratch:
     least: int = LEAST_MAPPED_BYTES
 
     def empty(self, name: str, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An array to be filled, under a name that no other has."""
+        """An uninitialised array under a unique name."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
         if self.folder is None or size < self.least:
             return np.empty(shape, kind)
@@ -190,10 +183,10 @@ class Scratch:
         return create(self.folder / name, shape, kind)
 
     def unnamed(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
-        """An array to be filled, in a file that nobody can open again.
+        """An uninitialised array in a file that nobody can open again.
 
-        Its room on the disk is free as soon as it is no longer used, also where the process is
-        killed: for what depends on a secret.
+        Its disk space is free as soon as it is no longer used, also where the process is killed:
+        for what depends on a secret.
         """
         name = f"unnamed-{os.getpid()}-{threading.get_ident()}"
         values = self.empty(name, shape, kind)
@@ -204,7 +197,7 @@ class Scratch:
         return values
 
     def clear(self) -> None:
-        """Removes the files; arrays that are still in use keep their numbers."""
+        """Remove the files; arrays that are still in use keep their numbers."""
         if self.folder is not None:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(self.folder)

@@ -23,12 +23,12 @@ MOST_THREADS = 8
 
 
 def usable_cores() -> int:
-    """How many this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def threads() -> int:
-    """How many of them ``on_all_cores`` uses."""
+    """Number of threads of ``on_all_cores``."""
     return min(MOST_THREADS, usable_cores())
 
 
@@ -50,7 +50,7 @@ def on_all_cores(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
 
 
 def one_thread() -> AbstractContextManager[object]:
-    """While it lasts, products and decompositions run on one thread each.
+    """Limit linear algebra to one thread while the context lasts.
 
     Batches are small matrices: the threads of the linear algebra cost more than they save, and on a
     machine that is busy they wait for each other, a hundred times as long as the work takes.

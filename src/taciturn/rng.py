@@ -1,4 +1,4 @@
-"""Entropy: the only file that draws.
+"""Entropy: the only module that draws random values.
 
 Everything random in Taciturn (keys, masks, obfuscators, batch seeds, splits, noise) comes from an
 ``Entropy`` that is handed in. There are two:
@@ -6,7 +6,7 @@ Everything random in Taciturn (keys, masks, obfuscators, batch seeds, splits, no
 - ``SystemEntropy`` asks the operating system for every byte.
 - ``KeyedEntropy`` derives from a 32-byte key, by HMAC-SHA256 under distinct labels, the key of its
   own ChaCha20 stream [RFC8439, §2.4] and the keys of its forks, so that streams for different
-  purposes are independent. Keyed by the operating system it serves simulations whose coins must be
+  purposes are independent. Keyed by the operating system it serves simulations whose draws must be
   replayed; keyed by a seed it makes a run repeatable, which is no protection at all: the output
   says so, and whatever connects two real parties must refuse it.
 
@@ -43,31 +43,24 @@ class Entropy(Protocol):
 
     def token(self, size: int) -> bytes:
         """Random bytes."""
-        ...
 
     def below(self, bound: int) -> int:
         """One integer, exactly uniform in [0, bound)."""
-        ...
 
     def uniform(self, shape: tuple[int, ...]) -> FloatArray:
         """Reals in [0, 1), multiples of 2^-53."""
-        ...
 
     def words(self, count: int) -> WordArray:
         """Uniform 64-bit words, read-only."""
-        ...
 
     def integers(self, bound: int, count: int) -> WordArray:
         """Integers, each exactly uniform in [0, bound); bound is at most 2^64."""
-        ...
 
     def permutation(self, count: int) -> IndexArray:
         """A random order of 0..count-1."""
-        ...
 
     def fork(self, purpose: str) -> Entropy:
         """An independent source for one purpose; its draws do not disturb this one's."""
-        ...
 
 
 class _ByteSource:
@@ -128,7 +121,7 @@ def _sorted_by_keys(keys: WordArray) -> IndexArray | None:
 
 
 class SystemEntropy(_ByteSource):
-    """Every byte from the operating system."""
+    """Entropy of the operating system, for every byte."""
 
     def token(self, size: int) -> bytes:
         """Random bytes from the operating system."""
@@ -143,14 +136,7 @@ class SystemEntropy(_ByteSource):
 
 
 class KeyedEntropy(_ByteSource):
-    """A ChaCha20 stream under a 32-byte key; the same key gives the same draws.
-
-    >>> coins = KeyedEntropy.from_seed(7)
-    >>> coins.fork("masks").below(1000) == KeyedEntropy.from_seed(7).fork("masks").below(1000)
-    True
-    >>> coins
-    KeyedEntropy(<hidden>)
-    """
+    """A ChaCha20 stream under a 32-byte key; the same key gives the same draws."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
@@ -178,7 +164,7 @@ class KeyedEntropy(_ByteSource):
 
     @property
     def key(self) -> bytes:
-        """The key: whoever has it can replay every draw."""
+        """The key: its holder can replay every draw."""
         return self._key
 
     def token(self, size: int) -> bytes:

@@ -84,7 +84,7 @@ class Opened:
         cipher = np.zeros((2, len(primes), DEGREE), dtype=np.uint64)
         cipher[1, :, 0] = [step % prime for prime in primes]
         plain = sealapi.Plaintext()
-        key._decrypting._decryptor.decrypt(seal.load_cipher(cipher, seal.kept_id), plain)
+        key._client_ops._decryptor.decrypt(seal.load_cipher(cipher, seal.kept_id), plain)
         coefficients = seal.coefficients(plain).astype(np.int64)
         assert set(coefficients.tolist()) <= {0, 1, t - 1}
         secret = np.where(coefficients == t - 1, -1, coefficients)

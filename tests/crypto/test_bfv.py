@@ -155,7 +155,7 @@ def test_zeros_take_as_many_products(monkeypatch):
     """How many of a table's columns are zeros is not told by the time that an answer takes."""
     secret, opened = key_pair("bfv", LONG)
     public: Any = opened
-    evaluator, calls = public.answering.seal.evaluator, list[str]()
+    evaluator, calls = public.server_ops.seal.evaluator, list[str]()
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
@@ -165,7 +165,7 @@ def test_zeros_take_as_many_products(monkeypatch):
 
             return call
 
-    monkeypatch.setattr(public.answering.seal, "evaluator", Counting())
+    monkeypatch.setattr(public.server_ops.seal, "evaluator", Counting())
     full = np.full((81, 1024), 1 << 16)
     vector = secret.encrypt(np.full(1024, 1 << 20), 81, COINS)
     counts = []
@@ -251,16 +251,16 @@ def test_seal_decrypts_our_encryptions(capacity):
     layout = Layout.of(3, 6)
     (piece,) = key.public._pieces(key.encrypt(vector, 3, COINS), layout)
     # Alice computes with another plaintext modulus, which no ciphertext depends on.
-    alice = key.public.answering.seal
+    alice = key.public.server_ops.seal
     alice.evaluator.transform_from_ntt_inplace(piece)
     piece = key._seal.load_cipher(alice.polynomials(piece, 3), key._seal.first_id)
     plain = sealapi.Plaintext()
-    key._decrypting._decryptor.decrypt(piece, plain)
+    key._client_ops._decryptor.decrypt(piece, plain)
     decrypted = [int(plain[at]) for at in range(plain.coeff_count())]
     assert decrypted == [value % key.public.modulus for value in vector.tolist()]
     # Fresh noise is a few bits: nearly all of q/t is left.
     bits = sum(prime.bit_length() for prime in first_primes(key)) - capacity.product_bits - 1
-    assert bits - 12 <= key._decrypting._decryptor.invariant_noise_budget(piece) <= bits
+    assert bits - 12 <= key._client_ops._decryptor.invariant_noise_budget(piece) <= bits
 
 
 def test_the_second_polynomial_is_the_seeds_as_seal_expands_it(key):

@@ -19,13 +19,13 @@ from taciturn.crypto.bfv import (
     DEGREE,
     MARGIN,
     STANDARD,
-    Answering,
     BfvPublicKey,
     BfvSecretKey,
     Flood,
     KeySeeds,
     Layout,
     Seal,
+    ServerOps,
     flood_half,
 )
 from taciturn.rng import Entropy, SystemEntropy
@@ -65,7 +65,7 @@ class Still(Flood):
         return np.zeros((len(self.primes), count), dtype=np.uint64)
 
 
-class Bare(Answering):
+class Bare(ServerOps):
     """Alice's encryption of zero alone: nothing is masked or flooded."""
 
     def __init__(self, key: BfvSecretKey) -> None:
@@ -90,7 +90,7 @@ def product(bob: Opened, matrix: IntArray, vector: IntArray) -> Any:
 
 def noise_after(bob: Opened, matrix: IntArray, vector: IntArray, dropped: int) -> FloatArray:
     """The noise of the entries without a flood, where so many primes were switched away."""
-    seal, total = bob.key.public.answering.seal, product(bob, matrix, vector)
+    seal, total = bob.key.public.server_ops.seal, product(bob, matrix, vector)
     for _ in range(dropped):
         seal.evaluator.mod_switch_to_next_inplace(total)
     primes = first_primes(bob.key)[: len(first_primes(bob.key)) - dropped]
@@ -139,16 +139,16 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
     assert tuple(messages) == bob.key.decrypt(answer, capacity.terms)
     # c0 has its entries only: with the whole of it SEAL's own measure agrees.
     total = product(bob, matrix, full_vector(capacity))
-    seal, primes = public.answering.seal, kept_primes(bob.key)
+    seal, primes = public.server_ops.seal, kept_primes(bob.key)
     seal.evaluator.mod_switch_to_inplace(total, seal.kept_id)
     whole = np.array(seal.polynomials(total, len(primes)))
     total = bob.key._seal.load_cipher(whole, bob.key._seal.kept_id)
     _, everywhere = bob.noise(whole, primes, np.arange(DEGREE))
     budget = np.log2(prod(primes) / (2 * public.modulus * np.abs(everywhere).max()))
-    assert bob.key._decrypting._decryptor.invariant_noise_budget(total) == pytest.approx(
+    assert bob.key._client_ops._decryptor.invariant_noise_budget(total) == pytest.approx(
         budget, abs=1.01
     )
-    assert bob.key._decrypting._decryptor.invariant_noise_budget(total) > 0
+    assert bob.key._client_ops._decryptor.invariant_noise_budget(total) > 0
     assert np.abs(noise).max() < prod(primes) / (2 * public.modulus)
 
 
@@ -244,7 +244,7 @@ def test_without_switch_and_flood_the_same_test_tells_them_apart(capacity):
 
 def guessed_second(bob: Opened, matrix: IntArray, zero: bool) -> bool:
     """Whether Bob, who knows a and guesses X, finds the second polynomial of the answer."""
-    seal, public = bob.key.public.answering.seal, bob.key.public
+    seal, public = bob.key.public.server_ops.seal, bob.key.public
     layout = Layout.of(*matrix.shape)
     encrypted = bob.key.encrypt(full_vector(bob.key.public.capacity), len(matrix), COINS)
     seconds = []
@@ -279,7 +279,7 @@ class Unflooded(BfvPublicKey):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.answering._flood = Still(self._seal.primes[:-1], 1)
+        self.server_ops._flood = Still(self._seal.primes[:-1], 1)
 
 
 class One(KeySeeds):

@@ -11,7 +11,7 @@ import pytest
 
 from taciturn import crypto
 from taciturn.crypto import TableSize, Wrapping, transposed_product
-from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, Job, Parts, Tiling
+from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, ByteReader, Job, Tiling
 from taciturn.errors import ClusterError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
@@ -45,9 +45,9 @@ def decrypted(secret: BfvSecretKey, reply: dict[str, Any]) -> bytes:
         side = tiling.rows.part(range(int(reply["first"]), int(reply["last"])))
     else:
         side = tiling.columns.part(range(int(reply["first_covered"]), int(reply["last_covered"])))
-        answering = secret.public.answering
+        answering = secret.public.server_ops
         data = answering.written(answering.loaded(data, ntt=False), side.answered(side.length))
-    return secret.decrypt_tiles(Parts(data), side).tobytes()
+    return secret.decrypt_tiles(ByteReader(data), side).tobytes()
 
 
 @pytest.mark.slow  # a cluster is started, and a worker lost
@@ -130,7 +130,7 @@ def test_a_cluster_without_workers_is_named_and_not_waited_for_forever():
 @pytest.mark.slow  # a cluster of its own
 def test_workers_that_end_one_after_the_other_at_one_share_are_named():
     with crypto.on_this_machine(1) as engine:
-        crew = engine.crew([lambda: Job("deadly", {})])
+        crew = engine.pool([lambda: Job("deadly", {})])
         from tests.crypto.cluster_plugins import Deadly
 
         engine.client.register_plugin(Deadly())

@@ -27,9 +27,9 @@ from taciturn.crypto.bfv import (
     SLOTS,
     BfvSlots,
     BfvSlotSecretKey,
-    Coder,
+    ByteReader,
     Grid,
-    Parts,
+    SlotEncoder,
     block_sums,
     flood_half,
     slot_failure_bits,
@@ -143,13 +143,13 @@ def test_messages_hold_the_next_power_of_two(owner, count, slots):
 
 @pytest.mark.parametrize("slots", [64, 1024, DEGREE])
 def test_a_coder_s_polynomials_are_multiplied_number_by_number(slots):
-    coder, generator = Coder(slots), np.random.default_rng(slots)
+    encoder, generator = SlotEncoder(slots), np.random.default_rng(slots)
     one, two = (generator.integers(0, SLOT_MODULUS, slots, dtype=np.uint64) for _ in range(2))
-    assert coder.numbers(coder.polynomial(one)).tolist() == one.tolist()
+    assert encoder.numbers(encoder.polynomial(one)).tolist() == one.tolist()
     sums = (one + two) % np.uint64(SLOT_MODULUS)
-    added = (coder.polynomial(one) + coder.polynomial(two)) % np.uint64(SLOT_MODULUS)
-    assert coder.polynomial(sums).tolist() == added.tolist()
-    assert len(range(DEGREE)[coder.places]) == slots
+    added = (encoder.polynomial(one) + encoder.polynomial(two)) % np.uint64(SLOT_MODULUS)
+    assert encoder.polynomial(sums).tolist() == added.tolist()
+    assert len(range(DEGREE)[encoder.places]) == slots
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -248,7 +248,7 @@ def answers_noise(bob: Opened, table: IntArray, values: IntArray) -> FloatArray:
     key: Any = bob.key
     vector = key.encrypt(values, SystemEntropy())
     answer = product(key.public, table, vector, masks(len(table)), SystemEntropy())
-    primes, parts = kept_primes(bob.key), Parts(answer.data)
+    primes, parts = kept_primes(bob.key), ByteReader(answer.data)
     cipher = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
     for at, prime in enumerate(primes):
         cipher[0, at] = parts.words(DEGREE, prime)
@@ -286,7 +286,7 @@ def test_without_the_flood_the_noise_would_tell(bob, monkeypatch):
     """The twin of the last test: it must be noticed that nothing covers the product."""
     key: Any = bob.key
     monkeypatch.setattr(
-        key.public._answering, "_flood", lambda count, _: np.zeros((4, count), dtype=np.uint64)
+        key.public._server_ops, "_flood", lambda count, _: np.zeros((4, count), dtype=np.uint64)
     )
     half = prod(kept_primes(bob.key)) / SLOT_MODULUS / 2
     noise = answers_noise(bob, dense(2**31), dense(1000)) / half

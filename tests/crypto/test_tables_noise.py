@@ -17,10 +17,10 @@ from taciturn.crypto.bfv import (
     STANDARD,
     BfvScheme,
     BfvSecretKey,
-    Parts,
-    Rows,
+    ByteReader,
     Seal,
-    Sheet,
+    TableWorker,
+    TileRows,
     Tiling,
     flood_half,
 )
@@ -49,7 +49,7 @@ def opened() -> Opened:
 
 def noise(bob: Opened, total: Any, places: slice, sums: IntArray) -> FloatArray:
     """That of a sum of products before it is covered."""
-    seal, primes = bob.key.public.answering.seal, first_primes(bob.key)
+    seal, primes = bob.key.public.server_ops.seal, first_primes(bob.key)
     seal.evaluator.transform_from_ntt_inplace(total)
     words = seal.polynomials(total, len(primes))
     messages, distance = bob.noise(words, primes, np.arange(DEGREE)[places])
@@ -57,12 +57,12 @@ def noise(bob: Opened, total: Any, places: slice, sums: IntArray) -> FloatArray:
     return distance
 
 
-class OneAnswer(Sheet):
-    """A sheet that stops at its first sum over columns."""
+class OneAnswer(TableWorker):
+    """A worker that stops at its first sum over columns."""
 
-    def first_sum(self, parts: Parts) -> Any:
+    def first_sum(self, parts: ByteReader) -> Any:
         total = None
-        for column, piece in enumerate(self._answering.pieces(parts, self._tiling.columns.tiles)):
+        for column, piece in enumerate(self._server_ops.pieces(parts, self._tiling.columns.tiles)):
             total = self._added(total, piece, 0, column)
         return total
 
@@ -78,19 +78,21 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
     bob, tiling = opened(), Tiling.of(size)
     signs = 2 * COINS.integers(2, size.rows * size.columns).astype(np.int64) - 1
     whole = signs.reshape(size.rows, size.columns) << RING.matrix_bits
-    held = Rows.of_all(whole, tiling.rows)
-    sheet = OneAnswer(bob.key.public.answering, RING, tiling, held, 0)
+    held = TileRows.of_all(whole, tiling.rows)
+    worker = OneAnswer(bob.key.public.server_ops, RING, tiling, held, 0)
     rows, columns = RING.draw(size.rows, COINS), RING.draw(size.columns, COINS)
     sent = bob.key.encrypt_rows(rows, size, COINS)
     tiles = range(tiling.rows.tiles)
-    first, *_ = sheet._sums_over_rows(tiles, Parts(sent.data), range(0), NONE, COINS)
+    first, *_ = worker._sums_over_rows(tiles, ByteReader(sent.data), range(0), NONE, COINS)
     wide = tiling.columns.slices()[0].stop
     sums = np.einsum("ij,i->j", whole[:, :wide], rows)
     over_rows = noise(bob, first, tiling.columns.answered(wide), sums)
     sent = bob.key.encrypt_columns(columns, size, COINS)
     high = tiling.rows.slices()[0].stop
     sums = np.einsum("ij,j->i", whole[:high], columns)
-    over_columns = noise(bob, sheet.first_sum(Parts(sent.data)), tiling.rows.answered(high), sums)
+    over_columns = noise(
+        bob, worker.first_sum(ByteReader(sent.data)), tiling.rows.answered(high), sums
+    )
     for measured, terms, beside in (
         (over_rows, size.rows, tiling.width),
         (over_columns, size.columns, tiling.height),

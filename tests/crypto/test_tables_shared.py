@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from taciturn.crypto import TableSize, Wrapping, transposed_product
-from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, Rows
+from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, TileRows
 from taciturn.errors import CryptoError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
@@ -30,7 +30,7 @@ TWO = BfvScheme(engine=LocalEngine(cores=2))
 
 @pytest.fixture
 def shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module_of(Rows), "LEAST_SHARED_TILES", 1)
+    monkeypatch.setattr(module_of(TileRows), "LEAST_SHARED_TILES", 1)
     monkeypatch.setattr(module_of(BfvScheme), "LEAST_SHARED_PIECES", 2)
 
 
@@ -52,7 +52,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
     before = children()
     secret = TWO.generate(128, RING, COINS)
     whole = entries(RING, SIZE, COINS)
-    # The helper's tiles of one column are all zero.
+    # The worker's tiles of one column are all zero.
     whole[DEGREE:, 1] = 0
     table = secret.public.table(whole)
     assert len(children() - before) == 1
@@ -67,7 +67,7 @@ def test_two_processes_compute_what_one_does_and_end_with_their_owners(shared):
         assert np.array_equal(sums, RING.centred(whole @ columns + rows))
         if again:
             break
-        # A number that only the helper reads: refused, and the next product is right again.
+        # A number that only the worker reads: refused, and the next product is right again.
         spoilt = sent.data[: -64 - 8] + b"\xff" * 8 + sent.data[-64:]
         with refused(CryptoError):
             transposed_product(table, replace(sent, data=spoilt), columns, COINS)
@@ -88,8 +88,8 @@ def test_a_helper_that_was_killed_is_named_and_replaced(shared):
     secret = TWO.generate(128, RING, COINS)
     rows = RING.draw(SIZE.rows, COINS)
     secret.encrypt_rows(rows, SIZE, COINS)
-    (helper,) = children() - before
-    os.kill(helper, signal.SIGKILL)
+    (worker,) = children() - before
+    os.kill(worker, signal.SIGKILL)
     with refused(CryptoError):
         secret.encrypt_rows(rows, SIZE, COINS)
     table = secret.public.table(np.ones((SIZE.rows, SIZE.columns), dtype=np.int64))
@@ -108,7 +108,7 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
     mapped[1:] = entries(RING, SIZE, COINS).T
     whole = mapped[1:].T
     table = secret.public.table(whole)
-    setup = table._crew._setups[0]()  # type: ignore[attr-defined]
+    setup = table._pool._setups[0]()  # type: ignore[attr-defined]
     assert sum(map(len, setup.frames[1:])) < 1000
     rows, columns = RING.draw(SIZE.rows, COINS), RING.draw(SIZE.columns, COINS)
     answer = transposed_product(table, secret.encrypt_rows(rows, SIZE, COINS), columns, COINS)
@@ -120,12 +120,12 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
 PARENT = """
 import numpy as np, sys, time
 from taciturn.crypto import Wrapping
-from taciturn.crypto.bfv import BfvScheme, LocalEngine, Rows
+from taciturn.crypto.bfv import BfvScheme, LocalEngine, TileRows
 from taciturn.rng import SystemEntropy
-sys.modules[Rows.__module__].LEAST_SHARED_TILES = 1
+sys.modules[TileRows.__module__].LEAST_SHARED_TILES = 1
 key = BfvScheme(LocalEngine(cores=2)).generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
 table = key.public.table(np.ones((20000, 1), dtype=np.int64))
-print(table._crew._helpers[0]._process.pid, flush=True)
+print(table._pool._processes[0]._process.pid, flush=True)
 time.sleep(60)
 """
 
@@ -141,10 +141,10 @@ def test_helpers_end_with_the_process_that_started_them(how):
     )
     with parent:
         assert parent.stdout is not None
-        helper = int(parent.stdout.readline())
-        assert Path(f"/proc/{helper}").exists()
+        worker = int(parent.stdout.readline())
+        assert Path(f"/proc/{worker}").exists()
         parent.send_signal(how)
-    wait_until(lambda: not Path(f"/proc/{helper}").exists())
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from taciturn.dashboard import HOST, Address, Board, Server, open_server
+from taciturn.dashboard import HOST, Address, DashboardState, Server, open_server
 from tests.waiting import HANG
 
 
@@ -67,7 +67,7 @@ class Reader:
 
 
 @contextmanager
-def served(board: Board, port: int | None = None) -> Iterator[Server]:
+def served(board: DashboardState, port: int | None = None) -> Iterator[Server]:
     server, _ = open_server(board, port, None)
     with server.serving():
         yield server

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.dashboard import Address, Board, new_token, open_server
+from taciturn.dashboard import Address, DashboardState, new_token, open_server
 from taciturn.errors import ConfigError, OutputError
 from tests.dashboard.clients import served
 from tests.expected import refused
@@ -18,7 +18,7 @@ from tests.test_two_machines import free_port
 
 def opened(port: int | None, file: Path) -> tuple[Address, str]:
     """The address at which a server would be, and the remark; the port is free again."""
-    server, remark = open_server(Board("train"), port, file)
+    server, remark = open_server(DashboardState("train"), port, file)
     server._socket.close()
     return server.address, remark
 
@@ -46,10 +46,10 @@ def test_where_the_usual_port_is_taken_another_one_serves_this_once(tmp_path):
 
 
 def test_a_port_in_use_that_was_asked_for_is_an_error():
-    with served(Board("train")) as server:
+    with served(DashboardState("train")) as server:
         port = server.address.port
         with refused(ConfigError, setting="watch_port", names=port):
-            open_server(Board("train"), port, None)
+            open_server(DashboardState("train"), port, None)
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[]", '{"address": 7}', '{"address": "http://a/"}'])
@@ -74,7 +74,7 @@ def test_an_address_that_others_could_read_is_not_used_again(tmp_path):
 def test_an_address_that_cannot_be_kept_is_an_error(tmp_path):
     (tmp_path / "state").write_text("a file in place of the folder")
     with refused(OutputError):
-        open_server(Board("train"), None, tmp_path / "state" / "watch.json")
+        open_server(DashboardState("train"), None, tmp_path / "state" / "watch.json")
 
 
 def test_tokens_are_long_and_differ():

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.dashboard import MOST_LINES, Board, BobBoard
+from taciturn.dashboard import MOST_LINES, BobDashboardState, DashboardState
 from taciturn.engine import Callbacks
 from taciturn.errors import ConnectionLost, PrivacyError
 from taciturn.numerics import evaluate
@@ -80,11 +80,11 @@ BOBS_EVENTS: dict[str, Event] = {
 
 @pytest.mark.parametrize("news", BOBS_NEWS.values(), ids=BOBS_NEWS)
 def test_alices_board_refuses_what_depends_on_labels_and_bobs_takes_it(news):
-    board, before = Board("party"), Board("party").snapshot()
+    board, before = DashboardState("party"), DashboardState("party").snapshot()
     with refused(PrivacyError):
         board.publish(news)
     assert timeless(board.snapshot()) == timeless(before)
-    his = BobBoard("party")
+    his = BobDashboardState("party")
     empty = timeless(his.snapshot())
     his.publish(news)
     changed = timeless(his.snapshot())
@@ -94,18 +94,21 @@ def test_alices_board_refuses_what_depends_on_labels_and_bobs_takes_it(news):
 @pytest.mark.parametrize("event", BOBS_EVENTS.values(), ids=BOBS_EVENTS)
 def test_alices_board_refuses_events_of_bobs_program(event):
     with refused(PrivacyError):
-        Board("party").observe(event)
-    BobBoard("party").observe(event)
+        DashboardState("party").observe(event)
+    BobDashboardState("party").observe(event)
 
 
 def test_alices_board_has_no_place_for_what_is_bobs():
-    hers, his = Board("party").snapshot().keys(), BobBoard("party").snapshot().keys()
+    hers, his = (
+        DashboardState("party").snapshot().keys(),
+        BobDashboardState("party").snapshot().keys(),
+    )
     assert his - hers == {"curve", "table"}
     assert hers <= his
 
 
 def test_what_bob_told_of_the_model_is_not_on_alices_page():
-    board = Board("party")
+    board = DashboardState("party")
     board.say("quality learnt: rows 40, accuracy 91")
     board.say("connected")
     assert [line["text"] for line in board.snapshot()["lines"]] == ["connected"]
@@ -138,7 +141,11 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
         shuffle_labels(folder)
     for role in ("alice", "bob"):
         write_config(folder, role, agreement={"epochs": 2, **agreement})
-    board, snapshots, bulletins = Board("party", "alice", "bob"), list[Any](), list[Bulletin]()
+    board, snapshots, bulletins = (
+        DashboardState("party", "alice", "bob"),
+        list[Any](),
+        list[Bulletin](),
+    )
     begin = Bulletin.begin
 
     def note_bulletin(bulletin: Bulletin, setup: Setup) -> None:
@@ -199,7 +206,7 @@ def test_alices_page_is_the_same_whatever_the_labels_are(tmp_path, monkeypatch, 
 
 def test_a_page_shows_what_a_party_publishes():
     now = [1000.0]
-    board = Board("party", "alice", "bob", clock=lambda: now[0], wall=lambda: 5.0 + now[0])
+    board = DashboardState("party", "alice", "bob", clock=lambda: now[0], wall=lambda: 5.0 + now[0])
     board.publish(Setup(IDENTITY, "newton"))
     board.publish(LinkChanged("bob", "waiting"))
     now[0] += 10
@@ -228,7 +235,7 @@ def test_a_page_shows_what_a_party_publishes():
 
 
 def test_work_of_several_levels_and_a_table_that_grows():
-    board = BobBoard("study", "both")
+    board = BobDashboardState("study", "both")
     board.publish(Stages((Stage("model", 7, 48),)))
     board.observe(Progress(3, 12))
     table = GrowingTable("models so far", ("l2", "AUC"), ((0.1, 0.91), (0.2, math.nan)))
@@ -253,7 +260,7 @@ def test_work_of_several_levels_and_a_table_that_grows():
 
 def test_what_is_left_of_several_levels_is_told_of_all_of_them():
     now = [0.0]
-    board = Board("study", clock=lambda: now[0])
+    board = DashboardState("study", clock=lambda: now[0])
     board.publish(Stages((Stage("model", 0, 4),)))
     assert board.snapshot()["work"]["remaining"] is None
     now[0] = 30.0
@@ -264,7 +271,7 @@ def test_what_is_left_of_several_levels_is_told_of_all_of_them():
 
 
 def test_a_ledger_of_infinite_price_is_said_in_words():
-    board = BobBoard("party")
+    board = BobDashboardState("party")
     board.publish(LedgerPlanned(replace(STATEMENT, label_epsilon_total=math.inf), 2.0))
     entries = dict(board.snapshot()["account"]["entries"])
     assert entries["label epsilon"] == "infinite"
@@ -272,7 +279,7 @@ def test_a_ledger_of_infinite_price_is_said_in_words():
 
 
 def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():
-    board = Board("party")
+    board = DashboardState("party")
     board.end(ConnectionLost("a secret place", where="bob.csv"))
     end = board.snapshot()["end"]
     assert (end["state"], end["kind"], end["code"]) == ("failed", "ConnectionLost", 40)
@@ -286,7 +293,7 @@ def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():
 
 
 def test_lines_are_few_short_and_printable():
-    board = Board("party")
+    board = DashboardState("party")
     for number in range(3 * MOST_LINES):
         board.say(f"line {number}")
     board.say("\x1b[31m\n" + "long " * 1000)

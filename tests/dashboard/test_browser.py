@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taciturn.dashboard import Board, BobBoard, open_server
+from taciturn.dashboard import BobDashboardState, DashboardState, open_server
 from taciturn.errors import PeerAbsent
 from taciturn.protocol import Progress
 from taciturn.results import (
@@ -37,10 +37,12 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-def full_board(*, hers: bool = False) -> Board:
+def full_board(*, hers: bool = False) -> DashboardState:
     """A board with something in every section; names are as long and as nasty as they come."""
     peer = MARKUP + "a-very-long-name-" * 6
-    board = Board("party", "alice", peer) if hers else BobBoard("party", "bob", peer)
+    board = (
+        DashboardState("party", "alice", peer) if hers else BobDashboardState("party", "bob", peer)
+    )
     board.publish(Setup(replace(IDENTITY, role="alice" if hers else "bob", peer=peer), "newton"))
     board.publish(LinkChanged(peer, "connected"))
     board.publish(Stages((Stage("model", 7, 48),)))

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from taciturn.dashboard import EVENT_SECONDS, Address, Board, Server
+from taciturn.dashboard import EVENT_SECONDS, Address, DashboardState, Server
 from taciturn.dashboard import dashboard_page as page
 from taciturn.engine import silent
 from taciturn.protocol import Progress
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 
 @pytest.fixture(scope="module")
 def running():
-    with served(Board("train")) as server:
+    with served(DashboardState("train")) as server:
         yield server
 
 
@@ -112,7 +112,7 @@ def test_no_other_address_of_this_machine_is_listened_on(running):
 
 
 def test_a_reader_is_sent_changes_a_few_times_a_second_and_the_end(monkeypatch):
-    board = Board("train")
+    board = DashboardState("train")
     with served(board) as server:
         reader, start = Reader(server.address), time.monotonic()
         wait_until(lambda: reader.sections)
@@ -138,7 +138,7 @@ def test_a_reader_is_sent_changes_a_few_times_a_second_and_the_end(monkeypatch):
 def test_a_reader_hears_a_beat_where_nothing_changes(monkeypatch):
     monkeypatch.setattr(module_of(Server), "BEAT_SECONDS", 0.1)
     monkeypatch.setattr(module_of(Server), "SAMPLE_SECONDS", 1000.0)
-    with served(Board("train")) as server:
+    with served(DashboardState("train")) as server:
         reader = Reader(server.address)
         wait_until(lambda: [kind for kind, _ in reader.events].count("beat") >= 2)
 
@@ -146,7 +146,7 @@ def test_a_reader_hears_a_beat_where_nothing_changes(monkeypatch):
 def test_readers_are_few_and_one_that_leaves_makes_room(monkeypatch):
     monkeypatch.setattr(module_of(Server), "MOST_READERS", 2)
     monkeypatch.setattr(module_of(Server), "EVENT_SECONDS", 0.01)
-    with served(Board("train")) as server:
+    with served(DashboardState("train")) as server:
         first, second = Reader(server.address), Reader(server.address)
         wait_until(lambda: first.sections and second.sections)
         third = Reader(server.address)
@@ -160,7 +160,7 @@ def test_readers_are_few_and_one_that_leaves_makes_room(monkeypatch):
 
 def test_connections_are_few(monkeypatch):
     monkeypatch.setattr(module_of(Server), "MOST_CONNECTIONS", 3)
-    with served(Board("train")) as server:
+    with served(DashboardState("train")) as server:
         place = ("127.0.0.1", server.address.port)
         idle = [socket.create_connection(place) for _ in range(3)]
         wait_until(lambda: server._connections == 3)

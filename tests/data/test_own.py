@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, LabelWords, OwnTable, fit, own_data
+from taciturn.data import DEFAULTS, LabelEncoding, UserTable, fit, user_data
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -38,18 +38,18 @@ def sources(tmp_path):
 
 def test_files_and_frames_give_the_same(sources):
     for source in sources:
-        raw = own_data(source, label_column="paid", id_column="who")
+        raw = user_data(source, label_column="paid", id_column="who")
         assert raw.ids.series.to_list() == DATA["who"]
         assert raw.labels.values.tolist() == [1, 0, 1]
         assert raw.labels.ids == raw.ids
         assert raw.frame.to_dict(as_series=False) == {k: DATA[k] for k in ("age", "job")}
         assert raw.settings == DEFAULTS
-    assert own_data(sources[0], label_column="paid").name == "own.csv"
-    assert "clerk" not in repr(own_data(sources[2], label_column="paid"))
+    assert user_data(sources[0], label_column="paid").name == "own.csv"
+    assert "clerk" not in repr(user_data(sources[2], label_column="paid"))
 
 
 def test_rows_are_numbered_where_no_column_names_them():
-    raw = own_data(pl.DataFrame(DATA), label_column="paid")
+    raw = user_data(pl.DataFrame(DATA), label_column="paid")
     assert raw.ids.series.to_list() == ["0", "1", "2"]
     assert raw.frame.columns == ["who", "age", "job"]
 
@@ -67,7 +67,7 @@ def test_rows_are_numbered_where_no_column_names_them():
 )
 def test_labels_in_many_spellings(labels):
     table = pd.DataFrame({"a": [1, 2, 3], "y": labels})
-    assert own_data(table, label_column="y").labels.values.tolist() == [1, 0, 1]
+    assert user_data(table, label_column="y").labels.values.tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_labels_in_many_spellings(labels):
 )
 def test_unfit_own_data_is_refused(change, options, error, names):
     with refused(error, names=names) as caught:
-        own_data(pl.DataFrame({**DATA, **change}), **{"label_column": "paid", **options})
+        user_data(pl.DataFrame({**DATA, **change}), **{"label_column": "paid", **options})
     assert caught.value.hint
 
 
@@ -95,30 +95,30 @@ def test_errors_name_places_and_never_labels(tmp_path):
     path = tmp_path / "own.csv"
     pl.DataFrame(DATA).write_csv(path)
     with refused(ColumnError) as caught:
-        own_data(path, label_column="payd")
+        user_data(path, label_column="payd")
     assert caught.value.where == str(path)
     table = pl.DataFrame({"who": ["ann", "bea"], "a": [1, 2], "y": ["1", "rejected"]})
     with refused(LabelValueError, names=("'y'", "'bea'")) as label_error:
-        own_data(table, label_column="y", id_column="who")
+        user_data(table, label_column="y", id_column="who")
     assert "rejected" not in str(label_error.value)
 
 
 def test_other_sources_and_tables_without_features_are_refused(tmp_path):
     with refused(ColumnError):
-        own_data(pl.DataFrame({"y": [0, 1]}), label_column="y")
+        user_data(pl.DataFrame({"y": [0, 1]}), label_column="y")
     with refused(FileError, names=tmp_path):
-        own_data(tmp_path / "none.csv", label_column="y")
+        user_data(tmp_path / "none.csv", label_column="y")
     with refused(ShapeError, names="ndarray"):
-        own_data(np.eye(2), label_column="y")
+        user_data(np.eye(2), label_column="y")
 
 
 # --- labels in words -----------------------------------------------------------------------------
 
 
 def labels_of(labels: object, *positive: str, negative: tuple[str, ...] = ()) -> list[int]:
-    table = OwnTable(labels=LabelWords(positive, negative))
+    table = UserTable(labels=LabelEncoding(positive, negative))
     frame = pd.DataFrame({"a": [1, 2, 3], "y": labels})
-    values: list[int] = own_data(frame, label_column="y", table=table).labels.values.tolist()
+    values: list[int] = user_data(frame, label_column="y", table=table).labels.values.tolist()
     return values
 
 
@@ -167,22 +167,22 @@ def test_labels_that_no_word_names_are_refused(labels, positive, negative, names
     ],
 )
 def test_columns_are_kept_and_dropped(choices, columns):
-    table = OwnTable(replace(DEFAULTS, **choices))
-    raw = own_data(pl.DataFrame(DATA), label_column="paid", table=table)
+    table = UserTable(replace(DEFAULTS, **choices))
+    raw = user_data(pl.DataFrame(DATA), label_column="paid", table=table)
     assert raw.frame.columns == columns
 
 
 def test_a_table_is_judged_as_a_whole():
     frame = pl.DataFrame({**DATA, "who": ["a", "a", "b"], "paid": ["yes", "no", "yes"]})
     frame = frame.with_columns(age=pl.Series([1.0, float("inf"), 2.0]))
-    table = OwnTable(replace(DEFAULTS, drop=("jobb",)))
+    table = UserTable(replace(DEFAULTS, drop=("jobb",)))
     with refused(TableError, names=(4, "'a'", "3 of 3", "'jobb'", "'age'", "1 of 3")):
-        own_data(frame, label_column="paid", id_column="who", table=table)
+        user_data(frame, label_column="paid", id_column="who", table=table)
 
 
 def test_dates_of_pandas(tmp_path):
     days = pd.to_datetime(["2026-01-01", "2026-01-03", None])
     frame = pd.DataFrame({"d": days, "o": days.date, "y": [0, 1, 1]})
-    raw = own_data(frame, label_column="y")
+    raw = user_data(frame, label_column="y")
     plan = fit(raw.frame, replace(DEFAULTS, scale="none"))
     assert plan.apply(raw.frame)[:, 0].tolist() == plan.apply(raw.frame)[:, 2].tolist()

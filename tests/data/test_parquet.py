@@ -13,16 +13,16 @@ import pytest
 from taciturn.data import (
     DEFAULTS,
     ChosenRows,
-    OwnTable,
     ParquetTable,
     RowIds,
     TableSource,
+    UserTable,
     fit,
     fit_and_prepare,
     is_parquet,
-    own_rows,
     prepared_table,
     read_frame,
+    user_rows,
 )
 from taciturn.errors import ColumnError, FileError
 from taciturn.memmap import BLOCK_ROWS, Scratch
@@ -143,7 +143,7 @@ def test_a_part_that_is_changed_after_the_first_look_is_named(folder):
 
 def test_a_file_that_goes_is_one_error_and_no_list_of_columns(folder, monkeypatch):
     """Between the look at the ids and that at the columns."""
-    raw = own_rows(TableSource.at(folder), label_column=None, id_column="id", table=OwnTable())
+    raw = user_rows(TableSource.at(folder), label_column=None, id_column="id", table=UserTable())
     (folder / "0.parquet").unlink()
     rows = ChosenRows(raw.ids, np.arange(ROWS))
     with refused(FileError):

@@ -35,8 +35,8 @@ from taciturn.data import (
     Transform,
     fit,
     fit_transform,
-    named_like_labels,
-    near_the_label,
+    label_name_notes,
+    leakage_notes,
     winsor_bounds,
 )
 from taciturn.errors import ColumnError, ConfigError, TableError, shown_by
@@ -447,16 +447,16 @@ def test_a_column_that_nearly_equals_the_label_is_named():
     noise = np.sin(np.arange(200.0))
     table = table_of(paid=1.0 - labels, noise=noise, leak=noise * 0.1 + 5 * labels)
     truth = LabelTable(table.ids, labels.astype(np.int8))
-    notes = near_the_label(table, truth)
+    notes = leakage_notes(table, truth)
     assert [note.split()[1] for note in notes] == ["paid", "leak"]
     assert "drop=['paid']" in notes[0]
     shuffled = LabelTable(table.ids, np.roll(truth.values, 3))
-    assert near_the_label(table, shuffled) == ()
+    assert leakage_notes(table, shuffled) == ()
 
 
 def test_few_rows_tell_nothing_about_a_column():
     table = table_of(x=np.arange(20.0))
-    assert near_the_label(table, LabelTable(table.ids, (np.arange(20) > 9).astype(np.int8))) == ()
+    assert leakage_notes(table, LabelTable(table.ids, (np.arange(20) > 9).astype(np.int8))) == ()
 
 
 def test_a_label_among_alices_columns_is_named_by_its_look():
@@ -469,4 +469,4 @@ def test_a_label_among_alices_columns_is_named_by_its_look():
             "y": [True, False, None],
         }
     )
-    assert [note.split()[1] for note in named_like_labels(frame)] == ["Default", "is_churned", "y"]
+    assert [note.split()[1] for note in label_name_notes(frame)] == ["Default", "is_churned", "y"]

@@ -15,10 +15,10 @@ from taciturn.data import (
     Partition,
     RawData,
     deal,
-    own_data,
     prepare_vertical,
     random_partition,
     split_columns,
+    user_data,
 )
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy
@@ -202,7 +202,7 @@ def raw():
             "y": [0, 1] * 10,
         }
     )
-    return own_data(frame, label_column="y", id_column="who")
+    return user_data(frame, label_column="y", id_column="who")
 
 
 def _parts(raw: RawData) -> Partition:

@@ -25,15 +25,15 @@ from taciturn.doctor import (
     NEEDED,
     OLDEST_PYTHON,
     TESTED_PYTHONS,
-    look_at_clock,
-    look_at_datasets,
-    look_at_memory,
-    look_at_packages,
-    look_at_party,
-    look_at_platform,
-    look_at_processor,
-    look_at_python,
-    look_at_scheme,
+    check_clock,
+    check_datasets,
+    check_memory,
+    check_packages,
+    check_party,
+    check_platform,
+    check_processor,
+    check_python,
+    check_scheme,
 )
 from taciturn.party import AlignedRows
 from taciturn.party.consent import ConsentStore
@@ -100,7 +100,7 @@ def test_the_page_fits_a_terminal_and_shows_no_secret(bob, capsys):
 
 def test_nothing_is_made_or_changed(bob):
     before = {path: path.stat().st_mtime_ns for path in bob.parent.rglob("*") if path.is_file()}
-    look_at_party(bob)
+    check_party(bob)
     after = {path: path.stat().st_mtime_ns for path in bob.parent.rglob("*") if path.is_file()}
     assert after == before
 
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
         (tmp_path / "nobody.toml", "nobody.toml"),
         (tmp_path / "bob.toml", "epochs"),
     ):
-        findings = look_at_party(path)
+        findings = check_party(path)
         assert len(findings) == 1
         assert named in said(findings, "config")
 
@@ -174,7 +174,7 @@ PROBLEMS: list[tuple[str, str, Change]] = [
 @pytest.mark.parametrize(("area", "named", "change"), PROBLEMS)
 def test_a_problem_is_found_in_its_area(area, named, change, bob):
     change(bob.parent)
-    assert named in said(look_at_party(bob), area)
+    assert named in said(check_party(bob), area)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_problem_is_found_in_its_area(area, named, change, bob):
 )
 def test_a_warning_is_no_problem(area, named, change, bob):
     change(bob.parent)
-    findings = look_at_party(bob)
+    findings = check_party(bob)
     assert problems(findings) == []
     assert named in said(findings, area, Level.WARNING)
 
@@ -195,7 +195,7 @@ def test_a_warning_is_no_problem(area, named, change, bob):
 def test_both_sides_show_the_same_digest_of_their_ids(bob):
     alice = write_config(bob.parent, "alice")
     digests = {
-        re.search("ids ([0-9a-f]{16})", said(look_at_party(path), "data", Level.OK))
+        re.search("ids ([0-9a-f]{16})", said(check_party(path), "data", Level.OK))
         for path in (alice, bob)
     }
     assert len({match and match[1] for match in digests}) == 1
@@ -206,11 +206,11 @@ def test_alice_is_told_what_her_training_exposes(bob):
     alice = write_config(
         bob.parent, "alice", agreement=sealed, privacy={"accept-column-exposure": None}
     )
-    assert "accept-column-exposure" in said(look_at_party(alice), "columns")
+    assert "accept-column-exposure" in said(check_party(alice), "columns")
     write_config(bob.parent, "alice", agreement=sealed)
-    assert said(look_at_party(alice), "columns", Level.WARNING)
+    assert said(check_party(alice), "columns", Level.WARNING)
     write_config(bob.parent, "alice", agreement=mutual)
-    assert said(look_at_party(alice), "columns", Level.OK)
+    assert said(check_party(alice), "columns", Level.OK)
 
 
 def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
@@ -218,34 +218,34 @@ def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     table.write_text(table.read_text().replace("p0007,", "P0007,"))
     normalised = {"normalise": "case"}
     write_config(bob.parent, "bob", data=normalised)
-    assert "data" not in [f.area for f in look_at_party(bob) if f.level is Level.WARNING]
+    assert "data" not in [f.area for f in check_party(bob) if f.level is Level.WARNING]
     table.write_text(table.read_text().replace("p0008,", "p0007,"))
     write_config(bob.parent, "bob", data=normalised)
-    assert "data" in problems(look_at_party(bob))
+    assert "data" in problems(check_party(bob))
     ids = RowIds.of([f"p{number:04d}" for number in range(20, 120)])
     AlignedRows(ids, ids).write(bob.parent / "rows.csv", "id")
     write_config(bob.parent, "bob", data={"aligned": "rows.csv"})
-    assert "rows.csv" in said(look_at_party(bob), "data", Level.OK)
+    assert "rows.csv" in said(check_party(bob), "data", Level.OK)
 
 
 def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
     table = bob.parent / "bob.csv"
     table.write_text(table.read_text().replace(",", ";"))
     write_config(bob.parent, "bob", data={"separator": ";"})
-    assert "data" not in problems(look_at_party(bob))
+    assert "data" not in problems(check_party(bob))
 
 
 def test_settings_that_do_not_go_with_alices_table(bob):
     alice = write_config(bob.parent, "alice", agreement={"mechanism": "none", "alice-columns": 9})
-    assert "6" in said(look_at_party(alice), "agreement")
+    assert "6" in said(check_party(alice), "agreement")
 
 
 def test_a_port_that_is_taken(bob):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         write_config(bob.parent, "bob", link={"listen": f"127.0.0.1:{port}"})
-        assert str(port) in said(look_at_party(bob), "link")
-    assert str(port) in said(look_at_party(bob), "link", Level.OK)
+        assert str(port) in said(check_party(bob), "link")
+    assert str(port) in said(check_party(bob), "link", Level.OK)
 
 
 def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
@@ -253,12 +253,12 @@ def test_a_peer_that_is_there_is_not_and_has_no_address(bob):
     with socket.create_server(("127.0.0.1", 0)) as peer:
         address = f"127.0.0.1:{peer.getsockname()[1]}"
         alice = write_config(folder, "alice", link={"connect": address})
-        assert address in said(look_at_party(alice), "link", Level.OK)
-    assert address in said(look_at_party(alice), "link", Level.WARNING)
+        assert address in said(check_party(alice), "link", Level.OK)
+    assert address in said(check_party(alice), "link", Level.WARNING)
     # A name under .invalid never resolves; a port that is none is refused as an address.
     for wrong in ("nobody.invalid:7443", "localhost:99999"):
         alice = write_config(folder, "alice", link={"connect": wrong})
-        assert wrong.partition(":")[0] in said(look_at_party(alice), "link")
+        assert wrong.partition(":")[0] in said(check_party(alice), "link")
 
 
 def test_a_state_folder_that_is_in_use_or_has_a_damaged_key(bob):
@@ -268,35 +268,35 @@ def test_a_state_folder_that_is_in_use_or_has_a_damaged_key(bob):
     (state / "lock").touch()
     with (state / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert said(look_at_party(bob), "state", Level.WARNING)
-    assert {f.level for f in look_at_party(bob) if f.area == "state"} == {Level.OK}
+        assert said(check_party(bob), "state", Level.WARNING)
+    assert {f.level for f in check_party(bob) if f.area == "state"} == {Level.OK}
     (folder / "bob.state.key").write_text("short")
-    text = said(look_at_party(bob), "state")
+    text = said(check_party(bob), "state")
     assert "64" in text
     assert "short" not in text
 
 
 def test_a_consent_store_is_read_whole(bob):
     store = ConsentStore(bob.parent / "bob.consent.sqlite")
-    assert "consent" not in {finding.area for finding in look_at_party(bob)}
+    assert "consent" not in {finding.area for finding in check_party(bob)}
     with store.writing() as records:
         account = records.account("answers", "carol")
         account.write_values(account.tags(["ann", "bess"]), np.array([1, 2]))
-    assert said(look_at_party(bob), "consent", Level.OK)
+    assert said(check_party(bob), "consent", Level.OK)
     with closing(sqlite3.connect(store.path)) as database, database:
         database.execute("update buckets set sum = sum + 1")
-    assert said(look_at_party(bob), "consent")
+    assert said(check_party(bob), "consent")
 
 
 def test_a_session_that_has_no_room_to_be_resumed(bob, tmp_path):
     with small_disk(tmp_path, 80 << 20) as disk:
         write_config(bob.parent, "bob", state={"folder": str(disk)})
         (disk / "journal").write_bytes(bytes(41 << 20))
-        findings = look_at_party(bob)
+        findings = check_party(bob)
         text = said(findings, "state")
         assert re.findall(r"[0-9.]+ MiB", text)[:2] == ["41.0 MiB", "39.0 MiB"]
         (disk / "journal").write_bytes(bytes(39 << 20))
-        assert len(problems(look_at_party(bob))) == len(problems(findings)) - 1
+        assert len(problems(check_party(bob))) == len(problems(findings)) - 1
 
 
 def test_the_packages_are_those_of_the_project():
@@ -323,7 +323,7 @@ def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     needed = {"oldwheel": "1.10", "badwheel": "1", "nowheel": "2", "numpy": "2.0"}
-    findings = look_at_packages(needed)
+    findings = check_packages(needed)
     text = said(findings, "packages")
     for named in ("oldwheel 1.2", "1.10", "badwheel 3.0", "OSError", "nowheel"):
         assert named in text
@@ -334,7 +334,7 @@ def test_packages_that_are_absent_old_or_do_not_load(tmp_path, monkeypatch):
     ("version", "level"), [((3, 10, 9), "problem"), ((3, 12, 0), "ok"), ((3, 99, 0), "warning")]
 )
 def test_pythons(version, level):
-    assert look_at_python(version).level == level
+    assert check_python(version).level == level
 
 
 @pytest.mark.parametrize(
@@ -346,19 +346,19 @@ def test_pythons(version, level):
     ],
 )
 def test_platforms_that_are_not_tested(system, name, level):
-    assert look_at_platform(system, name).level == level
+    assert check_platform(system, name).level == level
 
 
 def test_a_processor_without_instructions_is_named():
-    assert "avx2" in look_at_processor("flags : aes sse", 1).summary
-    assert "avx2" not in look_at_processor("", 1).summary
+    assert "avx2" in check_processor("flags : aes sse", 1).summary
+    assert "avx2" not in check_processor("", 1).summary
 
 
 def test_little_memory_and_a_coarse_clock():
-    little = look_at_memory("MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
+    little = check_memory("MemTotal: 900000 kB\nMemAvailable: 500000 kB\n")
     assert little.level is Level.WARNING
     now = datetime.now(UTC)
-    assert look_at_clock(now, 0.015).level is Level.WARNING
+    assert check_clock(now, 0.015).level is Level.WARNING
 
 
 class WrongKey:
@@ -385,17 +385,17 @@ class DeadScheme(ClearScheme):
 
 
 def test_schemes_that_compute_wrongly_or_not_at_all_are_found():
-    assert look_at_scheme(WrongScheme()).level is Level.PROBLEM
-    assert "RuntimeError" in look_at_scheme(DeadScheme()).summary
+    assert check_scheme(WrongScheme()).level is Level.PROBLEM
+    assert "RuntimeError" in check_scheme(DeadScheme()).summary
 
 
 def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path / "nowhere"))
-    assert "TACITURN_DATA" in said(look_at_datasets(), "datasets", Level.WARNING)
+    assert "TACITURN_DATA" in said(check_datasets(), "datasets", Level.WARNING)
     (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path))
-    assert "census-income" in said(look_at_datasets(), "datasets")
+    assert "census-income" in said(check_datasets(), "datasets")
 
 
 @pytest.mark.slow  # reads the large datasets
@@ -403,5 +403,5 @@ def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
     where = os.environ.get("TACITURN_DATA", "")
     if not (Path(where) / "adult.csv.gz").is_file():
         pytest.skip("census-income is not here: set TACITURN_DATA to the directory of adult.csv.gz")
-    text = said(look_at_datasets(), "datasets", Level.OK)
+    text = said(check_datasets(), "datasets", Level.OK)
     assert f"census-income: {where}" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import FileError, OutputError
-from taciturn.model import ModelShare, listed_models, set_aside
+from taciturn.model import ModelShare, archive_model, listed_models
 from tests.expected import refused
 from tests.model.test_share import share
 
@@ -27,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_an_earlier_model_gets_a_name_with_its_day_and_session(path):
     before = path.read_bytes()
-    kept = set_aside(path, SECOND)
+    kept = archive_model(path, SECOND)
     assert kept is not None
     assert kept.name == "alice.model.2023-11-14.a1a1a1a1.json"
     assert path.read_bytes() == kept.read_bytes() == before
@@ -38,28 +38,28 @@ def test_an_earlier_model_gets_a_name_with_its_day_and_session(path):
 
 
 def test_the_same_session_written_again_and_no_model_at_all_leave_nothing(path):
-    assert set_aside(path, FIRST) is None
+    assert archive_model(path, FIRST) is None
     path.unlink()
-    assert set_aside(path, SECOND) is None
+    assert archive_model(path, SECOND) is None
     assert list(path.parent.iterdir()) == []
 
 
 def test_a_stop_before_the_new_model_makes_no_second_copy(path):
-    assert set_aside(path, SECOND) == set_aside(path, SECOND)
+    assert archive_model(path, SECOND) == archive_model(path, SECOND)
     assert len(list(path.parent.iterdir())) == 2
 
 
 def test_what_is_no_model_is_kept_too_and_no_name_is_taken_twice(path):
-    kept = set_aside(path, SECOND)
+    kept = archive_model(path, SECOND)
     assert kept is not None
     kept.unlink()
     kept.write_text("precious")
-    another = set_aside(path, SECOND)
+    another = archive_model(path, SECOND)
     assert another is not None
     assert another.name == "alice.model.2023-11-14.a1a1a1a1-2.json"
     path.unlink()
     path.write_text("also precious")
-    third = set_aside(path, SECOND)
+    third = archive_model(path, SECOND)
     assert third is not None
     # exact: the test's own content
     assert third.read_text() == "also precious"
@@ -71,7 +71,7 @@ def test_a_file_system_without_second_names_gets_a_copy(path, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    kept = set_aside(path, SECOND)
+    kept = archive_model(path, SECOND)
     assert kept is not None
     assert kept.read_bytes() == path.read_bytes()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -84,13 +84,13 @@ def test_where_it_cannot_be_kept_nothing_is_lost(path, monkeypatch):
     monkeypatch.setattr(os, "link", refuse)
     monkeypatch.setattr(os, "open", refuse)
     with refused(OutputError):
-        set_aside(path, SECOND)
+        archive_model(path, SECOND)
     monkeypatch.undo()
     assert ModelShare.load(path).session == FIRST
 
 
 def test_models_are_listed_the_newest_first(path):
-    set_aside(path, SECOND)
+    archive_model(path, SECOND)
     share(session=SECOND).save(path)
     (path.parent / "alice.model.2020-01-01.00000000.json").write_text("cut")
     (path.parent / "alice.model.notes.json").write_text("{}")

@@ -9,20 +9,20 @@ import pytest
 
 from taciturn.data import DEFAULTS, fit
 from taciturn.errors import FileError
-from taciturn.model import KeptScores, ScoredRows, scores_path, set_aside
+from taciturn.model import ScoredRows, StoredScores, archive_model, scores_path
 from tests.model.models import people, share_of
 
 
-def kept(session: str = "ab" * 16) -> KeptScores:
+def kept(session: str = "ab" * 16) -> StoredScores:
     train = ScoredRows(np.linspace(-3, 3, 7) / 3, np.arange(7) % 2)
     held_out = ScoredRows(np.array([0.1, -1e300]), np.array([1, 0]))
-    return KeptScores(session, train, held_out)
+    return StoredScores(session, train, held_out)
 
 
 def test_scores_come_back_bit_for_bit_and_belong_to_their_owner(tmp_path):
     path, scores = tmp_path / "bob.model.scores", kept()
     scores.save(path)
-    again = KeptScores.load(path)
+    again = StoredScores.load(path)
     assert again.session == scores.session
     for one, other in ((again.train, scores.train), (again.held_out, scores.held_out)):
         assert one is not None
@@ -37,11 +37,11 @@ def test_scores_come_back_bit_for_bit_and_belong_to_their_owner(tmp_path):
 def test_either_set_may_be_absent(tmp_path, absent):
     path = tmp_path / "x.scores"
     rows = kept()
-    KeptScores(
+    StoredScores(
         "s",
         **{name: None if name == absent else getattr(rows, name) for name in ("train", "held_out")},
     ).save(path)
-    again = KeptScores.load(path)
+    again = StoredScores.load(path)
     assert getattr(again, absent) is None
     assert (again.train or again.held_out) is not None
 
@@ -70,11 +70,11 @@ def test_what_is_not_whole_is_refused(tmp_path):
     for name, content in wrong.items():
         path.write_bytes(content)
         with pytest.raises(FileError) as refused:
-            KeptScores.load(path)
+            StoredScores.load(path)
         assert refused.value.hint, name
     path.unlink()
     with pytest.raises(FileError):
-        KeptScores.load(path)
+        StoredScores.load(path)
 
 
 def test_scores_go_aside_with_their_model(tmp_path):
@@ -83,7 +83,7 @@ def test_scores_go_aside_with_their_model(tmp_path):
     share = share_of(fit(hers, DEFAULTS), "alice")
     share.save(path)
     kept(share.session).save(scores_path(path))
-    aside = set_aside(path, "cd" * 16)
+    aside = archive_model(path, "cd" * 16)
     assert aside is not None
     assert not scores_path(path).exists()
-    assert KeptScores.load(scores_path(aside)).session == share.session
+    assert StoredScores.load(scores_path(aside)).session == share.session

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from taciturn.errors import ShapeError
 from taciturn.numerics import (
-    bounded,
+    clip_scores,
     corrected_likelihood,
     corrected_loss,
     corrected_residue,
@@ -57,7 +57,7 @@ def test_value_and_slope_are_the_loss_and_the_residue_that_sgd_uses(dtype):
 @given(arrays(np.float64, 20, elements=st.floats()), st.sampled_from(sorted(KINDS)))
 def test_bounded_scores_of_any_kind_have_a_finite_likelihood(scores, kind):
     labels = np.arange(20) % 2
-    rows = KINDS[kind](bounded(scores), labels)
+    rows = KINDS[kind](clip_scores(scores), labels)
     assert all(np.isfinite(part).all() for part in (rows.value, rows.slope, rows.curvature))
     assert np.all(rows.value <= 0)
     assert np.all(np.abs(rows.slope) <= 1)

@@ -14,7 +14,7 @@ from taciturn.errors import ConfigError
 from taciturn.numerics import (
     Bands,
     Costs,
-    Ranked,
+    SortedScores,
     cheapest,
     chosen,
     cutoff,
@@ -47,7 +47,7 @@ def drawn(count: int = 3000, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 def test_the_curve_is_scikit_learns(pairs):
     scores, labels = arrays(pairs)
     zeros, ones, levels = oracle.roc_curve(labels, scores, drop_intermediate=False)
-    points = roc_points(Ranked.of(scores, labels))
+    points = roc_points(SortedScores.of(scores, labels))
     assert [p.zeros for p in points] == pytest.approx(zeros.tolist())
     assert [p.ones for p in points] == pytest.approx(ones.tolist())
     assert [p.score for p in points] == levels.tolist()
@@ -56,7 +56,7 @@ def test_the_curve_is_scikit_learns(pairs):
 def test_a_long_curve_is_thinned_and_keeps_its_ends_and_the_point_of_ks():
     scores, labels = drawn(20_000)
     scores = scores + np.linspace(0, 0.001, len(scores))
-    ranked = Ranked.of(scores, labels)
+    ranked = SortedScores.of(scores, labels)
     points, furthest = roc_points(ranked), ks_point(ranked)
     assert furthest is not None
     assert 100 < len(points) < 210
@@ -69,7 +69,7 @@ def test_a_long_curve_is_thinned_and_keeps_its_ends_and_the_point_of_ks():
 @given(rows)
 def test_ks_is_reached_where_it_is_said_to_be(pairs):
     scores, labels = arrays(pairs)
-    point = ks_point(Ranked.of(scores, labels))
+    point = ks_point(SortedScores.of(scores, labels))
     assert point is not None
     above = scores >= point.score
     gap = above[labels == 1].mean() - above[labels == 0].mean()
@@ -80,7 +80,7 @@ def test_ks_is_reached_where_it_is_said_to_be(pairs):
 
 
 def test_one_class_has_no_curve():
-    ranked = Ranked.of(np.array([1.0, 2.0]), np.array([1, 1]))
+    ranked = SortedScores.of(np.array([1.0, 2.0]), np.array([1, 1]))
     assert roc_points(ranked) == ()
     assert ks_point(ranked) is None
 
@@ -88,7 +88,7 @@ def test_one_class_has_no_curve():
 def test_deciles_of_distinct_scores_are_counted():
     scores, labels = drawn()
     scores = scores + np.linspace(0, 1e-6, len(scores))
-    table = gains(Ranked.of(scores, labels))
+    table = gains(SortedScores.of(scores, labels))
     order = np.argsort(-scores)
     for row in table:
         chosen_rows = order[300 * (row.part - 1) : 300 * row.part]
@@ -103,8 +103,8 @@ def test_deciles_of_distinct_scores_are_counted():
 @given(rows, st.integers(1, 12))
 def test_gains_add_up_and_do_not_depend_on_the_order_of_equal_rows(pairs, parts):
     scores, labels = arrays(pairs)
-    table = gains(Ranked.of(scores, labels), parts)
-    assert table == gains(Ranked.of(scores[::-1], labels[::-1]), parts)
+    table = gains(SortedScores.of(scores, labels), parts)
+    assert table == gains(SortedScores.of(scores[::-1], labels[::-1]), parts)
     assert sum(row.rows for row in table) == len(scores)
     assert sum(row.ones for row in table) == pytest.approx(labels.sum())
     assert table[-1].ones_so_far == pytest.approx(1.0)
@@ -113,7 +113,7 @@ def test_gains_add_up_and_do_not_depend_on_the_order_of_equal_rows(pairs, parts)
 @given(rows, st.floats(-7, 7))
 def test_the_counts_at_a_threshold_are_scikit_learns(pairs, score):
     scores, labels = arrays(pairs)
-    at = cutoff(Ranked.of(scores, labels), score, costs=Costs(2.0, 5.0))
+    at = cutoff(SortedScores.of(scores, labels), score, costs=Costs(2.0, 5.0))
     table = oracle.confusion_matrix(labels, scores > score, labels=[0, 1])
     counts = [[at.true_zeros, at.false_ones], [at.missed_ones, at.true_ones]]
     assert counts == table.tolist()
@@ -127,7 +127,7 @@ def test_the_counts_at_a_threshold_are_scikit_learns(pairs, score):
 @given(rows, st.sampled_from([0.2, 1.0, 7.0]))
 def test_the_cheapest_threshold_costs_least_and_is_that_of_the_model_file(pairs, miss):
     scores, labels = arrays(pairs)
-    ranked, costs = Ranked.of(scores, labels), Costs(1.0, miss)
+    ranked, costs = SortedScores.of(scores, labels), Costs(1.0, miss)
     best = cheapest(ranked, costs)
     assert best.cost is not None
     for level in (*scores, scores.min() - 1):
@@ -140,10 +140,10 @@ def test_the_cheapest_threshold_costs_least_and_is_that_of_the_model_file(pairs,
 def test_thresholds_call_about_the_fraction_that_was_asked_for():
     scores, labels = drawn()
     scores = scores + np.linspace(0, 1e-6, len(scores))
-    table = cutoffs(Ranked.of(scores, labels), (0.0, 0.1, 0.5, 1.0), shift=0.7)
+    table = cutoffs(SortedScores.of(scores, labels), (0.0, 0.1, 0.5, 1.0), shift=0.7)
     assert [at.called for at in table] == pytest.approx([0.0, 0.1, 0.5, 1.0], abs=0.001)
     assert table[1].probability == pytest.approx(1 / (1 + math.exp(0.7 - table[1].score)))
-    assert len(cutoffs(Ranked.of(np.zeros(9), np.arange(9) % 2), (0.1, 0.5, 0.9))) == 1
+    assert len(cutoffs(SortedScores.of(np.zeros(9), np.arange(9) % 2), (0.1, 0.5, 0.9))) == 1
 
 
 @given(rows, st.integers(1, 12))
@@ -179,4 +179,4 @@ def test_numbers_that_are_none_are_refused():
     with refused(ConfigError):
         Bands.of_quantiles(np.arange(5.0), 0)
     with refused(ConfigError):
-        gains(Ranked.of(*drawn(10)), 0)
+        gains(SortedScores.of(*drawn(10)), 0)

@@ -23,7 +23,7 @@ from taciturn.numerics import (
     SubspaceSolver,
     Whitening,
     corrected_likelihood,
-    least_change,
+    damped_solve,
     of_labels,
     optimum,
     weighted_likelihood,
@@ -279,4 +279,4 @@ def test_the_least_change_is_the_same_with_and_without_eigenvectors(least):
     raised = np.maximum(np.abs(roots), 1e-10 * np.abs(roots).max())
     expected = (vectors @ (vectors.T @ (right / sizes) / raised)) / sizes
     scale = np.abs(expected).max()
-    assert np.abs(least_change(matrix, right) - expected).max() < 1e-5 * scale
+    assert np.abs(damped_solve(matrix, right) - expected).max() < 1e-5 * scale

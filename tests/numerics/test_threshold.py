@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ShapeError
-from taciturn.numerics import at_probability, chosen, ks, one_half
+from taciturn.numerics import chosen, even_odds, ks, threshold_at
 
 rows = st.lists(
     st.tuples(st.floats(-30, 30, allow_subnormal=False), st.integers(0, 1)), min_size=2, max_size=30
@@ -48,7 +48,7 @@ def test_the_threshold_of_a_cost_costs_least(pairs, cost):
 
 
 def test_one_class_alone_leaves_one_half_and_other_shapes_are_refused():
-    assert chosen(np.array([1.0, 2.0]), np.array([1, 1])) == one_half()
+    assert chosen(np.array([1.0, 2.0]), np.array([1, 1])) == even_odds()
     with pytest.raises(ShapeError):
         chosen(np.array([1.0, 2.0]), np.array([1]))
 
@@ -57,7 +57,7 @@ def test_the_threshold_stands_between_two_scores():
     best = chosen(np.array([-4.0, -2.0, -1.0, 3.0]), np.array([0, 0, 1, 1]))
     assert best.score == -1.5
     assert best.probability == pytest.approx(1 / (1 + np.exp(1.5)))
-    assert at_probability(best.probability).score == pytest.approx(best.score)
+    assert threshold_at(best.probability).score == pytest.approx(best.score)
 
 
 def test_class_weights_move_the_probability_of_a_threshold_and_not_its_score():
@@ -65,5 +65,10 @@ def test_class_weights_move_the_probability_of_a_threshold_and_not_its_score():
     best = chosen(scores, labels, shift=2.0)
     assert best.score == -1.5
     assert best.probability == pytest.approx(1 / (1 + np.exp(3.5)))
-    assert at_probability(best.probability, shift=2.0).score == pytest.approx(-1.5)
-    assert one_half(2.0).score == 0.0
+    assert threshold_at(best.probability, shift=2.0).score == pytest.approx(-1.5)
+    assert even_odds(2.0).score == 0.0
+
+
+def test_scores_of_a_diverged_model_leave_a_threshold():
+    best = chosen(np.array([np.nan, 3.0, -1.0, np.nan]), np.array([0, 1, 0, 1]))
+    assert np.isfinite([best.score, best.probability]).all()

@@ -14,7 +14,7 @@ from taciturn.numerics import (
     Fit,
     Likelihood,
     RowLikelihood,
-    bounded,
+    clip_scores,
     corrected_likelihood,
     fit_in_clear,
     log_loss,
@@ -45,7 +45,7 @@ def generated(rows: int, columns: int, seed: int = 0) -> tuple[FloatArray, Label
 
 def gap(fit: Fit, joined: FloatArray, likelihood: Likelihood, l2: float, free: int) -> float:
     weights = np.concatenate([fit.alice, fit.own])
-    np.testing.assert_allclose(fit.scores, bounded(joined @ weights), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(fit.scores, clip_scores(joined @ weights), rtol=1e-5, atol=1e-5)
     loss = penalised_loss(joined @ weights, likelihood, weights, l2, free)
     return loss - optimum(joined, likelihood, l2, free).loss
 

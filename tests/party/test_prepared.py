@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import fit_and_prepare, own_rows
+from taciturn.data import fit_and_prepare, user_rows
 from taciturn.engine import Callbacks
 from taciturn.errors import FileError
 from taciturn.files import exclusive_lock
@@ -236,11 +236,11 @@ def test_a_disk_without_room_has_a_name_and_nothing_is_left_of_it(folder, fits, 
 
 def test_a_part_that_goes_between_two_columns_is_named_and_nothing_is_left(folder, monkeypatch):
     def gone(*values: Any, **named: Any) -> Any:
-        rows = own_rows(*values, **named)
+        rows = user_rows(*values, **named)
         (folder / "alice/1.parquet").unlink()
         return rows
 
-    monkeypatch.setattr(module_of(PartyTables), "own_rows", gone)
+    monkeypatch.setattr(module_of(PartyTables), "user_rows", gone)
     with refused(FileError) as caught:
         load(folder)
     assert caught.value.where == str(folder / "alice/1.parquet")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
-from taciturn.doctor import look_at_certificates
+from taciturn.doctor import check_certificates
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, shown_by
 from taciturn.party import ALIGNMENT, PeerSession, way_to_peer
 from taciturn.transport import DialEndpoint, load_credentials
@@ -74,7 +74,7 @@ def test_a_side_with_another_certificate_than_agreed_does_not_begin(star, name, 
     ):
         pass
     assert Path(str(caught.value.where)) == place / f"{file}.pem"
-    (finding, *_) = look_at_certificates(config)
+    (finding, *_) = check_certificates(config)
     assert caught.value.message in finding.summary
     if folder == "others":
         assert star.fingerprint(name, folder)[:16] in caught.value.message

@@ -67,7 +67,7 @@ FACTS = (
     "shares_weights",
     "label_flips",
     "hidden_batch",
-    "weighable",
+    "supports_class_weight",
     "sized_by_columns",
     "whole_table",
     "claims_protection",
@@ -76,10 +76,10 @@ FACTS = (
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
-SEALED = "lossless shares_weights weighable whole_table claims_protection"
+SEALED = "lossless shares_weights supports_class_weight whole_table claims_protection"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
-    "none": case({"mechanism": "none"}, math.inf, "lossless weighable whole_table"),
+    "none": case({"mechanism": "none"}, math.inf, "lossless supports_class_weight whole_table"),
     "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
     "mult printed": case(
         {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
@@ -93,7 +93,8 @@ CASES = {
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
-        "lossless hidden_batch weighable sized_by_columns", "epsilon", "subset_size", epsilon=50.0,
+        "lossless hidden_batch supports_class_weight sized_by_columns", "epsilon", "subset_size",
+        epsilon=50.0,
     ),
     "label-rr": case(
         {**FLIPS, "over": "none"}, 1.0, "label_flips whole_table claims_protection",
@@ -164,7 +165,7 @@ def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them
     assert "epsilon" not in chosen.defaults or known == "hybrid"
     # Whoever must give a setting is shown it in a file to begin with.
     needed = {*chosen.takes} - {*chosen.defaults} - {"subset_size", "l_rr"}
-    assert needed <= {*chosen.to_begin_with()}
+    assert needed <= {*chosen.required_settings()}
 
 
 @pytest.mark.parametrize(("name", "missing"), [(n, m) for n in CASES for m in CASES[n].needs])
@@ -251,7 +252,9 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
 
 @pytest.mark.parametrize("weights", [None, (0.25, 1.0)])
 def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse(name, weights):
-    method = made(name, class_weight=weights if "weighable" in CASES[name].facts else None)
+    method = made(
+        name, class_weight=weights if "supports_class_weight" in CASES[name].facts else None
+    )
     if not isinstance(method, EncryptedMechanism):
         assert not method.whole_table
         return

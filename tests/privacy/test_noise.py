@@ -17,8 +17,8 @@ from taciturn.privacy import (
     UNIT_BITS,
     LaplaceDraws,
     Stock,
+    bernoulli_exp,
     continuous_laplace,
-    decaying_coins,
     divisor,
     geometric,
     scale,
@@ -68,18 +68,18 @@ def test_almost_no_noise_is_no_crash(sigma):
 
 @pytest.mark.parametrize("exponent", [1e-12, 1e-3, 0.5, 1.0, 1.5, 3.7, 12.0])
 def test_decaying_coins_show_heads_as_often_as_stated_with_false_alarm_rate_1e_minus_6(exponent):
-    heads = decaying_coins(exponent, SIZE, coins(f"coins {exponent}"))
+    heads = bernoulli_exp(exponent, SIZE, coins(f"coins {exponent}"))
     assert heads.dtype == np.bool_
     assert heads.shape == (SIZE,)
     assert happens(int(heads.sum()), SIZE, math.exp(-exponent))
 
 
 def test_decaying_coins_at_the_ends():
-    assert decaying_coins(0.0, 1000, coins("zero")).all()
+    assert bernoulli_exp(0.0, 1000, coins("zero")).all()
     # Below the resolution of 2^-56 the exponent is rounded down to zero.
-    assert decaying_coins(2.0**-57, 1000, coins("nearly")).all()
-    assert not decaying_coins(1e9, 1000, coins("never")).any()
-    assert decaying_coins(1.0, 0, coins("none")).shape == (0,)
+    assert bernoulli_exp(2.0**-57, 1000, coins("nearly")).all()
+    assert not bernoulli_exp(1e9, 1000, coins("never")).any()
+    assert bernoulli_exp(1.0, 0, coins("none")).shape == (0,)
 
 
 # --- unit draws --------------------------------------------------------------------------------

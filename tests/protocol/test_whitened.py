@@ -9,7 +9,7 @@ import pytest
 
 from taciturn.crypto import ClearScheme
 from taciturn.data import FeatureTable
-from taciturn.memmap import BLOCK_ROWS, Place, Scratch
+from taciturn.memmap import BLOCK_ROWS, ArrayLocation, Scratch
 from taciturn.numerics import Whitening
 from taciturn.protocol import Terms
 from taciturn.protocol.alice import AliceInputs, WhitenedTable, largest_bits
@@ -48,7 +48,7 @@ def test_the_integers_are_those_of_the_whitened_rows(tmp_path, mapped):
     others = table.others(FeatureTable.of(100.0 * values[:50]), scratch)
     bound = 1 << (table.scales.feature_bits + table.magnitude_bits)
     assert np.abs(others).max() == bound
-    place = Place.of(table.whole)
+    place = ArrayLocation.of(table.whole)
     assert (place is not None) == mapped
     if place is not None:
         assert np.array_equal(place.opened(), WhitenedTable.of(inputs_of(values)).whole)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.simulation import estimate, require_arrived, simulate

@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
-from taciturn.data.own import DEFAULTS
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, shown_by

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import expit
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted

@@ -19,10 +19,10 @@ import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.data.own import DEFAULTS
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.split import training_rows
 from taciturn.data.tables import LabelTable
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ShapeError
 from taciturn.jobs.train.simulation import Outcome, simulate
 from taciturn.privacy.base import Mechanism

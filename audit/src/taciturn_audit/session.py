@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import counted

@@ -25,7 +25,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.jobs.woe.bins import Bins, CutTable

@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from taciturn.data.own import DEFAULTS
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.split import whole_vertical
+from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
 from taciturn.jobs.train.simulation import inputs_of, terms_of

@@ -26,14 +26,14 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from taciturn.arrays import FloatArray
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.jobs.train.shared import Shared
 from taciturn.jobs.train.simulation import programs
-from taciturn.numerics.batches import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
+from taciturn.numerics.sgd import batches
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design

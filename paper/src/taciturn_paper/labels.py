@@ -29,13 +29,13 @@ from scipy.special import expit
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import LabelTable
-from taciturn.numerics.flipped_labels import (
+from taciturn.numerics.intervals import t_interval
+from taciturn.numerics.likelihood import (
     corrected_loss,
     corrected_residue,
     debiased_loss,
     debiased_residue,
 )
-from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.additive import Additive

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.jobs.train.simulation import simulate
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of

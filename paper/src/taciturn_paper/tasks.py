@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from taciturn.data.datasets import cache_dir
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, quietly, silent
 from taciturn.errors import ConfigError, DatasetUnavailable, OutputError, nearest
 from taciturn.faces import Hint

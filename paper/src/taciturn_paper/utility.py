@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import cast
 
 from taciturn.arrays import ByteLabels, FloatArray, IndexArray
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.errors import ConfigError
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised

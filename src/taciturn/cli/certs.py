@@ -12,7 +12,7 @@ from taciturn.cli.console import Json, console
 from taciturn.files import to_json
 
 if TYPE_CHECKING:
-    from taciturn.transport.certs import Made
+    from taciturn.transport.certs import TrialCertificates
 
 
 def certs(
@@ -58,7 +58,7 @@ def certs(
         console().print(line, soft_wrap=True, markup=False)
 
 
-def _made(made: Made) -> dict[str, Any]:
+def _made(made: TrialCertificates) -> dict[str, Any]:
     return {
         "authority": str(made.authority),
         "authority_key": str(made.authority_key),

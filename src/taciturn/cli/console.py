@@ -22,7 +22,7 @@ from taciturn.files import to_json
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from taciturn.dashboard.board import Board
+    from taciturn.dashboard.dashboard_state import DashboardState
     from taciturn.protocol.events import Event
     from taciturn.report.blocks import Block
     from taciturn.results.live import News
@@ -64,7 +64,7 @@ class Meter:
     """Turns a run's events into a progress bar, or into a line now and then."""
 
     def __init__(
-        self, progress: Progress | None, name: str = "", board: Board | None = None
+        self, progress: Progress | None, name: str = "", board: DashboardState | None = None
     ) -> None:
         self._progress, self._name, self._board = progress, name, board
         self._task = None if progress is None else progress.add_task("training", total=None)
@@ -135,7 +135,7 @@ class Meter:
 
 
 @contextmanager
-def progress_bar(name: str = "", board: Board | None = None) -> Iterator[Meter]:
+def progress_bar(name: str = "", board: DashboardState | None = None) -> Iterator[Meter]:
     """Progress on standard error: a bar on a terminal, and else a line a minute."""
     if not sys.stderr.isatty():
         with _beating(Meter(None, name, board)) as meter:

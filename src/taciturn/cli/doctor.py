@@ -32,14 +32,14 @@ def doctor(
     taciturn doctor bob.toml --json
     """
     # Imported here: it loads every package there is, to see whether it does.
-    from taciturn.doctor.visit import visit
+    from taciturn.doctor.checks import run_checks
     from taciturn.results.doctor import DoctorResult
     from taciturn.results.ledger import PastExposure
     from taciturn.results.outlook import Outlook
 
     with progress_bar() as meter:
         parts: list[Outlook | PastExposure] = []
-        findings = visit(config, meter.announce, parts.append)
+        findings = run_checks(config, meter.announce, parts.append)
     result = DoctorResult.of(findings, __version__, None if config is None else str(config))
     result = replace(
         result,

@@ -16,7 +16,7 @@ from taciturn.files import settings_home
 
 if TYPE_CHECKING:
     from taciturn.dashboard.address import Address
-    from taciturn.dashboard.board import Board
+    from taciturn.dashboard.dashboard_state import DashboardState
     from taciturn.party.config import PartyConfig
 
 Watch = Annotated[
@@ -45,10 +45,10 @@ def watched_bar(
             yield meter
         return
     # Imported here: most runs have no page.
-    from taciturn.dashboard.board import BobBoard
+    from taciturn.dashboard.dashboard_state import BobDashboardState
 
     named = tuple((name, str(value)) for name, value in (facts or {}).items())
-    board = BobBoard(command, "both", facts=named)
+    board = BobDashboardState(command, "both", facts=named)
     with progress_bar(board=board) as meter, _served(board, port, _own_file(port), meter):
         yield meter
 
@@ -65,9 +65,9 @@ def watched_side(
         with progress_bar(config.role) as meter:
             yield meter
         return
-    from taciturn.dashboard.board import Board, BobBoard
+    from taciturn.dashboard.dashboard_state import BobDashboardState, DashboardState
 
-    kind = BobBoard if config.role == "bob" else Board
+    kind = BobDashboardState if config.role == "bob" else DashboardState
     board = kind(command, config.role, config.peer)
     file = config.path(config.state.folder) / "watch.json"
     with progress_bar(config.role, board) as meter, _served(board, port, file, meter):
@@ -88,8 +88,10 @@ def _own_file(port: int | None) -> Path | None:
 
 
 @contextmanager
-def _served(board: Board, port: int | None, file: Path | None, meter: Meter) -> Iterator[None]:
-    from taciturn.dashboard.open import open_server
+def _served(
+    board: DashboardState, port: int | None, file: Path | None, meter: Meter
+) -> Iterator[None]:
+    from taciturn.dashboard.server import open_server
 
     server, remark = open_server(board, port, file)
     with server.serving():

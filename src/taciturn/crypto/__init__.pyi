@@ -19,7 +19,6 @@ from taciturn.crypto.cluster import Address as Address
 from taciturn.crypto.cluster import DaskEngine as DaskEngine
 from taciturn.crypto.cluster import connected as connected
 from taciturn.crypto.cluster import on_this_machine as on_this_machine
-from taciturn.crypto.exchange import ExchangeKey as ExchangeKey
 from taciturn.crypto.group import ELEMENT_BYTES as ELEMENT_BYTES
 from taciturn.crypto.group import ORDER as ORDER
 from taciturn.crypto.group import Scalar as Scalar
@@ -36,13 +35,14 @@ from taciturn.crypto.paillier import PaillierPublicKey as PaillierPublicKey
 from taciturn.crypto.paillier import PaillierScheme as PaillierScheme
 from taciturn.crypto.paillier import PaillierSecretKey as PaillierSecretKey
 from taciturn.crypto.paillier import generate_for_tests as generate_for_tests
-from taciturn.crypto.primes import draw_prime as draw_prime
-from taciturn.crypto.primes import has_small_factor as has_small_factor
-from taciturn.crypto.primes import looks_prime as looks_prime
 from taciturn.crypto.registry import SCHEMES as SCHEMES
 from taciturn.crypto.registry import scheme as scheme
+from taciturn.crypto.signatures import ExchangeKey as ExchangeKey
 from taciturn.crypto.signatures import KeyIdentity as KeyIdentity
 from taciturn.crypto.signatures import fingerprint as fingerprint
 from taciturn.crypto.signatures import verify as verify
 from taciturn.crypto.trapdoor import Trapdoor as Trapdoor
+from taciturn.crypto.trapdoor import draw_prime as draw_prime
+from taciturn.crypto.trapdoor import has_small_factor as has_small_factor
+from taciturn.crypto.trapdoor import looks_prime as looks_prime
 from taciturn.crypto.trapdoor import suitable as suitable

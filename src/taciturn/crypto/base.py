@@ -289,11 +289,9 @@ class RowSum(Protocol):
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
         """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
-        ...
 
     def result(self) -> EncryptedAnswer:
         """The complete sum with its masks, re-randomised; one entry per column."""
-        ...
 
 
 class Table(Protocol):
@@ -302,21 +300,17 @@ class Table(Protocol):
     @property
     def size(self) -> TableSize:
         """Shape of the table."""
-        ...
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
         """Start ``table.T @ vector + mask`` modulo t; ``mask`` has one integer per column."""
-        ...
 
     def product(
         self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
-        ...
 
     def close(self) -> None:
         """Free the memory and end the worker processes."""
-        ...
 
 
 def transposed_product(
@@ -328,7 +322,7 @@ def transposed_product(
     return total.result()
 
 
-def turn_of(part: slice | None, parts: list[slice], done: int) -> slice:
+def next_part(part: slice | None, parts: list[slice], done: int) -> slice:
     """Return the next part; raise ``CryptoError`` if ``part`` names another."""
     if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
         raise CryptoError(f"{part} is not the part of the table that is due")
@@ -356,20 +350,16 @@ class PublicKey(Protocol):
     @property
     def capacity(self) -> Capacity:
         """Sizes that this key serves."""
-        ...
 
     @property
     def modulus(self) -> int:
         """Exclusive upper bound of masked products."""
-        ...
 
     def to_bytes(self) -> bytes:
         """The key for the wire."""
-        ...
 
     def draw_mask(self, length: int, entropy: Entropy) -> Mask:
         """Fresh masks for one answer; may be drawn ahead of time."""
-        ...
 
     def mask_of(self, values: IntArray, entropy: Entropy) -> Mask:
         """Masks that add given values modulo t: for a key whose capacity is ``Wrapping``.
@@ -377,25 +367,20 @@ class PublicKey(Protocol):
         Where the plaintexts are wider than the modulus, multiples of it that hide the product's own
         are drawn and added.
         """
-        ...
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """A matrix of whole numbers in the scheme's own form; may be done ahead of time."""
-        ...
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Makes ahead what masks and re-randomises the next answer."""
-        ...
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
         """``matrix @ vector + mask``, re-randomised."""
-        ...
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
         """The exact signed product."""
-        ...
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
         """Convert a whole table to the scheme's own form, for a key whose capacity is ``Wrapping``.
@@ -403,7 +388,6 @@ class PublicKey(Protocol):
         The caller must not change ``whole`` while the table is in use. ``memory`` is in bytes; with
         less of it a product takes longer.
         """
-        ...
 
 
 class SecretKey(Protocol):
@@ -411,50 +395,40 @@ class SecretKey(Protocol):
 
     def to_bytes(self) -> bytes:
         """The secret key for a file of its owner, who must keep it encrypted."""
-        ...
 
     @property
     def public(self) -> PublicKey:
         """The public key."""
-        ...
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Makes ahead what the next vector of this length needs, for an answer of ``rows`` rows."""
-        ...
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """Encrypt with fresh randomness, for an answer of ``rows`` rows."""
-        ...
 
     def decrypt(self, answer: EncryptedAnswer, length: int) -> tuple[int, ...]:
         """The masked products; ``length`` is that of the vector they were made from."""
-        ...
 
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
         """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``."""
-        ...
 
     def encrypt_rows(
         self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
     ) -> EncryptedVector:
         """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
-        ...
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
         """Encrypt one value modulo t per column of a table, for ``Table.product``."""
-        ...
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
         """The entries of a ``RowSum``, centred modulo t."""
-        ...
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
     ) -> IntArray:
         """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
-        ...
 
 
 class SlotPublicKey(Protocol):
@@ -462,11 +436,9 @@ class SlotPublicKey(Protocol):
 
     def to_bytes(self) -> bytes:
         """The key for the wire."""
-        ...
 
     def sum_of(self, length: int) -> SlotSum:
         """An empty sum of products of ``length`` numbers each."""
-        ...
 
 
 class SlotSum(Protocol):
@@ -474,11 +446,9 @@ class SlotSum(Protocol):
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
         """Add ``table * vector``, elementwise; table entries are below 2^31 in size."""
-        ...
 
     def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """The sum plus ``masks``, which are uniform from 0 to the modulus and used once."""
-        ...
 
 
 class SlotSecretKey(Protocol):
@@ -487,19 +457,15 @@ class SlotSecretKey(Protocol):
     @property
     def public(self) -> SlotPublicKey:
         """The public key."""
-        ...
 
     def to_bytes(self) -> bytes:
         """The secret key for a file of its owner, who must keep it encrypted."""
-        ...
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
-        ...
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked sums, from 0 to the modulus."""
-        ...
 
 
 class SlotScheme(Protocol):
@@ -512,16 +478,13 @@ class SlotScheme(Protocol):
     @property
     def slots(self) -> int:
         """Number of values that a ciphertext holds."""
-        ...
 
     @property
     def modulus(self) -> int:
         """The prime modulus."""
-        ...
 
     def leak_bits(self, products: int) -> float:
         """-log2 of the statistical distance of what an answer tells that sums so many products."""
-        ...
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
@@ -529,15 +492,12 @@ class SlotScheme(Protocol):
         Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
-        ...
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """Read a public key received from the peer and check it against the agreed ``seed``."""
-        ...
 
     def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
         """Read the owner's stored secret key."""
-        ...
 
 
 MOST_SLOT_BITS = 31
@@ -556,31 +516,25 @@ class Scheme(Protocol):
     @property
     def name(self) -> str:
         """The name used in settings."""
-        ...
 
     @property
     def protects(self) -> bool:
         """False for the scheme that hides nothing."""
-        ...
 
     @property
     def whole_tables(self) -> bool:
         """Whether it has products of whole tables (``PublicKey.table``)."""
-        ...
 
     @property
     def number_by_number(self) -> SlotScheme | None:
         """Its products number by number; None where it has none."""
-        ...
 
     @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
-        ...
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The parts of a table's rows whose ciphertexts travel together: a public rule."""
-        ...
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuse a training that would leak too much of the table, or whose sums could be wrong.
@@ -589,7 +543,6 @@ class Scheme(Protocol):
         statistical distance of what they all reveal of the table beyond what is decrypted from
         them; infinite where nothing is hidden.
         """
-        ...
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
@@ -599,14 +552,11 @@ class Scheme(Protocol):
         Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
-        ...
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
     ) -> PublicKey:
         """Read a public key received from the peer and check it against the agreed ``seed``."""
-        ...
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
         """Read the owner's stored secret key."""
-        ...

@@ -1,6 +1,6 @@
 """The scheme that hides nothing, for simulation speed.
 
-**This is no protection.** A "ciphertext" is the number itself: whoever sees the bytes sees the
+**This is no protection.** A "ciphertext" is the number itself: anyone who sees the bytes sees the
 values. It exists so that a simulation of a training, whose parties share a process anyway, computes
 exactly what the protecting schemes compute. ``protects`` is False: whatever connects two real
 parties must refuse it.
@@ -32,12 +32,12 @@ from taciturn.crypto.base import (
     check_table,
     check_table_vector,
     named_part,
+    next_part,
     require_all,
-    turn_of,
     wrapping,
 )
+from taciturn.crypto.bfv.layout import PART_TILES, Tiling
 from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
-from taciturn.crypto.bfv.tiles import PART_TILES, Tiling
 from taciturn.errors import CryptoError
 from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
@@ -46,16 +46,13 @@ _EXACT_FLOAT_BITS = 53
 
 
 def exact_product(matrix: IntArray | FloatArray, vector: IntArray) -> IntArray:
-    """The exact product of whole numbers, in reals where the matrix comes as such.
+    """Exact product of whole numbers, in float64 where the matrix is.
 
     Up to 53 bits it runs in float64, where BLAS is. That is exact: the entries are whole numbers,
     every partial sum is a sum of some of a row's terms, in whatever order, block or fused step it
     arises, and so at most terms * max * max <= 2^53 in size; float64 represents every such whole
     number, so no step ever rounds. Above, int64 arithmetic serves, which cannot wrap up to 62 bits,
     and beyond wraps modulo 2^64, of which a ``Wrapping`` capacity's modulus is a divisor.
-
-    >>> exact_product(np.array([[2.0**26, -1.0]]), np.array([2**26, 1]))
-    array([4503599627370495])
     """
     if matrix.dtype == np.float64:
         return (matrix @ vector.astype(np.float64)).astype(np.int64)
@@ -73,7 +70,7 @@ class ClearRowSum:
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
         """Add the product of the next part of the rows."""
-        due = turn_of(part, self._table.parts, self._done)
+        due = next_part(part, self._table.parts, self._done)
         values = self._table.read(vector, due.stop - due.start)
         for place, block in row_blocks(self._table.whole[due]):
             whole = block.astype(np.int64, copy=False)
@@ -88,7 +85,7 @@ class ClearRowSum:
 
 @dataclass(frozen=True, slots=True)
 class ClearTable:
-    """A whole table, as it is.
+    """A whole table, unencrypted.
 
     **Guarantee.** None about secrecy. Products are exact modulo t: 64-bit integers wrap modulo
     2^64, of which t is a divisor. For them einsum is as fast as float64's BLAS: both wait for
@@ -131,7 +128,7 @@ class ClearTable:
 
 @dataclass(frozen=True, slots=True)
 class ClearPublicKey:
-    """No key at all.
+    """An empty public key.
 
     **Guarantee.** None about secrecy. Products are exact.
 
@@ -198,18 +195,7 @@ class ClearPublicKey:
 
 @dataclass(frozen=True, slots=True)
 class ClearSecretKey:
-    """The owner of no key. It hides nothing.
-
-    **Guarantee.** None about secrecy.
-
-    **Assumes.** Nothing is at stake: a simulation.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> coins = KeyedEntropy.from_seed(1)
-    >>> key = ClearSecretKey(ClearPublicKey(Capacity(8, 8, 2)))
-    >>> key.encrypt(np.array([3, -1]), 1, coins).data.hex()
-    '0300000000000000ffffffffffffffff'
-    """
+    """An empty secret key, for simulations. It hides nothing."""
 
     public: ClearPublicKey
 
@@ -354,13 +340,7 @@ class ClearSlots:
 
 @dataclass(frozen=True, slots=True)
 class ClearScheme:
-    """No protection, at full speed.
-
-    ``part_tiles`` is the number of the default scheme's row tiles per message.
-
-    >>> ClearScheme().protects
-    False
-    """
+    """No protection, at full speed; ``part_tiles`` row tiles of the default scheme per message."""
 
     part_tiles: int = PART_TILES
 

@@ -6,7 +6,7 @@ A setup is a task whose result stays in the memory of the worker that ran it; Da
 worker that needs it, makes it anew where it was lost, and drops it when the party is done or gone.
 What the setup makes there (keys, plaintexts in NTT form) is never sent. Jobs are tasks that need
 their setup: Dask runs one again where its worker was lost before its reply arrived. A reply is a
-pure function of setup and job (``bfv.crew``), so that a second one decrypts to the same numbers.
+pure function of setup and job (``bfv.workers``), so that a second one decrypts to the same numbers.
 
 **Guarantee.** A worker that is lost changes no result. Where the cluster cannot go on, it is said
 which part of it is to blame (``ClusterError``), and no reply is lost that had left this process.
@@ -32,7 +32,7 @@ from urllib.parse import urlsplit
 from distributed import Client, Future, KilledWorker, LocalCluster, Security, get_worker
 from distributed.utils import silence_logging_cmgr
 
-from taciturn.crypto.bfv.crew import Frame, Job, Reply, Setup, Worker, written
+from taciturn.crypto.bfv.workers import Frame, Job, Reply, Setup, Worker, written
 from taciturn.errors import ClusterError, FileError, TaciturnError, counted
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
@@ -148,7 +148,7 @@ class DaskEngine:
         self.client = client
         self._address = address
         self._alone_since: float | None = None
-        # Keys are seen by whoever looks at the cluster; they say nothing of what they name.
+        # Keys can be seen by any user of the cluster; they say nothing of what they name.
         self._session, self._numbers = SystemEntropy().token(8).hex(), count()
         self._require_fit()
 
@@ -167,9 +167,9 @@ class DaskEngine:
         """Shares for the current workers: a cluster that was asked for is always used."""
         return min(work, SHARES_PER_WORKER * max(1, len(self.workers)))
 
-    def crew(self, setups: Sequence[Setup]) -> DaskCrew:
-        """A crew with one setup per share."""
-        return DaskCrew(self, setups)
+    def pool(self, setups: Sequence[Setup]) -> DaskWorkerPool:
+        """A pool with one setup per share."""
+        return DaskWorkerPool(self, setups)
 
     def hold(self, setups: Sequence[Setup]) -> list[Future]:
         """Submit the setups to the workers, which Dask chooses evenly."""
@@ -297,7 +297,7 @@ class DaskEngine:
             ) from None
 
 
-class DaskCrew:
+class DaskWorkerPool:
     """Setups in the memory of a cluster's workers."""
 
     def __init__(self, engine: DaskEngine, setups: Sequence[Setup]) -> None:
@@ -334,7 +334,7 @@ class _Held:
 
     def reply(self, job: Job) -> tuple[Frame, ...]:
         # Loaded here: a party's own process may have another scheme.
-        from taciturn.crypto.bfv.helper import worker
+        from taciturn.crypto.bfv.worker import worker
 
         with self._lock:
             if self._work is None:

@@ -65,7 +65,7 @@ def library() -> Any:  # noqa: ANN401 - a module without types
 
 @contextmanager
 def _temporary_file_in_memory() -> Iterator[None]:
-    """The next temporary file of this thread is one in memory, which ends with its last user."""
+    """Make the next temporary file of this thread one in memory."""
     thread, ordinary = threading.get_ident(), tempfile.NamedTemporaryFile
     descriptor = os.memfd_create("libsodium")
 
@@ -83,12 +83,7 @@ def _temporary_file_in_memory() -> Iterator[None]:
 
 
 class Scalar:
-    """A secret exponent.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> Scalar.draw(KeyedEntropy.from_seed(1))
-    Scalar(<hidden>)
-    """
+    """A secret exponent; its ``repr`` hides it."""
 
     __slots__ = ("_bytes",)
 
@@ -120,9 +115,6 @@ def hashed(context: bytes, texts: Iterable[str]) -> bytes:
     """An element for each text, by a random function that the context selects.
 
     A context has the same length wherever it is used for the same purpose.
-
-    >>> len(hashed(b"doctest", ["ann", "bea"]))
-    64
     """
     # The context is hashed once; each text continues from a copy.
     start, onto = hashlib.sha512(context), library().crypto_core_ristretto255_from_hash

@@ -59,12 +59,9 @@ class _Unit(NamedTuple):
 
 
 def block_sizes(bases: int, positions: int) -> list[int]:
-    """How many bases stand in each block, for the least work over the bit positions.
+    """Number of bases in each block, for the least work over the bit positions.
 
     A block of b bases costs a table of 2^b entries, and a multiplication per position.
-
-    >>> block_sizes(8, 190), block_sizes(30, 1500)
-    ([4, 4], [8, 8, 7, 7])
     """
 
     def spread(blocks: int) -> list[int]:
@@ -95,9 +92,6 @@ class Ladder:
         ``exponents`` has one row per slot and one column per base, in ±2^offset_bits; the exponent
         of a base is the sum of all ``exponents[j] * 2^(width*j)``. The offset is 2^offset_bits, and
         ``width``, the bits from slot to slot, is more than ``offset_bits + 1``.
-
-        >>> Ladder.of(np.array([[1, -2]]), 1, 4, [2]).steps
-        [([1, 4], 1), ([1], 0)]
         """
         shifted = exponents + (1 << offset_bits)
         top = max(int(shifted.max()).bit_length() - 1, offset_bits)
@@ -135,12 +129,7 @@ class SubsetTables:
 
     @classmethod
     def of(cls, bases: Sequence[mpz], n: mpz, sizes: Iterable[int]) -> SubsetTables:
-        """The tables of units modulo n^2.
-
-        >>> tables = SubsetTables.of([mpz(3), mpz(7)], mpz(10), [2])
-        >>> [int(s * (1 + t * 10) % 100) for s, t in zip(tables.shorts, tables.tails)]
-        [1, 3, 7, 21, 81]
-        """
+        """Tables of units modulo n^2."""
         entries: list[_Unit] = []
         everything = one = _Unit(mpz(1), mpz(1), mpz(0))
         start = 0
@@ -157,20 +146,11 @@ class SubsetTables:
 
 
 def product_of_powers(ladder: Ladder, tables: SubsetTables, n: mpz, *, alone: bool) -> mpz:
-    """The product modulo n^2 that a ladder stands for.
-
-    **Guarantee.** Exact.
+    """The product modulo n^2 that a ladder stands for, exactly.
 
     **Assumes.** The tables were made for this modulus and the ladder's blocks.
 
     ``alone``: no other thread does the same meanwhile.
-
-    >>> tables = SubsetTables.of([mpz(3), mpz(7)], mpz(10), [2])
-    >>> ladder = Ladder.of(np.array([[5, -2], [0, 1]]), 3, 6, [2])
-    >>> int(product_of_powers(ladder, tables, mpz(10), alone=True))
-    7
-    >>> 3**5 * 7 ** (1 * 2**6 - 2) % 100
-    7
     """
     square = n * n
     product, tail = mpz(1), mpz(0)

@@ -30,17 +30,13 @@ MASK_BITS = 64
 class Packing:
     """How masked products lie in a plaintext.
 
-    **Guarantee.** For two products within capacity, a slot's value under a fresh mask is
-    distributed alike up to a statistical distance of 2^-64: shifting the uniform distribution on M
+    **Guarantee.** For two products within capacity, a slot's values under a fresh mask have the
+    same distribution up to a statistical distance of 2^-64: shifting the uniform distribution on M
     values by at most s moves it by s/M, here 2^(P+1) / 2^(P+1+64). Over a training of T answers of
     d entries each, the masks hide everything but T * d * 2^-64 (union bound): a million answers
     with a hundred entries stay below 2^-37.
 
     **Assumes.** The vector is honest (within capacity), masks are uniform and used once.
-
-    >>> packing = Packing.within(Capacity(24, 24, 16), 2048)
-    >>> packing.width, packing.slots, packing.plaintexts(30)
-    (118, 17, 2)
     """
 
     product_bits: int
@@ -74,11 +70,7 @@ class Packing:
         return 1 << (self.product_bits + 1 + MASK_BITS)
 
     def plaintexts(self, length: int) -> int:
-        """How many plaintexts hold the entries: one, or an even number for two cores to share.
-
-        >>> [Packing(product_bits=0, slots=10).plaintexts(length) for length in (1, 10, 20, 21)]
-        [1, 1, 2, 4]
-        """
+        """Number of plaintexts for the entries: one, or an even number for two cores to share."""
         least = -(-length // self.slots)
         return least + least % 2 if least > 1 else least
 
@@ -100,11 +92,6 @@ class Packing:
         return packed
 
     def unpack(self, packed: mpz, count: int) -> list[int]:
-        """The lowest slots of any non-negative number; what lies above them is ignored.
-
-        >>> packing = Packing(product_bits=0, slots=3)
-        >>> packing.unpack(packing.pack([1, 2, 3]), 3)
-        [1, 2, 3]
-        """
+        """The lowest slots of any non-negative number; what lies above them is ignored."""
         low = (mpz(1) << self.width) - 1
         return [int((packed >> (self.width * slot)) & low) for slot in range(count)]

@@ -43,11 +43,9 @@ from taciturn.crypto.base import (
     Wrapping,
     wrapping,
 )
-from taciturn.crypto.cores import on_all_cores
 from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
 from taciturn.crypto.packing import Packing
-from taciturn.crypto.primes import has_small_factor, looks_prime
-from taciturn.crypto.trapdoor import Trapdoor
+from taciturn.crypto.trapdoor import Trapdoor, has_small_factor, looks_prime, on_all_cores
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy
 
@@ -65,7 +63,7 @@ class _Exponents:
 class PaillierPublicKey:
     """The modulus n, which is all that Alice needs.
 
-    **Guarantee.** Whoever has this key alone learns nothing from encrypted vectors (IND-CPA). The
+    **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). The
     owner learns from an answer the masked products and nothing else about the matrix: an answer is
     distributed as a fresh encryption of the masked products, because r^n is uniform among the n-th
     residues, and the masks hide each product to within 2^-64 (``Packing`` has the bound for a whole
@@ -115,7 +113,7 @@ class PaillierPublicKey:
         within 2^-64: a shift of at most ``2^(product_bits + 1) / t`` steps against
         ``2^(product_bits + 1 + 64) / t`` of them (``Packing``). The offset is a multiple of t.
         """
-        ring = _wrapping(self.capacity)
+        ring = wrapping(self.capacity)
         modulus = 1 << ring.modulus_bits
         multiples = self.packing.mask_bound >> ring.modulus_bits
         return Mask(
@@ -144,10 +142,7 @@ class PaillierPublicKey:
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
     ) -> EncryptedAnswer:
-        """``matrix @ vector + offset + mask``, packed into few ciphertexts and re-randomised.
-
-        ``mask`` is fresh from ``draw_mask``, one per row.
-        """
+        """``matrix @ vector + offset + mask`` with fresh masks, packed and re-randomised."""
         prepared.check(vector, mask)
         self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
@@ -309,15 +304,10 @@ class PaillierSecretKey:
 class PaillierScheme:
     """Paillier with keys of the given sizes.
 
-    The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests
-    only: it has another name and says that it does not protect.
+    The registered instance is ``PaillierScheme()``. One with any size below 2048 is for tests only:
+    it has another name and says that it does not protect.
 
     ``key_bits`` are the accepted sizes, the default first; multiples of 16.
-
-    >>> PaillierScheme().name, PaillierScheme().protects
-    ('paillier', True)
-    >>> PaillierScheme(key_bits=(512,)).name, PaillierScheme(key_bits=(512,)).protects
-    ('paillier-for-tests', False)
     """
 
     key_bits: tuple[int, ...] = OFFERED_BITS
@@ -354,7 +344,7 @@ class PaillierScheme:
         **Guarantee.** n is the product of two primes drawn independently, of half the bits each
         (``draw_prime``), that are far apart, with gcd(n, (p-1)(q-1)) = 1.
 
-        **Assumes.** The entropy is private: whoever can repeat it has the key.
+        **Assumes.** The entropy is private: anyone who can repeat it has the key.
         """
         self._check_bits(bits)
         Packing.within(capacity, bits)  # Before the search for primes, not after it.
@@ -404,24 +394,6 @@ def _no_tables() -> CryptoError:
     )
 
 
-def _wrapping(capacity: Capacity) -> Wrapping:
-    if not isinstance(capacity, Wrapping):
-        raise CryptoError("masks are given only where products wrap")
-    return capacity
-
-
 def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
-    """A key pair of any size, however weak: for tests, which cannot wait for a real one.
-
-    >>> import numpy as np
-    >>> from taciturn.rng import KeyedEntropy
-    >>> coins = KeyedEntropy.from_seed(1)
-    >>> key = generate_for_tests(256, Capacity(8, 8, 2), coins)
-    >>> mask = key.public.draw_mask(2, coins)
-    >>> vector = key.encrypt(np.array([3, -4]), 2, coins)
-    >>> matrix = key.public.prepare(np.array([[1, 2], [-5, 0]]))
-    >>> answer = key.public.masked_product(matrix, vector, mask, coins)
-    >>> key.public.unmask(key.decrypt(answer, 2), mask)
-    array([ -5, -15])
-    """
+    """A key pair of any size, however weak, for tests."""
     return PaillierScheme(key_bits=(bits,)).generate(bits, capacity, entropy)

@@ -1,45 +1,39 @@
-"""The schemes by name: one function each, which loads its scheme when it is first asked for.
+"""The schemes by name, each loaded on first use, and the engine that works on whole tables.
 
 A party loads the scheme that was agreed on, and the libraries of no other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from taciturn.crypto.base import Scheme
 from taciturn.errors import ConfigError, nearest
+from taciturn.extras import explained
+
+if TYPE_CHECKING:
+    from taciturn.crypto.bfv.workers import Engine
+    from taciturn.crypto.cluster import DaskEngine
 
 
-def _bfv() -> Scheme:
-    from taciturn.crypto.bfv.keys import BfvScheme
-
-    return BfvScheme()
-
-
-def _paillier() -> Scheme:
-    from taciturn.crypto.paillier import PaillierScheme
-
-    return PaillierScheme()
-
-
-def _clear() -> Scheme:
-    from taciturn.crypto.clear import ClearScheme
-
-    return ClearScheme()
-
-
-_LOADERS: dict[str, Callable[[], Scheme]] = {
-    "bfv": _bfv,
-    "paillier": _paillier,
-    "clear": _clear,
+_CLASSES = {
+    "bfv": ("taciturn.crypto.bfv.keys", "BfvScheme"),
+    "paillier": ("taciturn.crypto.paillier", "PaillierScheme"),
+    "clear": ("taciturn.crypto.clear", "ClearScheme"),
 }
 
 
 @cache
 def _loaded(name: str) -> Scheme:
-    return _LOADERS[name]()
+    module, kind = _CLASSES[name]
+    made: Scheme = getattr(import_module(module), kind)()
+    return made
 
 
 class _Schemes(Mapping[str, Scheme]):
@@ -47,10 +41,10 @@ class _Schemes(Mapping[str, Scheme]):
         return _loaded(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_LOADERS)
+        return iter(_CLASSES)
 
     def __len__(self) -> int:
-        return len(_LOADERS)
+        return len(_CLASSES)
 
 
 SCHEMES: Mapping[str, Scheme] = _Schemes()
@@ -58,14 +52,41 @@ SCHEMES: Mapping[str, Scheme] = _Schemes()
 
 
 def scheme(name: str) -> Scheme:
-    """The scheme of that name.
-
-    >>> scheme("paillier").key_bits
-    (3072, 2048)
-    """
+    """The scheme of that name."""
     try:
         return SCHEMES[name]
     except KeyError:
         raise ConfigError(
             f"unknown scheme {name}", setting="scheme", hint=nearest(name, SCHEMES)
         ) from None
+
+
+def on_engine(chosen: Scheme, engine: Engine) -> Scheme:
+    """The scheme with its table work done by the engine; unchanged if it has none to share."""
+    if chosen.name != "bfv":
+        return chosen
+    # Loaded here: no other scheme needs its library.
+    from taciturn.crypto.bfv.keys import BfvScheme
+
+    return replace(chosen, engine=engine) if isinstance(chosen, BfvScheme) else chosen
+
+
+def cluster_of(
+    scheduler: str, credentials: tuple[Path, Path, Path] | None, worker_seconds: float
+) -> AbstractContextManager[DaskEngine]:
+    """Connect to the Dask cluster of a running scheduler.
+
+    ``credentials`` are the cluster's authority, this side's certificate and its key; None without
+    TLS. ``worker_seconds`` is the longest wait for a worker where there is none.
+    """
+    with explained():
+        from taciturn.crypto.cluster import Address, connected
+    ca, certificate, key = credentials or (None, None, None)
+    return connected(Address(scheduler, ca, certificate, key, worker_seconds))
+
+
+def cluster_on_this_machine(workers: int) -> AbstractContextManager[DaskEngine]:
+    """Start a Dask cluster of local processes, which ends with the context."""
+    with explained():
+        from taciturn.crypto.cluster import on_this_machine
+    return on_this_machine(workers)

@@ -1,13 +1,18 @@
-"""Signatures by the key of a party's certificate.
+"""Keys of parties: signatures by the key of a certificate, and key exchange by X25519.
 
 A public key stands as its SubjectPublicKeyInfo in DER, and is known by the SHA-256 of that, its
 fingerprint. Certificates here have keys on elliptic curves (ECDSA, SHA-256) or of RSA (PSS,
 SHA-256); a simulation, which has no certificates, signs with Ed25519.
 
 **Guarantee.** ``verify`` returns only if the signature is one of exactly these bytes under exactly
-this key.
+this key. Anyone who sees both public halves of an exchange and neither secret one learns nothing of
+the common key [RFC7748, §6.1]; the same halves in another context give an independent one
+[RFC5869].
 
-**Assumes.** ECDSA, RSA-PSS and Ed25519 cannot be forged, and SHA-256 does not collide.
+**Assumes.** ECDSA, RSA-PSS and Ed25519 cannot be forged, and SHA-256 does not collide. For an
+exchange: the computational Diffie-Hellman assumption on Curve25519, HKDF-SHA256 behaves like a
+random function, and each party has the other's half and no third one's. A relay could put its own
+in their place, so the halves have to be signed.
 """
 
 from __future__ import annotations
@@ -18,7 +23,9 @@ from typing import Protocol, TypeAlias
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -49,14 +56,7 @@ class Identity(Protocol):
 
 
 class KeyIdentity:
-    """A party that holds a private key.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> identity = KeyIdentity.simulated("alice-1", KeyedEntropy.from_seed(1))
-    >>> verify(identity.public_key, identity.sign(b"text"), b"text")
-    >>> identity
-    KeyIdentity(alice-1, <hidden>)
-    """
+    """A party that holds a private key; its ``repr`` hides the key."""
 
     def __init__(self, name: str, key: _PrivateKey) -> None:
         self.name = name
@@ -112,3 +112,22 @@ def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
         raise CryptoError("a signature is not by this key, or not of this text") from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise CryptoError("a public key, or a signature, cannot be read") from None
+
+
+class ExchangeKey:
+    """One party's half of a key exchange; its ``repr`` hides the key."""
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._key = X25519PrivateKey.from_private_bytes(entropy.token(KEY_BYTES))
+        self.public = self._key.public_key().public_bytes_raw()
+
+    def common(self, theirs: bytes, context: bytes) -> bytes:
+        """Common key with the owner of the public half ``theirs``, for one context."""
+        try:
+            secret = self._key.exchange(X25519PublicKey.from_public_bytes(theirs))
+        except ValueError:
+            raise CryptoError("an exchange key is not one of Curve25519") from None
+        return HKDF(SHA256(), KEY_BYTES, salt=None, info=context).derive(secret)
+
+    def __repr__(self) -> str:
+        return "ExchangeKey(<hidden>)"

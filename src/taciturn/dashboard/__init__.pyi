@@ -1,13 +1,13 @@
 from taciturn.dashboard.address import HOST as HOST
 from taciturn.dashboard.address import Address as Address
 from taciturn.dashboard.address import new_token as new_token
-from taciturn.dashboard.board import MOST_LINES as MOST_LINES
-from taciturn.dashboard.board import Board as Board
-from taciturn.dashboard.board import BobBoard as BobBoard
-from taciturn.dashboard.open import open_server as open_server
-from taciturn.dashboard.page import page as dashboard_page
+from taciturn.dashboard.dashboard_state import MOST_LINES as MOST_LINES
+from taciturn.dashboard.dashboard_state import BobDashboardState as BobDashboardState
+from taciturn.dashboard.dashboard_state import DashboardState as DashboardState
 from taciturn.dashboard.server import EVENT_SECONDS as EVENT_SECONDS
 from taciturn.dashboard.server import Server as Server
+from taciturn.dashboard.server import open_server as open_server
+from taciturn.dashboard.server import page as dashboard_page
 
 # Exported under another name than their module gives them.
 __all__ = ["dashboard_page"]

@@ -1,8 +1,10 @@
-"""``Server``: serves one board to browsers on this machine, from one thread.
+"""``Server``: serves one dashboard to browsers on this machine, from one thread.
 
 It listens on 127.0.0.1 and on nothing else. A request that may not have an answer gets none: the
-connection is closed without a byte (``request``). Everything is bounded: connections, readers, the
-length of a request and the time it may take, what a slow reader may leave unread.
+connection is closed without a byte (``address``). Everything is bounded: connections, readers, the
+length of a request and the time it may take, what a slow reader may leave unread. The page is one
+file; its content security policy names its style and script by their digests, and lets nothing else
+run, load or be sent anywhere but to where the page came from.
 
 ::
 
@@ -14,23 +16,68 @@ length of a request and the time it may take, what a slow reader may leave unrea
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import json
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from taciturn.dashboard.address import HOST, Address
-from taciturn.dashboard.board import Board
-from taciturn.dashboard.page import Page, page
-from taciturn.dashboard.request import asked_for
-from taciturn.errors import ConfigError
+from taciturn.dashboard.address import HOST, Address, asked_for, new_token
+from taciturn.dashboard.dashboard_state import DashboardState
+from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import Hint
-from taciturn.files import finite_json
+from taciturn.files import finite_json, private_folder, reporting_write_errors
 from taciturn.rng import SystemEntropy
+
+_STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page, its content security policy, and a digest by which browsers notice a new one."""
+
+    body: bytes
+    policy: str
+    digest: str
+
+
+@cache
+def page() -> Page:
+    """The page of this version."""
+    text = files("taciturn.dashboard").joinpath("page.html").read_text(encoding="utf-8")
+    (style,), (script,) = _STYLE.findall(text), _SCRIPT.findall(text)
+    policy = (
+        "default-src 'none'",
+        f"style-src '{_digest(style)}'",
+        f"script-src '{_digest(script)}'",
+        "connect-src 'self'",
+        # The mark in the browser's tab, which is part of the page.
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+    body = text.encode()
+    return Page(body, "; ".join(policy), hashlib.sha256(body).hexdigest()[:16])
+
+
+def _digest(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode('ascii')}"
+
 
 EVENT_SECONDS = 0.25
 SAMPLE_SECONDS = 1.0
@@ -46,7 +93,7 @@ FAREWELL_SECONDS = 2.0
 
 
 def listening(port: int) -> socket.socket:
-    """A socket on this machine alone; port 0 for any free one. OSError if it cannot be had."""
+    """A socket on this machine alone; port 0 for any free one. Raises ``OSError``."""
     taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         # A page that is left and opened again finds its port, which the system holds for a while.
@@ -60,7 +107,7 @@ def listening(port: int) -> socket.socket:
 
 
 def listening_on(port: int) -> socket.socket:
-    """The same on a port that a person named; ConfigError if it cannot be had."""
+    """``listening`` on a port that a person named; raises ``ConfigError``."""
     try:
         return listening(port)
     except OSError as problem:
@@ -76,16 +123,16 @@ def listening_on(port: int) -> socket.socket:
 
 
 class Server:
-    """Serves a board until it is closed, on a listening socket of this machine.
+    """Server of a dashboard on a listening socket of this machine.
 
     ``busy`` is how many seconds the serving thread has computed so far, ``events`` how many events
     were sent to all readers.
     """
 
-    def __init__(self, board: Board, taken: socket.socket, token: str) -> None:
+    def __init__(self, state: DashboardState, taken: socket.socket, token: str) -> None:
         self.address = Address(taken.getsockname()[1], token)
         self.busy, self.events = 0.0, 0
-        self._board, self._socket, self._page = board, taken, page()
+        self._state, self._socket, self._page = state, taken, page()
         self._run_name = SystemEntropy().token(8).hex()
         self._connections = self._readers = 0
         # Each section's number of changes and its text, and when they were looked at.
@@ -98,7 +145,7 @@ class Server:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[None]:
-        """Serves meanwhile; at the end readers are sent what has changed last."""
+        """Serve while the context lasts; at the end readers are sent the last changes."""
         self._thread.start()
         self._ready.wait()
         try:
@@ -124,7 +171,7 @@ class Server:
         )
         self._ready.set()
         while not await self._ends_within(SAMPLE_SECONDS):
-            self._board.sample()
+            self._state.sample()
             self.busy = time.thread_time()
         server.close()
         # Readers are being sent the end.
@@ -147,7 +194,7 @@ class Server:
             if self._connections <= MOST_CONNECTIONS:
                 await self._answer(reader, writer)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            # Whoever hangs up, dawdles or says too much is not answered, and not waited for.
+            # A client that hangs up, stalls or sends too much gets no answer.
             writer.transport.abort()
         finally:
             self._connections -= 1
@@ -205,12 +252,12 @@ class Server:
         return f'data: {{"now":{_now()},{sections}}}\n\n' if lacking else ""
 
     def _look(self, at_once: bool) -> None:
-        """Takes what the board has now: once for all readers."""
+        """Read the state now: once for all readers."""
         now = time.monotonic()
         if now - self._looked < EVENT_SECONDS / 2 and not at_once:
             return
         self._looked = now
-        for name, value in self._board.snapshot().items():
+        for name, value in self._state.snapshot().items():
             number, before = self._sections.get(name, (0, ""))
             text = json.dumps(_rounded(finite_json(value)), separators=(",", ":"))
             if text != before:
@@ -243,3 +290,40 @@ def _rounded(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {name: _rounded(item) for name, item in value.items()}
     return [_rounded(item) for item in value] if isinstance(value, list) else value
+
+
+def open_server(state: DashboardState, port: int | None, file: Path | None) -> tuple[Server, str]:
+    """A server that is not yet serving, and a remark on its address; empty where there is none.
+
+    Without a ``port``, the one kept in ``file`` is used, or any. A port that is not available is a
+    ``ConfigError``.
+    """
+    kept = None if file is None else Address.kept(file)
+    remark = ""
+    if port is not None:
+        taken = listening_on(port)
+    else:
+        taken, remark = _usual(kept)
+    # Another program on the usual port may receive a request for the page, and learn its token.
+    token = new_token() if kept is None or remark else kept.token
+    server = Server(state, taken, token)
+    # An address that serves this once only must not replace the usual one.
+    if file is not None and not remark and server.address != kept:
+        try:
+            with reporting_write_errors(file, "address of the live page"):
+                private_folder(file.parent)
+            server.address.keep(file)
+        except OutputError:
+            taken.close()
+            raise
+    return server, remark
+
+
+def _usual(kept: Address | None) -> tuple[socket.socket, str]:
+    if kept is None:
+        return listening(0), ""
+    try:
+        return listening(kept.port), ""
+    except OSError:
+        remark = f"port {kept.port}, where the live page was before, is in use: another one serves"
+        return listening(0), remark

@@ -59,10 +59,7 @@ Widths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a CSV file is written; None is detected, or the usual.
-
-    ``null_words`` stand for a missing value, beside an empty field.
-    """
+    """Format of a CSV file; None is detected. ``null_words`` and an empty field mean missing."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -71,12 +68,12 @@ class Dialect:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The words that stand for a missing value."""
+        """Words that stand for a missing value."""
         return MISSING if self.null_words is None else ("", *self.null_words)
 
     @classmethod
     def of(cls, choices: object) -> Dialect:
-        """The dialect that settings choose, which have it under the same names."""
+        """Dialect from settings of the same names."""
         return cls(**{entry.name: getattr(choices, entry.name) for entry in fields(cls)})
 
 
@@ -98,7 +95,7 @@ def read_csv(path: Path, text: Sequence[str], dialect: Dialect) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TextColumns:
-    """Columns of text, of which one at a time is given its type, as ``read_csv`` would.
+    """Columns of text that are parsed one at a time, with the types that ``read_csv`` gives.
 
     ``text`` are those that stay text. ``fingerprints`` are those of rows that came from no file.
     """
@@ -112,7 +109,7 @@ class TextColumns:
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """Names of the columns."""
         return self.table.columns
 
     def select(self, names: list[str], /) -> TextColumns:
@@ -120,14 +117,14 @@ class TextColumns:
         return replace(self, table=self.table.select(names))
 
     def words(self, name: str) -> pl.Series:
-        """A column as it was written."""
+        """A column as unparsed text."""
         return self.table[name].head(self.height)
 
     def __getitem__(self, name: str, /) -> pl.Series:
         frame = self.words(name).to_frame()
         if name not in self.text and self.decimal != ",":
             frame = _with_kind(frame)
-        frame = _tidied(frame, self.missing, self.text)
+        frame = _stripped(frame, self.missing, self.text)
         if self.decimal is not None:
             frame = _as_numbers(frame, self.text, self.decimal)
         return frame[name]
@@ -143,7 +140,7 @@ def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def converts(path: Path, dialect: Dialect) -> bool:
-    """Whether a CSV file is so large that it is better converted, and can be."""
+    """Whether a CSV file is large enough to be converted to Parquet, and can be."""
     usual = dialect.encoding is None or codecs.lookup(dialect.encoding).name == "utf-8"
     plain = path.name.lower().endswith((".csv", ".tsv"))
     if not (usual and plain and path.is_file() and path.stat().st_size > LARGE_CSV):
@@ -155,7 +152,7 @@ def converts(path: Path, dialect: Dialect) -> bool:
 def converted(
     path: Path, folder: Path, *, text: tuple[str, ...] = (), dialect: Dialect = USUAL
 ) -> TextColumns:
-    """A CSV file as Parquet parts in a folder, block by block."""
+    """Convert a CSV file to Parquet parts in a folder, block by block."""
     with reporting_read_errors(path):
         separator, trailing = _layout(path, dialect, path)
         with path.open("rb") as stream:
@@ -185,7 +182,7 @@ def _text_parts(
 
 
 def stored(parts: Iterable[pl.DataFrame], folder: Path) -> ParquetTable | None:
-    """Parts of a table as Parquet files of a private folder; None where there are none."""
+    """Store parts of a table as Parquet files in a private folder; None where there are none."""
     hint = "make room on that disk, or name another folder; nothing was lost"
     # What a program that was killed has left.
     shutil.rmtree(folder, ignore_errors=True)
@@ -211,7 +208,7 @@ def _line_blocks(stream: BinaryIO) -> Iterator[bytes]:
         block = rest + block
         octets = np.frombuffer(block, dtype=np.uint8)
         ends, quotes = (np.flatnonzero(octets == ord(sign)) for sign in '\n"')
-        # Within quotes, behind an odd number of them, a row goes on.
+        # Within quotes, after an odd number of them, a row continues.
         whole = ends[np.searchsorted(quotes, ends) % 2 == 0]
         end = int(whole[-1]) + 1 if len(whole) else 0
         rest = block[end:]
@@ -260,7 +257,7 @@ def _read_csv(path: Path, suffix: str, text: tuple[str, ...], dialect: Dialect) 
         if dialect.decimal is None and _has_decimal_comma(frame, text, path):
             # All of it once more as text: a dot may stand between thousands.
             dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
-    frame = _tidied(frame.head(frame.height - trailing), dialect.missing, text)
+    frame = _stripped(frame.head(frame.height - trailing), dialect.missing, text)
     if dialect.decimal is None:
         return frame
     return _as_numbers(frame, text, dialect.decimal)
@@ -367,7 +364,7 @@ def _has_decimal_comma(
 
 
 def _thousands(values: pl.Series) -> bool:
-    """Whether every comma could stand between thousands, and there is one."""
+    """Whether every comma could separate thousands, and there is one."""
     if not values.head(1).str.contains(_POINT).any() or not values.str.contains(_POINT).all():
         return False
     return bool(values.str.contains(",", literal=True).any())
@@ -409,7 +406,7 @@ def _opened(source: Path | bytes) -> BinaryIO:
 
 
 def _layout(source: Path | bytes, dialect: Dialect, path: Path) -> tuple[str, int]:
-    """Check the header and every row's fields; the separator, and how many blank lines end it."""
+    """Check the header and the width of every row; separator and number of final blank lines."""
     tab = "\t" if path.name.lower().endswith((".tsv", ".tsv.gz")) else None
     separator = dialect.separator or tab or _separator(source, path)
     with _opened(source) as stream:
@@ -476,7 +473,7 @@ def _quoted_widths(stream: BinaryIO, separator: str) -> Iterator[Widths]:
 
 
 def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
-    """Insist on equal widths; blank lines are tolerated at the end, and counted."""
+    """Require equal widths; blank lines are tolerated at the end, and counted."""
     line, blanks = 0, 0
     for counts in blocks:
         # In a file of one column a blank line is a missing value.
@@ -484,11 +481,11 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
         filled = np.flatnonzero(widths)
         if filled.size:
             if blanks:
-                raise _ragged(path, line - blanks, 0, expected)
+                raise _width_error(path, line - blanks, 0, expected)
             last = int(filled[-1])
             wrong = np.flatnonzero(widths[: last + 1] != expected)
             if wrong.size:
-                raise _ragged(path, line + int(wrong[0]), int(widths[wrong[0]]), expected)
+                raise _width_error(path, line + int(wrong[0]), int(widths[wrong[0]]), expected)
             blanks = len(widths) - 1 - last
         else:
             blanks += len(widths)
@@ -496,7 +493,7 @@ def _check_widths(blocks: Iterator[Widths], expected: int, path: Path) -> int:
     return blanks
 
 
-def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
+def _width_error(path: Path, line: int, width: int, expected: int) -> FileError:
     return FileError(
         f"row {line} has {width} fields and the header has {expected}",
         where=f"{path} (rows counted from 1 below the header)",
@@ -504,7 +501,7 @@ def _ragged(path: Path, line: int, width: int, expected: int) -> FileError:
     )
 
 
-def _tidied(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
+def _stripped(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
     for name, kind in frame.schema.items():
         if kind != pl.String or not frame[name].str.contains(r"^\s|\s$").any():
             continue

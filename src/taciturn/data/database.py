@@ -47,11 +47,7 @@ _WHOLE_TYPES, _TEXT_TYPES = (20, 21, 23), (25, 1043)
 
 
 def is_database(source: str) -> bool:
-    """Whether a setting names a database rather than a file.
-
-    >>> is_database("sqlite:crm.db"), is_database("crm.csv")
-    (True, False)
-    """
+    """Whether a setting names a database rather than a file."""
     return source.startswith(_SCHEMES)
 
 
@@ -74,8 +70,8 @@ def has_password(address: str) -> bool:
 class DatabaseQuery:
     """A table or query in a database.
 
-    ``relation`` is what stands behind FROM; ``name`` is how errors call it. A SQLite file in
-    ``address`` is relative to ``folder``.
+    ``relation`` is the SQL after FROM; ``name`` is used in errors. A SQLite file in ``address`` is
+    relative to ``folder``.
     """
 
     address: str = field(repr=False)
@@ -85,19 +81,19 @@ class DatabaseQuery:
 
     @classmethod
     def of_table(cls, address: str, table: str, folder: Path = Path()) -> DatabaseQuery:
-        """All of a table, which may be ``schema.table`` in PostgreSQL."""
+        """Query of a whole table, which may be ``schema.table`` in PostgreSQL."""
         parts = [table] if address.startswith(_SQLITE) else table.split(".")
         return cls(address, ".".join(map(_quoted, parts)), table, folder)
 
     @classmethod
     def of_select(cls, address: str, select: str, folder: Path = Path()) -> DatabaseQuery:
-        """What a SELECT statement gives."""
+        """Query by a SELECT statement."""
         # On lines of its own: the statement may end with a comment.
         return cls(address, f"(\n{select.strip().rstrip(';')}\n) as selected", "query", folder)
 
     @property
     def where(self) -> str:
-        """The database and the table, for errors and reports."""
+        """Database and table, for errors and reports."""
         base = "PostgreSQL" if self._file is None else str(self._file)
         return f"{base}, {self.name}"
 
@@ -126,7 +122,7 @@ class Database(ABC):
         self._relation, self.where = relation, where
 
     def chunks(self, columns: Sequence[str]) -> Iterator[list[Row]]:
-        """All rows, some thousands at a time, as they are at one moment."""
+        """All rows in chunks of some thousands, from one snapshot."""
         rows = 0
         names = ", ".join(map(_quoted, columns))
         for chunk in self._chunks(f"select {names} from {self._relation}"):  # noqa: S608
@@ -142,7 +138,7 @@ class Database(ABC):
     def lookup(
         self, ids: Sequence[str], id_column: str, columns: Sequence[str]
     ) -> tuple[dict[str, Record], set[str]]:
-        """The rows of some ids, by id; and which ids several rows have.
+        """Rows of some ids, by id; and the ids that several rows have.
 
         An id is compared as text, or as the whole number that it is written as.
         """
@@ -163,7 +159,7 @@ class Database(ABC):
 
     @abstractmethod
     def _matching(self, id_column: str, ids: Sequence[str]) -> tuple[str, str, list[Any]]:
-        """The expression of the id, the condition that it is one of these, and its values."""
+        """Expression of the id, condition that it is one of these, and its values."""
 
     @abstractmethod
     def _rows(self, select: str, values: list[Any]) -> list[Row]: ...
@@ -174,7 +170,7 @@ class Database(ABC):
 
 
 class SqliteDatabase(Database):
-    """A SQLite file, opened to be read only."""
+    """A SQLite file, opened read-only."""
 
     def __init__(self, path: Path, relation: str, where: str) -> None:
         super().__init__(relation, where)
@@ -200,7 +196,7 @@ class SqliteDatabase(Database):
             kind = getattr(problem, "sqlite_errorname", type(problem).__name__)
             if kind == "SQLITE_NOTADB":
                 raise FileError("this is not a SQLite database", where=self.where) from None
-            raise _unanswered(kind, self.where) from None
+            raise _database_error(kind, self.where) from None
 
     def _chunks(self, select: str) -> Iterator[list[Row]]:
         with self._reporting():
@@ -219,19 +215,19 @@ class SqliteDatabase(Database):
             return self._base.execute(select, values).fetchall()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._base.close()
 
 
 class PostgresDatabase(Database):
-    """PostgreSQL, over one read-only connection; a lookup restores it where it was lost."""
+    """PostgreSQL over one read-only connection; a lookup reconnects where it was lost."""
 
     def __init__(self, address: str, relation: str, where: str) -> None:
         super().__init__(relation, where)
         with explained():
             import psycopg
 
-        # One connection: whoever asks waits for the one before.
+        # One connection, used by one caller at a time.
         self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
         self._base: Any = None
         described = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608
@@ -275,7 +271,9 @@ class PostgresDatabase(Database):
         return None
 
     def _failure(self, problem: Exception) -> DataError:
-        return _unanswered(getattr(problem, "sqlstate", None) or type(problem).__name__, self.where)
+        return _database_error(
+            getattr(problem, "sqlstate", None) or type(problem).__name__, self.where
+        )
 
     def _connected(self) -> Any:  # noqa: ANN401
         if self._base is None:
@@ -300,7 +298,7 @@ class PostgresDatabase(Database):
             self._base = None
 
 
-def _unanswered(kind: str, where: str) -> DataError:
+def _database_error(kind: str, where: str) -> DataError:
     return DataError(
         f"the database does not answer ({kind})",
         where=where,
@@ -310,7 +308,7 @@ def _unanswered(kind: str, where: str) -> DataError:
 
 
 def as_text(value: object, column: str) -> str:
-    """A value of a database or a request as a CSV file has it.
+    """A value of a database or a request in the form of a CSV file.
 
     >>> as_text(True, "paid"), as_text(datetime.date(2026, 1, 31), "since")
     ('true', '2026-01-31')
@@ -334,12 +332,12 @@ def as_text(value: object, column: str) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name in SQL: marks in it are doubled."""
+    """An SQL identifier, with quotes in it doubled."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def _whole_numbers(ids: Sequence[str]) -> list[int]:
-    """Those of the ids that are written as whole numbers are.
+    """The ids that are canonical whole numbers, as such.
 
     >>> _whole_numbers(["7", "007", "--5", "9" * 20, "-5", "٧"])
     [7, -5]

@@ -1,22 +1,36 @@
-"""Datasets: the paper's four, by name.
+"""Datasets: the paper's four, by name, each with one digest and one row order.
 
 ``breast-cancer`` and ``sklearn-digits`` come with scikit-learn, as files. ``census-income`` (UCI's
 *Adult*) and ``give-me-some-credit`` (Kaggle) are sought as files in the directory given, in
 ``TACITURN_DATA`` and in the cache, and then asked of OpenML through scikit-learn. Their content,
-not their file, must have the known digest (see ``canonical``), and their rows are in canonical
-order: the same seed gives the same split whatever the source.
+not their file, must have the known digest, and their rows are in canonical order: the same seed
+gives the same split whatever the source.
 
 Prepared as the paper's figures suggest: all columns standardised; census-income with 5 numeric and
 76 one-hot columns; give-me-some-credit with the median for missing values. In breast-cancer 1 is
 benign, as scikit-learn has it; in sklearn-digits 1 is odd.
+
+**Canonical form.** The same public table travels as UCI's, Kaggle's or OpenML's file: other row
+order, other marks for missing values, other names of the label. Its canonical form has
+
+- the columns in one order, the label last, as 0 and 1;
+- numbers as float64, rounded to ``decimals`` places (parsers that do not round correctly differ in
+  the last bit), minus zero as zero, missing as null;
+- text without surrounding blanks, ``?`` and the empty text as null;
+- the rows sorted by all columns in that order, nulls last. Rows that compare equal are equal.
+
+The digest is SHA-256 over, for each column, its name in UTF-8 and a NUL byte, then the
+little-endian float64 (NaN where missing), or each text in UTF-8 followed by a NUL byte (nothing
+before it where missing), or for the label one byte per row.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -26,16 +40,138 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.canonical import Layout, canonical, digest, written
+from taciturn.data.column_parsing import numbers
 from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
-from taciturn.data.prepare import PrepareSettings
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.source import read_frame
 from taciturn.data.tables import LabelTable
-from taciturn.data.vocabularies import CENSUS_INCOME
-from taciturn.errors import ConfigError, DataError, DatasetUnavailable, nearest
+from taciturn.errors import (
+    ColumnError,
+    ConfigError,
+    DataError,
+    DatasetUnavailable,
+    LabelValueError,
+    nearest,
+)
 from taciturn.faces import Hint
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Columns of a dataset and their kinds.
+
+    ``label_aliases`` are other names that sources give the label. ``classes`` are the texts of
+    class 0 and class 1; None where the label is a number.
+    """
+
+    numeric: frozenset[str]
+    features: tuple[str, ...]
+    label: str
+    label_aliases: tuple[str, ...] = ()
+    classes: tuple[str, str] | None = None
+    decimals: int = 9
+
+
+def canonical(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """Canonical form of a frame; columns that the layout does not name are dropped."""
+    columns = [
+        _numeric(frame, name, layout.decimals) if name in layout.numeric else _text(frame, name)
+        for name in layout.features
+    ]
+    table = pl.DataFrame([*columns, _label(frame, layout)])
+    return table.sort(table.columns, nulls_last=True)
+
+
+def digest(table: pl.DataFrame) -> str:
+    """Digest of a frame in canonical form, as hexadecimal text."""
+    sha = hashlib.sha256()
+    for series in table:
+        sha.update(series.name.encode() + b"\0")
+        if series.dtype == pl.Float64:
+            sha.update(series.fill_null(np.nan).to_numpy().astype("<f8", copy=False).data)
+        elif series.dtype == pl.Int8:
+            sha.update(series.to_numpy().data)
+        else:
+            sha.update(series.fill_null("").str.join("\0").item().encode() + b"\0")
+    return sha.hexdigest()
+
+
+def written(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
+    """A canonical table with the label's own classes, for a file."""
+    if layout.classes is None:
+        return table
+    no, yes = layout.classes
+    named = pl.when(pl.col(layout.label) == 1).then(pl.lit(yes)).otherwise(pl.lit(no))
+    return table.with_columns(named.alias(layout.label))
+
+
+def _column(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    for name in names:
+        if name in frame.columns:
+            return frame[name].alias(names[0])
+    raise ColumnError(f"there is no column {names[0]!r}", hint=nearest(names[0], frame.columns))
+
+
+def _numeric(frame: pl.DataFrame, name: str, decimals: int) -> pl.Series:
+    values = numbers(_column(frame, [name]))
+    # Division by a power of ten rounds correctly, so that the decimal's own float64 comes out.
+    rounded = np.round(values, decimals) + 0.0
+    return pl.Series(name, rounded, nan_to_null=True)
+
+
+def _text(frame: pl.DataFrame, name: str) -> pl.Series:
+    text = _column(frame, [name]).cast(pl.String).str.strip_chars()
+    return text.set(text.is_in(["?", ""]), None)
+
+
+def _label(frame: pl.DataFrame, layout: Layout) -> pl.Series:
+    series = _column(frame, [layout.label, *layout.label_aliases])
+    if layout.classes is None:
+        values = numbers(series)
+        positive, negative = values == 1, values == 0
+    else:
+        text = series.cast(pl.String).str.strip_chars()
+        negative, positive = ((text == name).fill_null(False).to_numpy() for name in layout.classes)
+    unknown = int((~(positive | negative)).sum())
+    if unknown:
+        raise LabelValueError(
+            f"{unknown} of {len(series)} labels are of neither class",
+            where=f"column {series.name!r}",
+            hint="use the file as it was published",
+        )
+    return pl.Series(layout.label, positive.astype(np.int8))
+
+
+# Levels of census-income's categories, fixed so that no split changes a column: sorted, without
+# UCI's "?" for a missing value. The first of each gets no column, which leaves
+# 7 + 6 + 13 + 5 + 4 + 1 + 40 = 76.
+_CENSUS_LEVELS = {
+    "workclass": (
+        "Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov "
+        "Without-pay"
+    ),
+    "marital-status": (
+        "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent Never-married "
+        "Separated Widowed"
+    ),
+    "occupation": (
+        "Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners "
+        "Machine-op-inspct Other-service Priv-house-serv Prof-specialty Protective-serv Sales "
+        "Tech-support Transport-moving"
+    ),
+    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
+    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
+    "sex": "Female Male",
+    "native-country": (
+        "Cambodia Canada China Columbia Cuba Dominican-Republic Ecuador El-Salvador England "
+        "France Germany Greece Guatemala Haiti Holand-Netherlands Honduras Hong Hungary India "
+        "Iran Ireland Italy Jamaica Japan Laos Mexico Nicaragua Outlying-US(Guam-USVI-etc) Peru "
+        "Philippines Poland Portugal Puerto-Rico Scotland South Taiwan Thailand Trinadad&Tobago "
+        "United-States Vietnam Yugoslavia"
+    ),
+}
+
 
 __all__ = ["NAMES", "RawData", "cache_dir", "file_names", "load"]
 
@@ -65,21 +201,9 @@ _CENSUS = _Published(
         numeric=frozenset(
             {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
         ),
-        features=(
-            "age",
-            "workclass",
-            "fnlwgt",
-            "education",
-            "education-num",
-            "marital-status",
-            "occupation",
-            "relationship",
-            "race",
-            "sex",
-            "capital-gain",
-            "capital-loss",
-            "hours-per-week",
-            "native-country",
+        features=tuple(
+            "age workclass fnlwgt education education-num marital-status occupation relationship "
+            "race sex capital-gain capital-loss hours-per-week native-country".split()
         ),
         label="income",
         label_aliases=("class",),
@@ -93,20 +217,13 @@ _CENSUS = _Published(
     ),
     settings=PrepareSettings(impute="none", scale_categories=True),
     unused=("fnlwgt", "education"),
-    vocabularies=CENSUS_INCOME,
+    vocabularies={name: tuple(levels.split()) for name, levels in _CENSUS_LEVELS.items()},
 )
 
-_CREDIT_FEATURES = (
-    "RevolvingUtilizationOfUnsecuredLines",
-    "age",
-    "NumberOfTime30-59DaysPastDueNotWorse",
-    "DebtRatio",
-    "MonthlyIncome",
-    "NumberOfOpenCreditLinesAndLoans",
-    "NumberOfTimes90DaysLate",
-    "NumberRealEstateLoansOrLines",
-    "NumberOfTime60-89DaysPastDueNotWorse",
-    "NumberOfDependents",
+_CREDIT_FEATURES = tuple(
+    "RevolvingUtilizationOfUnsecuredLines age NumberOfTime30-59DaysPastDueNotWorse DebtRatio "
+    "MonthlyIncome NumberOfOpenCreditLinesAndLoans NumberOfTimes90DaysLate "
+    "NumberRealEstateLoansOrLines NumberOfTime60-89DaysPastDueNotWorse NumberOfDependents".split()
 )
 
 _CREDIT = _Published(
@@ -130,13 +247,7 @@ _PUBLISHED = {source.name: source for source in (_CENSUS, _CREDIT)}
 
 
 def load(name: str, *, data_dir: Path | None = None) -> RawData:
-    """Load one of the paper's datasets; the order of its rows does not depend on the source.
-
-    A file in ``data_dir`` comes before all other sources.
-
-    >>> load("breast-cancer")
-    RawData(breast-cancer, 569 rows, 30 raw columns)
-    """
+    """Load one of the paper's datasets, from ``data_dir`` before all other sources."""
     if name in _PUBLISHED:
         return _load_published(_PUBLISHED[name], data_dir)
     if name == "breast-cancer":
@@ -147,24 +258,17 @@ def load(name: str, *, data_dir: Path | None = None) -> RawData:
 
 
 def content_digest(name: str) -> str | None:
-    """The digest that a published dataset's content must have; None where it comes with a package.
-
-    >>> content_digest("breast-cancer")
-    """
+    """Digest that a published dataset's content must have; None where it comes with a package."""
     return _PUBLISHED[name].digest if name in _PUBLISHED else None
 
 
 def file_names(name: str) -> tuple[str, ...]:
-    """The file names under which a dataset is sought; none for those that need no file.
-
-    >>> file_names("census-income")
-    ('adult.csv.gz', 'adult.csv')
-    """
+    """File names under which a dataset is sought; none for those that need no file."""
     return _PUBLISHED[name].files if name in _PUBLISHED else ()
 
 
 def locate(name: str) -> Path | None:
-    """The file of a dataset on this machine, not yet looked into; None where there is none.
+    """File of a dataset on this machine, not yet looked into; None where there is none.
 
     >>> locate("breast-cancer") is None
     True
@@ -173,7 +277,7 @@ def locate(name: str) -> Path | None:
 
 
 def cache_dir() -> Path:
-    """Where fetched datasets are kept."""
+    """Folder in which fetched datasets are cached."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "taciturn"
 
@@ -218,7 +322,11 @@ def _shipped(name: str, columns: list[str], values: FloatArray, labels: FloatArr
 
 def _load_published(source: _Published, data_dir: Path | None) -> RawData:
     file = _find(source, data_dir)
-    table = _from_openml(source, data_dir) if file is None else _from_file(source, file)
+    table = (
+        _from_openml(source, data_dir)
+        if file is None
+        else _verified(source, read_frame(file), str(file))
+    )
     ids = RowIds.numbered(table.height)
     labels = LabelTable(ids, table[source.layout.label].to_numpy())
     frame = table.drop(source.layout.label, *source.unused)
@@ -234,11 +342,6 @@ def _places(data_dir: Path | None) -> list[Path]:
 def _find(source: _Published, data_dir: Path | None) -> Path | None:
     candidates = (place / file for place in _places(data_dir) for file in source.files)
     return next((path for path in candidates if path.is_file()), None)
-
-
-def _from_file(source: _Published, file: Path) -> pl.DataFrame:
-    # Columns the layout does not name are dropped: so goes the nameless index of Kaggle's file.
-    return _verified(source, read_frame(file), str(file))
 
 
 def _verified(source: _Published, frame: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -279,14 +382,14 @@ def _from_openml(source: _Published, data_dir: Path | None) -> pl.DataFrame:
     table = _verified(source, frame, f"OpenML, id {source.openml}")
     # Without a cache the next load fetches again: no reason to fail with the data in hand.
     with suppress(OSError):
-        _keep(written(table, source.layout), cache_dir() / source.files[1])
+        _cache_file(written(table, source.layout), cache_dir() / source.files[1])
     return table
 
 
 def _fetch(openml: int) -> pl.DataFrame:
     from sklearn.datasets import fetch_openml
 
-    with _patience(_TIMEOUT), warnings.catch_warnings():
+    with _socket_timeout(_TIMEOUT), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         bunch = fetch_openml(
             data_id=openml, as_frame=True, parser="auto", cache=False, n_retries=1, delay=0.1
@@ -295,7 +398,7 @@ def _fetch(openml: int) -> pl.DataFrame:
 
 
 @contextmanager
-def _patience(seconds: float) -> Iterator[None]:
+def _socket_timeout(seconds: float) -> Iterator[None]:
     # scikit-learn passes no timeout on; the sockets' default is the only handle there is.
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(seconds)
@@ -305,7 +408,7 @@ def _patience(seconds: float) -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
-def _keep(table: pl.DataFrame, file: Path) -> None:
+def _cache_file(table: pl.DataFrame, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place, so that an interrupted write leaves no half file.
     partial = file.with_name(f".{file.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""Fitting: from one raw column of the training rows to its rules, and what is worth knowing.
+"""Fitting: from one raw column of the training rows to its rules and remarks.
 
 Nothing here sees a label. The standard deviation is the population's (divided by n).
 """
@@ -13,9 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
-from taciturn.data.choices import ColumnType, PrepareSettings, TransformChoice, of_column
-from taciturn.data.ids import RowIds
-from taciturn.data.readings import (
+from taciturn.data.column_options import ColumnType, PrepareSettings, TransformChoice, of_column
+from taciturn.data.column_parsing import (
     NUMBER,
     TEXT,
     DatePart,
@@ -27,6 +26,7 @@ from taciturn.data.readings import (
     other_date_form,
     words_error,
 )
+from taciturn.data.ids import RowIds
 from taciturn.data.rules import (
     MISSING,
     OTHER,
@@ -39,9 +39,9 @@ from taciturn.data.transforms import fit_transform, winsor_bounds
 from taciturn.errors import ColumnError, InfiniteValueError, spelled
 from taciturn.faces import Hint
 
-# Text is free text where so many of the rows' values are different ones, and categories otherwise.
+# Text is free text where more than this share of the values is distinct, and categories otherwise.
 _FREE_SHARE, _FREE_LEVELS = 0.5, 20
-# Outliers rule a column whose standard deviation is so many times what its other rows have.
+# Outliers dominate a column whose standard deviation is this many times that of its other rows.
 _RULED = 3.0
 _WIDE = 10.0
 # The interquartile range of a normal column, in standard deviations.
@@ -54,7 +54,7 @@ _LEVELS: dict[DatePart, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What became of one column: its rules, of which there may be none, and remarks."""
+    """Rules fitted for one column, perhaps none, and remarks."""
 
     rules: tuple[Rule, ...]
     notes: tuple[str, ...] = ()
@@ -66,10 +66,7 @@ def fit_column(
     vocabulary: tuple[str, ...] | None = None,
     ids: RowIds | None = None,
 ) -> Fitted:
-    """Fit one column on its training rows.
-
-    A fixed ``vocabulary`` makes the output columns independent of the rows.
-    """
+    """Fit one column on its training rows, with a fixed ``vocabulary`` of levels or its own."""
     name = series.name
     if vocabulary is not None:
         return _fixed_levels(series, settings, vocabulary)
@@ -85,7 +82,13 @@ def fit_column(
     kind = kind or _kind_of(series, ids)
     if kind == "number":
         return _fit_numeric(series, settings, ids, NUMBER)
-    _require_no_numbers_settings(series, settings, kind)
+    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
+        if name in getattr(settings, setting):
+            raise ColumnError(
+                f"column {name!r} holds categories, and {setting} is for numbers",
+                setting=setting,
+                hint=Hint("leave it out there, or say {type}", type={name: "number"}),
+            )
     if kind == "date":
         return _fit_date(series, settings, ids)
     if of_column(settings.type, name) is None and _is_free_text(series):
@@ -117,7 +120,7 @@ def _kind_of(series: pl.Series, ids: RowIds | None) -> ColumnType:
 
 
 def _words_among_numbers(series: pl.Series) -> pl.Series | None:
-    """Where the words are, if most values of a text column are numbers, and there are many."""
+    """Mask of words, if a text column has many values and most are numbers."""
     text = series.cast(pl.String)
     # A thousand values tell enough to leave most columns of text alone.
     sample = text.drop_nulls().gather_every(max(1, len(text) // 1000))
@@ -144,18 +147,6 @@ def _free_text(series: pl.Series) -> Fitted:
         f"out (to keep its most frequent values as categories: {way})"
     )
     return Fitted((), (note,))
-
-
-def _require_no_numbers_settings(
-    series: pl.Series, settings: PrepareSettings, kind: ColumnType
-) -> None:
-    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
-        if series.name in getattr(settings, setting):
-            raise ColumnError(
-                f"column {series.name!r} holds categories, and {setting} is for numbers",
-                setting=setting,
-                hint=Hint("leave it out there, or say {type}", type={series.name: "number"}),
-            )
 
 
 # --- numbers -------------------------------------------------------------------------------------
@@ -242,7 +233,7 @@ def _shaped(rule: NumericRule, inside: FloatArray, choice: TransformChoice | Non
 
 
 def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> Fitted:
-    """The rule with its centre and scale; its scale so far is 1 and its centre 0."""
+    """Fit centre and scale of a rule; its scale so far is 1 and its centre 0."""
     values = rule.shaped(filled)
     center = _finite_statistic(float(values.mean()), rule.name)
     scale = _finite_statistic(float(values.std()), rule.name)
@@ -259,7 +250,7 @@ def _is_marked(missing: NDArray[np.bool_], settings: PrepareSettings) -> bool:
 
 
 def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
-    """Where intervals of about equally many rows begin; none where all would be in one.
+    """Inner edges of intervals of about equally many rows; none where all would be in one.
 
     >>> _edges(np.arange(9.0), 4)
     (2.0, 4.0, 6.0)
@@ -283,7 +274,7 @@ def _binned(
 def _given_edges(
     rule: NumericRule, series: pl.Series, edges: tuple[float, ...], settings: PrepareSettings
 ) -> Fitted:
-    """A column that is cut where a person said: as wide as was said, whatever the rows are."""
+    """A column cut at given edges: as many output columns as were asked for, whatever the rows."""
     marked = rule.missing or settings.impute == "bin"
     binned = _binned(replace(rule, missing=marked), series, edges, settings)
     intervals = binned.bins[: len(edges) + 1]
@@ -329,7 +320,7 @@ def _fit_date(series: pl.Series, settings: PrepareSettings, ids: RowIds | None) 
 def _fixed_levels(
     series: pl.Series, settings: PrepareSettings, vocabulary: tuple[str, ...]
 ) -> Fitted:
-    """Levels that are given, and nothing else: another one, or none, is 0 in all columns."""
+    """Given levels only: any other value is 0 in all columns."""
     rule = CategoricalRule(series.name, vocabulary, _reference(vocabulary, settings))
     return _scaled_levels(rule, as_levels(series), settings)
 

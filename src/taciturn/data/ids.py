@@ -1,16 +1,21 @@
-"""Row ids: which rows a table holds, in which order.
+"""Row ids: which rows a table holds, in which order, and which of them are held out.
 
 Two parties can train together only when row *i* is the same person on both sides. Every table
 therefore carries its ids, and the order of two tables is compared by a digest: SHA-256 over the ids
 in order, each in UTF-8 and followed by a NUL byte. Ids hold no control characters, so two different
 lists never give the same bytes.
+
+The hash of a row's id alone decides whether the row is held out, and its fold: both sides come to
+the same without a message, the order of the rows does not matter, and it says nothing about a
+label. The salt lets two trainings differ.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 import polars as pl
@@ -19,6 +24,7 @@ from numpy.typing import NDArray
 from taciturn.arrays import IndexArray
 from taciturn.data.frames import as_series
 from taciturn.errors import RowIdError, RowOrderError, ShapeError
+from taciturn.memmap import BLOCK_ROWS
 
 # Ids per hashed block: bounds the memory of a digest over many millions of rows.
 _BLOCK = 1 << 18
@@ -30,13 +36,7 @@ _UNPRINTABLE = r"[\p{C}\p{Z}&&[^ ]]"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RowIds:
-    """An ordered list of distinct, printable row ids, kept as text.
-
-    >>> RowIds.of([7, 8, 9])
-    RowIds(3 rows)
-    >>> RowIds.of([7, 8]) == RowIds.of(["7", "8"])
-    True
-    """
+    """An ordered list of distinct, printable row ids, as text."""
 
     series: pl.Series
     _digest: list[str] = field(default_factory=list, init=False)
@@ -51,11 +51,7 @@ class RowIds:
 
     @classmethod
     def numbered(cls, rows: int) -> RowIds:
-        """The ids "0", "1", … for rows that bring none.
-
-        >>> RowIds.numbered(3) == RowIds.of([0, 1, 2])
-        True
-        """
+        """The ids "0", "1", … for rows that bring none."""
         return cls(pl.int_range(rows, eager=True).cast(pl.String))
 
     def __len__(self) -> int:
@@ -71,7 +67,7 @@ class RowIds:
         return f"RowIds({len(self)} rows)"
 
     def take(self, indices: NDArray[np.integer]) -> RowIds:
-        """The ids at these positions, in this order."""
+        """Ids at these positions, in this order."""
         chosen = checked_indices(indices, len(self))
         taken = self.series.gather(chosen)
         once = np.zeros(len(self), np.bool)
@@ -80,11 +76,7 @@ class RowIds:
         return _checked(taken) if np.count_nonzero(once) == len(chosen) else RowIds(taken)
 
     def places_of(self, wanted: RowIds) -> IndexArray:
-        """Where other ids stand among these; -1 for one that is not there.
-
-        >>> RowIds.of(["a", "b", "c"]).places_of(RowIds.of(["c", "x", "a"])).tolist()
-        [2, -1, 0]
-        """
+        """Positions of other ids among these; -1 for one that is not there."""
         if self == wanted:
             return np.arange(len(self))
         places = np.full(len(wanted), -1, np.int64)
@@ -101,7 +93,7 @@ class RowIds:
     def rows_of(
         self, wanted: RowIds, *, where: str = "", hint: str = "name a table that has all of them"
     ) -> IndexArray:
-        """The rows of other ids among these; RowIdError where one is not there."""
+        """Positions of other ids among these; ``RowIdError`` where one is not there."""
         rows = self.places_of(wanted)
         lacking = np.flatnonzero(rows < 0)
         if len(lacking):
@@ -117,19 +109,16 @@ class RowIds:
         """SHA-256 over the ids in order, as hexadecimal text."""
         if not self._digest:
             # Both parties of a simulation ask, and hashing a million ids takes a while.
-            self._digest.append(self._hash())
+            sha = hashlib.sha256()
+            for start in range(0, len(self), _BLOCK):
+                # No printable id holds a zero byte, so that two lists never give the same text.
+                block = self.series.slice(start, _BLOCK).str.join("\0").item()
+                sha.update(block.encode() + b"\0")
+            self._digest.append(sha.hexdigest())
         return self._digest[0]
 
-    def _hash(self) -> str:
-        sha = hashlib.sha256()
-        for start in range(0, len(self), _BLOCK):
-            # No printable id holds a zero byte, so that two lists never give the same text.
-            block = self.series.slice(start, _BLOCK).str.join("\0").item()
-            sha.update(block.encode() + b"\0")
-        return sha.hexdigest()
-
     def require_same(self, other: RowIds, *, names: tuple[str, str] = ("alice", "bob")) -> None:
-        """Insist that both sides name the same rows in the same order."""
+        """Raise ``RowOrderError`` unless both sides name the same rows in the same order."""
         if self is other or self == other:
             return
         here, there = (pl.DataFrame({"id": ids.series}) for ids in (self, other))
@@ -151,7 +140,7 @@ class RowIds:
 
 
 def _checked(series: pl.Series) -> RowIds:
-    """Ids that are known to be fit for use: the look at ten million of them takes a while."""
+    """Row ids without a second check, which takes long for ten million of them."""
     ids = object.__new__(RowIds)
     object.__setattr__(ids, "series", series)
     object.__setattr__(ids, "_digest", [])
@@ -230,9 +219,46 @@ def _refusal(defect: str, count: int, mask: pl.Series, *, hint: str) -> RowIdErr
 
 
 def row_name(index: int, ids: RowIds | Sequence[str] | None) -> str:
-    """How an error names a row: by its id where there is one, else by its number from 1.
-
-    >>> row_name(1, RowIds.of(["ann", "bea"])), row_name(1, None)
-    ("row id 'bea'", 'row 2')
-    """
+    """Name of a row in errors: its id where there is one, else its number from 1."""
     return f"row {index + 1}" if ids is None else f"row id {ids[index]!r}"
+
+
+def held_out_rows(ids: RowIds, share: float | None, salt: str) -> NDArray[np.bool]:
+    """Mask of the rows whose hashed id falls below the share; of none without a share."""
+    held = np.zeros(len(ids), dtype=np.bool)
+    if share is not None:
+        limit = np.uint64(int(share * 2**64))
+        for place, words in _hashed(ids, f"taciturn held out\0{salt}\0", 8):
+            held[place] = np.frombuffer(words, ">u8") < limit
+    return held
+
+
+def fold_numbers(ids: RowIds, folds: int, salt: str) -> IndexArray:
+    """Fold of each row, from 0 on."""
+    numbers = np.empty(len(ids), dtype=np.int64)
+    for place, words in _hashed(ids, f"taciturn fold\0{salt}\0", 4):
+        numbers[place] = np.frombuffer(words, ">u4").astype(np.int64) * folds >> 32
+    return numbers
+
+
+def _hashed(ids: RowIds, prefix: str, size: int) -> Iterator[tuple[slice, bytes]]:
+    """First bytes of the hash of each id, concatenated, in blocks of rows."""
+    salted = prefix.encode()
+    # By blocks: ten million ids as objects would need more memory than the rest of the work.
+    for start in range(0, len(ids), BLOCK_ROWS):
+        texts = ids.series.slice(start, BLOCK_ROWS).to_list()
+        words = b"".join([sha256(salted + text.encode()).digest()[:size] for text in texts])
+        yield slice(start, start + len(texts)), words
+
+
+def filled_folds(ids: RowIds, folds: int, salt: str) -> IndexArray:
+    """Fold of each row, where every fold has some; all in one where there are no folds."""
+    if not folds:
+        return np.zeros(len(ids), dtype=np.int64)
+    numbers = fold_numbers(ids, folds, salt)
+    if not np.bincount(numbers, minlength=folds).min():
+        raise ShapeError(
+            f"{len(ids)} training rows are too few for {folds} folds: one has no rows",
+            hint="use fewer folds, or 0 to judge by held-out rows",
+        )
+    return numbers

@@ -39,13 +39,7 @@ _BLANKS = " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f"
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """What is done to each id before it is compared.
-
-    >>> Normalisation.of("trim,case").one(" Ann")
-    'ann'
-    >>> str(Normalisation.of("none"))
-    'none'
-    """
+    """Normalisation of ids before they are compared."""
 
     trim: bool = False
     case: bool = False
@@ -54,7 +48,7 @@ class Normalisation:
 
     @classmethod
     def of(cls, text: str) -> Normalisation:
-        """From names separated by commas, or none."""
+        """Parse names separated by commas, or none."""
         names = [name.strip() for name in text.split(",")]
         if names == [NONE]:
             return cls()
@@ -77,11 +71,7 @@ class Normalisation:
         return ",".join(name for name in STEPS if getattr(self, name)) or NONE
 
     def canonical(self) -> str:
-        """What two parties compare.
-
-        >>> Normalisation.of("trim").canonical()
-        '{"case":false,"nfkc":false,"trim":true,"zeros":false}'
-        """
+        """Canonical JSON, which two parties compare."""
         return canonical_json(asdict(self))
 
     def one(self, text: str) -> str:
@@ -101,11 +91,7 @@ class Normalisation:
         return text
 
     def apply(self, ids: RowIds) -> RowIds:
-        """The ids of a table, normalised, in their order.
-
-        >>> Normalisation.of("case").apply(RowIds.of(["Ann", "BEA"])) == RowIds.of(["ann", "bea"])
-        True
-        """
+        """Ids of a table, normalised, in their order."""
         if self == Normalisation():
             return ids
         normalised = self.series(ids.series)
@@ -113,7 +99,7 @@ class Normalisation:
         return RowIds(normalised)
 
     def series(self, texts: pl.Series) -> pl.Series:
-        """Many texts, normalised: the same as ``one`` for each of them."""
+        """Many texts, normalised as ``one`` does."""
         blocks = [self._block(block) for block in texts.to_frame().iter_slices(_BLOCK)]
         return pl.concat(blocks) if blocks else texts
 
@@ -128,7 +114,7 @@ class Normalisation:
         return self._ascii(texts).scatter(unusual, pl.Series(others, dtype=pl.String))
 
     def _ascii(self, texts: pl.Series) -> pl.Series:
-        """``one`` for each text of ASCII alone; the others come out as they may."""
+        """``one`` for each text of ASCII alone; the result for others is undefined."""
         if self.case:
             texts = texts.str.to_lowercase()
         if self.trim:
@@ -155,7 +141,7 @@ AS_THEY_ARE = Normalisation()
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """What one more way of normalising would do to the ids of a table.
+    """Effect of one more normalisation step on the ids of a table.
 
     ``merges`` counts the ids that would then repeat another one; ``mixed`` says whether the table
     itself spells ids in more than one way.
@@ -168,44 +154,34 @@ class Spelling:
 
 
 def spellings(ids: RowIds, chosen: Normalisation) -> tuple[Spelling, ...]:
-    """Which further ways of normalising would change ids, normalised as chosen, and how many.
-
-    >>> spellings(RowIds.of(["Ann", "bea", "007", "8"]), Normalisation())
-    ... # doctest: +NORMALIZE_WHITESPACE
-    (Spelling(normalise='case', changes=1, merges=0, mixed=True),
-     Spelling(normalise='zeros', changes=1, merges=0, mixed=True))
-    """
+    """Further normalisation steps that would change ids, with their effects."""
     others = (step for step in STEPS if not getattr(chosen, step))
     tried = (_spelling(ids.series, step, replace(chosen, **{step: True})) for step in others)
     return tuple(spelling for spelling in tried if spelling.changes)
 
 
 def further(chosen: Normalisation, tried: Iterable[Spelling]) -> Normalisation:
-    """What is chosen, and beside it what would change ids and merge none.
-
-    >>> str(further(Normalisation(), [Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)]))
-    'case'
-    """
+    """The chosen normalisation, extended by steps that would change ids and merge none."""
     usable = {spelling.normalise: True for spelling in tried if not spelling.merges}
     return replace(chosen, **usable)
 
 
-def in_words(tried: Iterable[Spelling], ids: int) -> str:
-    """What each way of normalising would do to a table.
+def describe_spellings(tried: Iterable[Spelling], ids: int) -> str:
+    """Description of what each normalisation step would do to a table.
 
-    >>> in_words((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
+    >>> describe_spellings((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
     'case would change 3 of 5 ids here, zeros 1 (and make 1 the same as another)'
     """
     first = "{} would change {:,} of " + counted(ids, "id") + " here{}"
     texts = [first] + ["{} {:,}{}"] * len(STEPS)
     return ", ".join(
-        text.format(spelling.normalise, spelling.changes, _merging(spelling))
+        text.format(
+            spelling.normalise,
+            spelling.changes,
+            f" (and make {spelling.merges:,} the same as another)" if spelling.merges else "",
+        )
         for text, spelling in zip(texts, tried, strict=False)
     )
-
-
-def _merging(spelling: Spelling) -> str:
-    return f" (and make {spelling.merges:,} the same as another)" if spelling.merges else ""
 
 
 def _spelling(series: pl.Series, step: str, tried: Normalisation) -> Spelling:

@@ -36,25 +36,22 @@ class Columns(Protocol):
 
     @property
     def columns(self) -> list[str]:
-        """Their names."""
+        """Names of the columns."""
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
 
     def __getitem__(self, name: str, /) -> pl.Series:
-        """One of them."""
+        """One column."""
 
     def select(self, names: list[str], /) -> Self:
-        """The table with these alone."""
+        """The table with these columns only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One file of a table, as it was when it was first looked at.
-
-    ``size`` is in bytes, ``modified`` in nanoseconds.
-    """
+    """One file of a table when first seen; ``size`` in bytes, ``modified`` in nanoseconds."""
 
     path: Path
     rows: int
@@ -74,11 +71,11 @@ class Part:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """By what it is known again."""
+        """Fingerprint of the file."""
         return (str(self.path), self.size, self.modified)
 
     def read(self, columns: Sequence[str]) -> pl.DataFrame:
-        """Some of its columns; refuses a file that was changed or removed meanwhile."""
+        """Read columns; refuses a file that was changed or removed meanwhile."""
         require_unchanged(self.fingerprint)
         with _reporting(self.path):
             frame = pl.read_parquet(self.path, columns=list(columns), glob=False)
@@ -96,16 +93,7 @@ class ParquetTable:
 
     @classmethod
     def at(cls, path: Path) -> ParquetTable:
-        """The table in a Parquet file, a folder of them, or the files that a pattern names.
-
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     for year in (2025, 2026):
-        ...         part = pl.DataFrame({"id": [f"{year}-1", f"{year}-2"], "age": [31, 44]})
-        ...         part.write_parquet(Path(folder) / f"{year}.parquet")
-        ...     ParquetTable.at(Path(folder))["age"].to_list()
-        [31, 44, 31, 44]
-        """
+        """Open a Parquet file, a folder of them, or the files that a pattern names."""
         parts: list[Part] = []
         first: dict[str, pl.DataType] = {}
         for file in files_of(path):
@@ -123,18 +111,18 @@ class ParquetTable:
 
     @property
     def height(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return sum(part.rows for part in self.parts)
 
     def __getitem__(self, name: str, /) -> pl.Series:
         return self.frame([name])[name]
 
     def select(self, names: list[str], /) -> ParquetTable:
-        """The table with these columns alone."""
+        """The table with these columns only."""
         return replace(self, columns=names)
 
     def frame(self, names: Sequence[str] | None = None) -> pl.DataFrame:
-        """Some of the columns, of all rows, in memory; all of them where absent."""
+        """Read columns of all rows into memory; all columns where ``names`` is None."""
         chosen = self.columns if names is None else names
         return pl.concat([part.read(chosen) for part in self.parts], rechunk=True)
 
@@ -143,16 +131,12 @@ class ParquetTable:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a path names Parquet files: one, a folder, or a pattern.
-
-    >>> is_parquet(Path("2026/*.parquet")), is_parquet(Path("people.csv"))
-    (True, False)
-    """
+    """Whether a path names Parquet files: one, a folder, or a pattern."""
     return path.is_dir() or _is_pattern(path) or path.name.lower().endswith(SUFFIX)
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files that a path names, in the order of their names."""
+    """Files that a path names, sorted by name."""
     if path.is_dir():
         inside = (file for file in path.iterdir() if file.name.lower().endswith(SUFFIX))
         files = sorted(file for file in inside if not file.name.startswith((".", "_")))
@@ -184,13 +168,13 @@ def files_of(path: Path) -> list[Path]:
 
 
 def fingerprint(path: Path) -> Fingerprint:
-    """By what a file is known again; raises OSError where it is not there."""
+    """Name, size and time of change of a file; raises ``OSError`` where it is not there."""
     status = path.stat()
     return (str(path), status.st_size, status.st_mtime_ns)
 
 
 def require_unchanged(first: Fingerprint) -> None:
-    """Insists that a file is still the one that was first looked at."""
+    """Raise ``FileError`` unless a file still has this fingerprint."""
     where, hint = first[0], "leave the table's files alone while it is read, and run again"
     try:
         now = fingerprint(Path(where))
@@ -205,7 +189,7 @@ def require_unchanged(first: Fingerprint) -> None:
 
 
 def require_file(path: Path) -> None:
-    """Insists that a file is there and not empty."""
+    """Raise ``FileError`` unless a file is there and not empty."""
     if path.is_dir():
         raise FileError("this is a directory, not a file", where=str(path), hint="name a file")
     if not path.is_file():
@@ -254,7 +238,7 @@ def _reporting(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def reporting_read_errors(path: Path) -> Iterator[None]:
-    """Name a file that the system does not let be read."""
+    """Turn an ``OSError`` into a ``FileError`` that names the file."""
     try:
         yield
     except OSError as problem:

@@ -15,25 +15,58 @@ as this takes, and once afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.choices import PrepareSettings
+from taciturn.data.column_options import PrepareSettings
 from taciturn.data.fitting import fit_column
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.parquet import Columns
-from taciturn.data.plain import list_of, record_of, rule_from_json, rule_to_json, text_of
-from taciturn.data.problems import Problems
+from taciturn.data.rule_json import list_of, record_of, rule_from_json, rule_to_json, text_of
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
-from taciturn.data.tables import INTERCEPT, FeatureTable
-from taciturn.errors import ColumnError, ConfigError, DataError, nearest
-from taciturn.memmap import MEMORY, Scratch, forget, row_blocks
+from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
+from taciturn.errors import (
+    ColumnError,
+    ConfigError,
+    DataError,
+    FileError,
+    ShapeError,
+    TableError,
+    nearest,
+)
+from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
+
+
+class ErrorCollector:
+    """Errors about a table, collected to be raised as one."""
+
+    def __init__(self) -> None:
+        self._noted: list[DataError] = []
+
+    def __len__(self) -> int:
+        return len(self._noted)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Collect a ``DataError`` that is raised meanwhile; a ``FileError`` is passed on."""
+        try:
+            yield
+        except FileError:
+            raise
+        except DataError as problem:
+            self._noted.append(problem)
+
+    def error(self, where: str = "") -> DataError:
+        """All errors as one; a single one unchanged."""
+        return TableError.of(self._noted, where=where)
+
 
 __all__ = [
     "CategoricalRule",
@@ -53,12 +86,7 @@ _VERSION, _FORMER_VERSIONS = 4, (1, 2, 3)
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """A fitted preparation: one rule per source column, and what is worth knowing about them.
-
-    >>> plan = Preparation((NumericRule("age", center=40.0, scale=10.0),))
-    >>> plan.apply(pl.DataFrame({"age": [30, 50]})).ravel().tolist()
-    [-1.0, 1.0]
-    """
+    """A fitted preparation: one rule per source column, and remarks."""
 
     rules: tuple[Rule, ...]
     notes: tuple[str, ...] = ()
@@ -68,12 +96,12 @@ class Preparation:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the output columns."""
+        """Names of the output columns."""
         return tuple(name for rule in self.rules for name in rule.outputs)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """For each output column, the source column it comes from."""
+        """Source column of each output column."""
         return tuple(rule.column for rule in self.rules for _ in rule.outputs)
 
     def apply(
@@ -86,7 +114,7 @@ class Preparation:
         intercept: bool = False,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Prepare rows; beside the frame and the result there is next to nothing in memory.
+        """Prepare rows, with little memory beside the frame and the result.
 
         ``columns`` are the output columns to make and ``rows`` the rows to take, in this order; all
         where absent. ``ids`` are those of the rows that are taken, for the messages. With
@@ -128,11 +156,7 @@ class Preparation:
         return placed
 
     def describe(self) -> list[str]:
-        """One line per source column that says exactly what was done to it.
-
-        >>> Preparation((NumericRule("age"),)).describe()
-        ['age: numeric; missing is refused; not scaled']
-        """
+        """One line per source column that says exactly what was done to it."""
         return [rule.describe() for rule in self.rules]
 
     def to_json(self) -> dict[str, Any]:
@@ -145,7 +169,7 @@ class Preparation:
 
     @classmethod
     def from_json(cls, data: object) -> Preparation:
-        """The preparation that ``to_json`` wrote."""
+        """Read the preparation that ``to_json`` wrote."""
         record = record_of(data, ("version", "rules", "notes"), "preparation")
         version = record["version"]
         if type(version) is not int or version not in (_VERSION, *_FORMER_VERSIONS):
@@ -195,10 +219,7 @@ def prepared_table(
     rows: IndexArray | None = None,
     intercept: bool = False,
 ) -> FeatureTable:
-    """A party's table: prepared columns of some rows, and perhaps an intercept.
-
-    ``ids`` are those of the rows that are taken; the rest is as in ``Preparation.apply``.
-    """
+    """A party's table: prepared rows with these ids; the rest is as in ``Preparation.apply``."""
     names = plan.columns if columns is None else tuple(columns)
     if intercept and INTERCEPT in names:
         raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
@@ -222,17 +243,13 @@ def fit(
 
     Fixed ``vocabularies`` make the output columns independent of the rows. ``rows`` are the
     training rows among the frame's; all where absent.
-
-    >>> plan = fit(pl.DataFrame({"age": [30, 50, None], "sex": ["M", "F", "M"]}), PrepareSettings())
-    >>> plan.columns
-    ('age', 'sex=M')
     """
     fixed, taken = vocabularies or {}, _positions(rows)
     rules: list[Rule] = []
     notes: list[str] = []
-    problems = Problems()
+    problems = ErrorCollector()
     for name in frame.columns:
-        with problems.noted():
+        with problems.collecting():
             # One column at a time: a frame of the rows would be a second copy of the table.
             series = frame[name] if taken is None else frame[name][taken]
             fitted = fit_column(series, settings, fixed.get(name), ids)
@@ -268,19 +285,13 @@ def fit_and_prepare(
 
     Returns the preparation and one table for each of ``chosen``. With ``intercept`` a column of
     ones comes last.
-
-    >>> people = pl.DataFrame({"age": [30, 50, 70], "sex": ["M", "F", "M"]})
-    >>> rows = ChosenRows(RowIds.of(["a", "b"]), np.array([1, 0]))
-    >>> plan, (table,) = fit_and_prepare(people, PrepareSettings(), [rows])
-    >>> table.columns, table.values.tolist()
-    (('age', 'sex=M'), [[1.0, 0.0], [-1.0, 1.0]])
     """
-    room = _room(scratch, chosen, len(columns.columns))
+    room = _scratch_for(scratch, chosen, len(columns.columns))
     plan, prepared = _prepared_columns(columns, settings, chosen, room)
     if intercept and INTERCEPT in plan.columns:
         raise ColumnError(f"the table already has {INTERCEPT}", hint="add it once only")
     names = (*plan.columns, INTERCEPT) if intercept else plan.columns
-    room, tables, start = _room(scratch, chosen, len(names)), [], 0
+    room, tables, start = _scratch_for(scratch, chosen, len(names)), [], 0
     for part in chosen:
         shape = (len(part.rows), len(names))
         values: FloatArray = (
@@ -288,13 +299,13 @@ def fit_and_prepare(
             if part.name
             else room.unnamed(shape, np.float64)
         )
-        _turn(prepared, start, values)
+        _transpose_into(prepared, start, values)
         tables.append(FeatureTable(part.ids, names, values))
         start += len(part.rows)
     return plan, tables
 
 
-def _room(scratch: Scratch, chosen: Sequence[ChosenRows], width: int) -> Scratch:
+def _scratch_for(scratch: Scratch, chosen: Sequence[ChosenRows], width: int) -> Scratch:
     """Files for every array of a large table, however short it is: there are many of them."""
     rows = sum(len(part.rows) for part in chosen)
     large = rows * width * np.dtype(np.float64).itemsize >= scratch.least
@@ -307,26 +318,31 @@ def _prepared_columns(
     chosen: Sequence[ChosenRows],
     room: Scratch,
 ) -> tuple[Preparation, list[FloatArray]]:
-    """The preparation, and for each raw column its outputs by rows, one set behind the other."""
+    """The preparation, and each raw column's outputs by rows, for all of ``chosen``."""
     train = chosen[0]
     order = pl.Series(np.concatenate([part.rows for part in chosen]), dtype=pl.UInt32)
     rules: list[Rule] = []
     notes: list[str] = []
     prepared: list[FloatArray] = []
     # What is wrong with rows that were not fitted on is told where the fitting went well.
-    problems, later = Problems(), Problems()
+    problems, later = ErrorCollector(), ErrorCollector()
     for name in columns.columns:
         series = columns[name].gather(order)
-        with problems.noted():
+        with problems.collecting():
             fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
             rules.extend(fitted.rules)
             notes.extend(fitted.notes)
-            with later.noted():
+            with later.collecting():
                 if fitted.rules and not problems and not later:
                     plan = Preparation(fitted.rules)
                     shape = (len(plan.columns), len(series))
                     outputs = room.unnamed(shape, np.float64)
-                    _apply(plan, series, chosen, outputs)
+                    start = 0
+                    for part in chosen:
+                        place = slice(start, start + len(part.rows))
+                        frame = series.slice(start, len(part.rows)).to_frame()
+                        plan.apply(frame, ids=part.ids, out=outputs.T[place])
+                        start = place.stop
                     prepared.append(outputs)
     for noted in (problems, later):
         if noted:
@@ -334,27 +350,50 @@ def _prepared_columns(
     return Preparation(tuple(rules), tuple(notes)), prepared
 
 
-def _apply(
-    plan: Preparation, series: pl.Series, chosen: Sequence[ChosenRows], outputs: FloatArray
-) -> None:
-    start = 0
-    for part in chosen:
-        place = slice(start, start + len(part.rows))
-        frame = series.slice(start, len(part.rows)).to_frame()
-        plan.apply(frame, ids=part.ids, out=outputs.T[place])
-        start = place.stop
-
-
-def _turn(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
+def _transpose_into(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
     columns = [column for outputs in prepared for column in outputs]
     for place, block in row_blocks(values):
         block[:, len(columns) :] = 1.0
         part = slice(start + place.start, start + place.stop)
         fill_columns(block, ((at, column[part]) for at, column in enumerate(columns)))
         for outputs in prepared:
-            forget(outputs)
+            drop_pages(outputs)
 
 
 def _positions(rows: IndexArray | None) -> pl.Series | None:
-    """Positions in the form that polars takes as they are, made once for all columns."""
+    """Positions in the type that polars needs, converted once for all columns."""
     return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RawData:
+    """A dataset before any preparation.
+
+    ``whole`` trains on every row, unprepared: none is held out. ``own`` marks a user's table, which
+    nobody has looked over.
+    """
+
+    name: str
+    frame: pl.DataFrame
+    ids: RowIds
+    labels: LabelTable
+    settings: PrepareSettings
+    vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: bool = False
+    own: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.frame.height == len(self.ids) == self.labels.rows:
+            raise ShapeError(
+                f"{self.name}: {self.frame.height} rows, {len(self.ids)} ids and "
+                f"{self.labels.rows} labels",
+                hint="give one id and one label per row",
+            )
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.frame.height
+
+    def __repr__(self) -> str:
+        return f"RawData({self.name}, {self.rows} rows, {self.frame.width} raw columns)"

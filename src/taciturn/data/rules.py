@@ -31,8 +31,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
+from taciturn.data.column_parsing import NUMBER, Reading, missing_error
 from taciturn.data.ids import RowIds
-from taciturn.data.readings import NUMBER, Reading, missing_error
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError
 
@@ -42,10 +42,10 @@ OTHER, MISSING = "(other)", "(missing)"
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """One of the bins, or levels, that a column is cut into.
+    """One bin, or level, of a column.
 
     ``output`` is the prepared column that marks it; None for the reference, which has none.
-    ``share`` is that of the training rows; None where nobody has counted.
+    ``share`` is that of the training rows; None where it was not counted.
     """
 
     label: str
@@ -55,13 +55,10 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class NumericRule:
-    """What becomes of a numeric column.
+    """Rule of a numeric column.
 
     ``impute`` None refuses missing values. ``scale`` 0 makes the output zero whatever the input.
-    ``missing`` adds a second column that says where a value was missing.
-
-    >>> NumericRule("age", impute=40.0, center=38.5, scale=13.5).describe()
-    'age: numeric; missing becomes 40; minus 38.5, divided by 13.5'
+    ``missing`` adds an indicator column of missing values.
     """
 
     column: str
@@ -90,17 +87,17 @@ class NumericRule:
 
     @property
     def name(self) -> str:
-        """The column's name: its own, or that of the part of a date."""
+        """Name of the column, or of the part of a date."""
         return self.reading.named(self.column)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the columns it gives."""
+        """Names of the output columns."""
         return (self.name, f"{self.name}={MISSING}") if self.missing else (self.name,)
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        """None: a number is no bin."""
+        """Empty: a number has no bins."""
         return ()
 
     def describe(self) -> str:
@@ -111,7 +108,8 @@ class NumericRule:
         refused = "missing is refused"
         steps = [_kind(self.reading)]
         steps.append(refused if self.impute is None else f"missing becomes {self.impute:g}")
-        steps += self._bounds()
+        if self.lower is not None and self.upper is not None:
+            steps.append(f"held between {self.lower:g} and {self.upper:g}")
         if self.transform is not None:
             steps.append(self.transform.describe())
         plain = (self.center, self.scale) == (0.0, 1.0)
@@ -121,17 +119,8 @@ class NumericRule:
             steps + _clip_step(self.clip) + _missing_step(self.missing)
         )
 
-    def _bounds(self) -> list[str]:
-        if self.lower is None or self.upper is None:
-            return []
-        return [f"held between {self.lower:g} and {self.upper:g}"]
-
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
-        """The output column, and that of missing values where the rule has one.
-
-        >>> next(NumericRule("age", center=40.0, scale=10.0).arrays(pl.Series([30]))).tolist()
-        [-1.0]
-        """
+        """The output column, and the indicator of missing values where the rule has one."""
         if self.scale == 0:
             yield np.zeros(len(series))
             if self.missing:
@@ -148,7 +137,7 @@ class NumericRule:
             yield _marked(missing, self.clip)
 
     def shaped(self, values: FloatArray) -> FloatArray:
-        """Values as they are before scaling: held between the bounds, and transformed."""
+        """Values before scaling: held between the bounds, and transformed."""
         if self.lower is not None or self.upper is not None:
             values = np.clip(values, self.lower, self.upper)
         return values if self.transform is None else self.transform.apply(values)
@@ -156,14 +145,11 @@ class NumericRule:
 
 @dataclass(frozen=True, slots=True)
 class CategoricalRule:
-    """What becomes of a column of categories.
+    """Rule of a column of categories.
 
     ``dropped`` is the level that gets no column. ``centers`` and ``scales`` have one entry per
     output column, and are empty where nothing is scaled. ``average`` is what a row without a level
     has in each output column, before scaling; empty for 0.
-
-    >>> CategoricalRule("sex", ("F", "M"), dropped="F").outputs
-    ('sex=M',)
     """
 
     column: str
@@ -202,26 +188,22 @@ class CategoricalRule:
 
     @property
     def name(self) -> str:
-        """The column's name: its own, or that of the part of a date."""
+        """Name of the column, or of the part of a date."""
         return self.reading.named(self.column)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The levels that get a column."""
+        """Levels with a column."""
         return tuple(level for level in self.levels if level != self.dropped)
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the columns it gives."""
+        """Names of the output columns."""
         return tuple(f"{self.name}={level}" for level in self.kept)
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        """Every level, in order, the reference among them.
-
-        >>> [one.label for one in CategoricalRule("sex", ("F", "M"), dropped="F").bins]
-        ['sex = F', 'sex = M']
-        """
+        """Every level, in order, the reference included."""
         return tuple(
             Bin(
                 f"{self.name} missing" if level == MISSING else f"{self.name} = {level}",
@@ -253,11 +235,7 @@ class CategoricalRule:
         ]
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
-        """The output columns, one after the other.
-
-        >>> [a.tolist() for a in CategoricalRule("x", ("p", "q")).arrays(pl.Series(["q", "?"]))]
-        [[0.0, 0.0], [1.0, 0.0]]
-        """
+        """The output columns, one after the other."""
         codes = self._codes(series)
         places = {level: place for place, level in enumerate(self.levels)}
         for j, level in enumerate(self.kept):
@@ -291,18 +269,15 @@ class CategoricalRule:
 
 @dataclass(frozen=True, slots=True)
 class BinnedRule:
-    """What becomes of a numeric column that is cut into intervals.
+    """Rule of a numeric column that is cut into intervals.
 
-    Bins are counted from 0: the intervals from low to high, and behind them that of missing values,
-    where there is one. Each has an output column but the reference, which is the first that a
-    training row was in.
+    Bins are counted from 0: the intervals from low to high, then that of missing values, where
+    there is one. Each has an output column but the reference, which is the first that a training
+    row was in.
 
     An edge belongs to the interval that begins there. ``impute`` None refuses missing values
-    without a bin. ``shares`` are those of the training rows in each bin; empty where nobody has
+    without a bin. ``shares`` are those of the training rows in each bin; empty where they were not
     counted.
-
-    >>> BinnedRule("age", (30.0, 45.0)).outputs
-    ('age=30 to 45', 'age=45 or more')
     """
 
     column: str
@@ -329,12 +304,12 @@ class BinnedRule:
 
     @property
     def name(self) -> str:
-        """The column's name: its own, or that of the part of a date."""
+        """Name of the column, or of the part of a date."""
         return self.reading.named(self.column)
 
     @property
     def count(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return len(self.edges) + 1 + self.missing
 
     @property
@@ -345,7 +320,7 @@ class BinnedRule:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """The names of the columns it gives."""
+        """Names of the output columns."""
         words = [*self._words()]
         del words[self.reference]
         return tuple(f"{self.name}={word}" for word in words)
@@ -360,11 +335,7 @@ class BinnedRule:
 
     @property
     def bins(self) -> tuple[Bin, ...]:
-        """Every bin, in order, the reference among them.
-
-        >>> [one.label for one in BinnedRule("age", (30.0, 45.0), missing=True).bins]
-        ['age < 30', '30 ≤ age < 45', '45 ≤ age', 'age missing']
-        """
+        """Every bin, in order, the reference included."""
         names: list[str | None] = [*self.outputs]
         names.insert(self.reference, None)
         return tuple(
@@ -394,11 +365,7 @@ class BinnedRule:
         )
 
     def places(self, series: pl.Series, ids: RowIds | None = None) -> NDArray[np.int64]:
-        """In which bin each row is.
-
-        >>> BinnedRule("age", (30.0, 45.0), missing=True).places(pl.Series([45, None, 29])).tolist()
-        [2, 3, 0]
-        """
+        """Bin of each row."""
         values = self.reading.numbers(series, ids)
         missing = np.isnan(values)
         if missing.any() and not self.missing:
@@ -409,11 +376,7 @@ class BinnedRule:
         return np.where(missing, self.count - 1, places) if self.missing else places
 
     def table(self) -> FloatArray:
-        """What a row of each bin has in each output column: bins by columns.
-
-        >>> BinnedRule("age", (30.0, 45.0), shares=(0.25, 0.75, 0.0)).table().tolist()
-        [[0.0, 0.0], [1.0, 0.0], [0.75, 0.0]]
-        """
+        """Output values of each bin: bins by columns."""
         values = np.eye(self.count)
         if self.shares:
             shares = np.array(self.shares)
@@ -421,11 +384,7 @@ class BinnedRule:
         return _clipped(np.delete(values, self.reference, axis=1), self.clip)
 
     def arrays(self, series: pl.Series, ids: RowIds | None = None) -> Iterator[FloatArray]:
-        """The output columns, one after the other.
-
-        >>> [a.tolist() for a in BinnedRule("age", (30.0, 45.0)).arrays(pl.Series([29, 45]))]
-        [[0.0, 0.0], [0.0, 1.0]]
-        """
+        """The output columns, one after the other."""
         places = self.places(series, ids)
         for column in self.table().T:
             filled = np.flatnonzero(column)
@@ -446,12 +405,12 @@ def _clipped(values: FloatArray, clip: float | None) -> FloatArray:
 
 
 def _number(value: float) -> str:
-    """A number in as many digits as it needs, so that two of them never look the same."""
+    """Shortest exact text of a number, so that two of them never look the same."""
     return repr(value).removesuffix(".0")
 
 
 def _short_numbers(values: tuple[float, ...]) -> list[str]:
-    """Numbers for a person's eyes, in so few digits that no two of them look the same.
+    """Rounded texts of numbers, with enough digits that no two look the same.
 
     >>> _short_numbers((54.379999999999995, 59.0, 1234567.0))
     ['54.38', '59', '1234567']

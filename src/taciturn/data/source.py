@@ -1,4 +1,4 @@
-"""``TableSource``: one way to read a table, wherever it is.
+"""``TableSource``: the interface to read a table, wherever it is.
 
 A source is a CSV or Parquet file, a folder of Parquet files, a pattern that names some, a query to
 a database, or a frame in memory. ``open`` reads no more than is asked for, one column at a time;
@@ -47,12 +47,7 @@ from taciturn.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class TableSource:
-    """Where a table is, and how it is written.
-
-    >>> people = TableSource.at(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}))
-    >>> people.ids("who")
-    RowIds(2 rows)
-    """
+    """Location of a table, and its format."""
 
     location: Path | DatabaseQuery | pl.DataFrame = field(repr=False)
     dialect: Dialect = USUAL
@@ -72,10 +67,7 @@ class TableSource:
         table: str | None = None,
         query: str | None = None,
     ) -> TableSource:
-        """The table that settings name: a path, or a database with a table or a query of it.
-
-        Paths are relative to ``folder``.
-        """
+        """The table that settings name: a path below ``folder``, or a database table or query."""
         if not is_database(text):
             return cls(folder / text, dialect)
         if query is not None:
@@ -84,14 +76,14 @@ class TableSource:
 
     @property
     def name(self) -> str:
-        """What reports call the table."""
+        """Name of the table in reports."""
         if isinstance(self.location, pl.DataFrame):
             return "own data"
         return self.location.name
 
     @property
     def where(self) -> str:
-        """The place that errors name, without credentials; empty for a frame."""
+        """Location of the table in errors, without credentials; empty for a frame."""
         match self.location:
             case DatabaseQuery() as query:
                 return query.where
@@ -106,7 +98,7 @@ class TableSource:
         columns: Sequence[str] | None = None,
         folder: Path | None = None,
     ) -> Columns:
-        """The table, of which large files are read column by column as needed.
+        """Open the table; large files are read column by column as needed.
 
         Columns in ``text`` stay text, such as ids, whose leading zeros count. ``columns`` are those
         that are needed, all where absent: a database is asked for no others. ``folder`` is where a
@@ -134,13 +126,13 @@ class TableSource:
         return pl.DataFrame([table[name] for name in table.columns])
 
     def ids(self, id_column: str) -> RowIds:
-        """The ids of the rows, in their order."""
+        """Ids of the rows, in their order."""
         table = self.open(text=[id_column], columns=[id_column])
         require_column(table.columns, id_column, "id", where=self.where)
         return RowIds.of(table[id_column])
 
     def fingerprints(self) -> tuple[Fingerprint, ...]:
-        """By what the table's files are known again; none where there are no files."""
+        """Fingerprints of the table's files; none where there are no files."""
         if not isinstance(self.location, Path):
             return ()
         return tuple(fingerprint(file) for file in files_of(self.location) if file.is_file())
@@ -160,15 +152,7 @@ class TableSource:
 def read_frame(
     path: Path | str, *, text: Sequence[str] = (), dialect: Dialect = USUAL
 ) -> pl.DataFrame:
-    r"""Read a file, a folder of Parquet files or a pattern (``TableSource.frame``).
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "people.csv"
-    ...     _ = file.write_text("id,age\n007,31\n008,NA\n")
-    ...     read_frame(file, text=["id"]).rows()
-    [('007', 31), ('008', None)]
-    """
+    """Read a file, a folder of Parquet files or a pattern (``TableSource.frame``)."""
     return TableSource.at(path, dialect).frame(text=text)
 
 

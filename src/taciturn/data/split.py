@@ -13,10 +13,9 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.data.label_like import near_the_label
-from taciturn.data.prepare import NumericRule, Preparation, fit, prepared_table
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import NumericRule, Preparation, RawData, fit, prepared_table
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.target_leakage import leakage_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.faces import Hint
 from taciturn.rng import Entropy
@@ -26,10 +25,7 @@ _FORMS = 'use "all", "half", "equal", a number of columns, or names separated by
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partition:
-    """Which rows are for training and which for testing, as positions.
-
-    ``train`` is in training order.
-    """
+    """Positions of the training rows, in training order, and of the test rows."""
 
     train: IndexArray
     test: IndexArray
@@ -49,22 +45,12 @@ class Partition:
 
 
 def training_rows(rows: int, test_fraction: float) -> int:
-    """How many of the rows are trained on: the number of test rows is rounded up.
-
-    >>> training_rows(569, 0.2)
-    455
-    """
+    """Number of training rows: the number of test rows is rounded up."""
     return rows - math.ceil(test_fraction * rows)
 
 
 def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Partition:
-    """Draw the test rows; their number is rounded up, as scikit-learn does.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> parts = random_partition(569, 0.2, KeyedEntropy.from_seed(1))
-    >>> len(parts.train), len(parts.test)
-    (455, 114)
-    """
+    """Draw the test rows; their number is rounded up, as in scikit-learn."""
     if not 0 < test_fraction < 1:
         raise ConfigError(
             f"the test fraction is {test_fraction}",
@@ -78,14 +64,14 @@ def random_partition(rows: int, test_fraction: float, entropy: Entropy) -> Parti
 
 @dataclass(frozen=True, slots=True)
 class ColumnSplit:
-    """Which output columns are whose, each party's in the table's order."""
+    """Output columns of each party, in the table's order."""
 
     alices: tuple[tuple[str, ...], ...]
     bob: tuple[str, ...]
 
     @property
     def alice(self) -> tuple[str, ...]:
-        """Those of all Alices, one after the other."""
+        """Columns of all Alices, one after the other."""
         return tuple(chain.from_iterable(self.alices))
 
 
@@ -106,15 +92,6 @@ def split_columns(
     separated by commas, each an output column or a source column, which stands for all the columns
     it gives. Names with semicolons between them are those of one Alice each. Raw columns in
     ``left_out`` give no output column.
-
-    >>> split_columns("sex", ["age", "sex=F", "sex=M"], ["age", "sex", "sex"])
-    ColumnSplit(alices=(('sex=F', 'sex=M'),), bob=('age',))
-    >>> split_columns("half", ["a", "b", "c"], ["a", "b", "c"])
-    ColumnSplit(alices=(('a', 'b'),), bob=('c',))
-    >>> split_columns("equal", ["a", "b", "c"], ["a", "b", "c"], parties=2)
-    ColumnSplit(alices=(('a',), ('b',)), bob=('c',))
-    >>> split_columns("c,a;b", ["a", "b", "c"], ["a", "b", "c"], parties=2)
-    ColumnSplit(alices=(('a', 'c'), ('b',)), bob=())
     """
     if not columns:
         raise ColumnError("there are no columns to split", hint="use data with a varying column")
@@ -137,15 +114,11 @@ def split_columns(
 
 def _dealt(columns: Sequence[str], sources: Mapping[str, str], parties: int) -> list[set[str]]:
     widths = deal([sources[name] for name in columns], parties)
-    return [{*columns[place]} for place in _one_after_the_other(widths)]
+    return [{*columns[place]} for place in _consecutive_slices(widths)]
 
 
 def deal(sources: Sequence[str], parties: int) -> list[int]:
-    """How many columns each Alice gets of a row of columns, given where they come from.
-
-    >>> deal(["age", "sex", "sex", "job", "job"], 2), deal(["sex", "sex", "sex"], 2)
-    ([3, 2], [2, 1])
-    """
+    """Number of columns of each Alice, given the source column of each column."""
     if parties > len(sources):
         raise ColumnError(
             f"{counted(parties, 'Alice')} cannot share {counted(len(sources), 'column')}",
@@ -159,7 +132,7 @@ def deal(sources: Sequence[str], parties: int) -> list[int]:
 
 
 def _least_squares(sizes: Sequence[int], parts: int) -> list[int]:
-    """Groups one after the other in so many parts, none empty, of the least sum of squared sizes.
+    """Sizes of ``parts`` runs of groups, none empty, of the least sum of squared sizes.
 
     By dynamic programming over the groups; of equal sums the one with larger parts first.
     """
@@ -182,10 +155,10 @@ def _least_squares(sizes: Sequence[int], parts: int) -> list[int]:
     return widths
 
 
-def _one_after_the_other(widths: Iterable[int]) -> list[slice]:
-    """Where parts of these widths stand.
+def _consecutive_slices(widths: Iterable[int]) -> list[slice]:
+    """Slices of consecutive parts of these widths.
 
-    >>> _one_after_the_other([3, 2])
+    >>> _consecutive_slices([3, 2])
     [slice(0, 3, None), slice(3, 5, None)]
     """
     return [slice(*ends) for ends in pairwise(accumulate(widths, initial=0))]
@@ -197,20 +170,16 @@ def _even(count: int, parts: int) -> list[int]:
 
 
 def alice_names(count: int) -> tuple[str, ...]:
-    """Those of several simulated Alices, in their order.
-
-    >>> alice_names(2)
-    ('alice-1', 'alice-2')
-    """
+    """Names of several simulated Alices."""
     return tuple(f"alice-{number}" for number in range(1, count + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VerticalData:
-    """What each party holds, prepared, for training and for testing.
+    """Prepared tables of each party, for training and for testing.
 
     Where ``held_out`` is false, the test rows are the training rows. ``alices`` has the names of
-    several Alices, and where the columns of each stand among Alice's, which are those of all; it is
+    several Alices, and the place of each one's columns among Alice's, which are those of all; it is
     empty where there is one.
     """
 
@@ -232,17 +201,17 @@ class VerticalData:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many columns each of several Alices has."""
+        """Number of columns of each of several Alices."""
         return tuple(place.stop - place.start for _, place in self.alices)
 
     @property
     def alice_train_parts(self) -> dict[str, FeatureTable]:
-        """Each of several Alices' columns of the training rows, by her name."""
+        """Training table of each of several Alices, by name."""
         return self._dealt(self.alice_train)
 
     @property
     def alice_test_parts(self) -> dict[str, FeatureTable]:
-        """The same of the test rows."""
+        """Test table of each of several Alices, by name."""
         return self._dealt(self.alice_test)
 
     def _dealt(self, hers: FeatureTable) -> dict[str, FeatureTable]:
@@ -257,18 +226,7 @@ def prepare_vertical(
     intercept: bool,
     parties: int = 1,
 ) -> VerticalData:
-    """Fit the preparation on the training rows, apply it to both parts, divide the columns.
-
-    ``spec`` is as in ``split_columns``. With ``intercept`` Bob gets a column of ones.
-
-    >>> from taciturn.data.datasets import load
-    >>> from taciturn.rng import KeyedEntropy
-    >>> raw = load("breast-cancer")
-    >>> parts = random_partition(raw.rows, 0.2, KeyedEntropy.from_seed(1))
-    >>> data = prepare_vertical(raw, parts, 20, intercept=True)
-    >>> data.alice_train, data.bob_test
-    (FeatureTable(455 rows, 20 columns), FeatureTable(114 rows, 11 columns))
-    """
+    """Fit and apply the preparation; divide the columns by ``spec`` as in ``split_columns``."""
     train, test = partition.train, partition.test
     train_ids = raw.ids.take(train)
     plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
@@ -279,6 +237,9 @@ def prepare_vertical(
 
     alice_train, bob_train = _tables(plan, split, raw.frame, train_ids, intercept, train)
     alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
+    # Columns of the paper's datasets have been looked over.
+    tables = (alice_train, bob_train) if raw.own else ()
+    remarks = [note for table in tables for note in leakage_notes(table, labels_train)]
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,
@@ -287,7 +248,7 @@ def prepare_vertical(
         bob_test=bob_test,
         labels_test=raw.labels.take(test),
         preparation=plan,
-        notes=(*plan.notes, *_near_the_label(raw, labels_train, alice_train, bob_train)),
+        notes=(*plan.notes, *remarks),
         alices=_places(split),
     )
 
@@ -295,15 +256,8 @@ def prepare_vertical(
 def _places(split: ColumnSplit) -> tuple[tuple[str, slice], ...]:
     if len(split.alices) == 1:
         return ()
-    places = _one_after_the_other(map(len, split.alices))
+    places = _consecutive_slices(map(len, split.alices))
     return tuple(zip(alice_names(len(places)), places, strict=True))
-
-
-def _near_the_label(raw: RawData, labels: LabelTable, *tables: FeatureTable) -> tuple[str, ...]:
-    """Remarks about own columns; those of the paper's datasets have been looked over."""
-    if not raw.own:
-        return ()
-    return tuple(note for table in tables for note in near_the_label(table, labels))
 
 
 NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of the training rows"
@@ -312,10 +266,7 @@ NOT_HELD_OUT = "no row was held out: the figures of held-out rows are those of t
 def whole_vertical(
     raw: RawData, spec: str | int | Sequence[str], *, intercept: bool, parties: int = 1
 ) -> VerticalData:
-    """Give every row to training, with its numbers as they are, and divide the columns.
-
-    The arguments are those of ``prepare_vertical``.
-    """
+    """Like ``prepare_vertical``, with every row in training and unprepared."""
     plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
     split = split_columns(spec, plan.columns, plan.sources, parties=parties)
     raw.labels.require_both_classes()
@@ -353,7 +304,7 @@ def _tables(
 def _groups(
     spec: str | int | Sequence[str], columns: Sequence[str], parties: int
 ) -> list[Sequence[str]]:
-    """The names that each Alice gets; in one group those of all, where they are not told apart."""
+    """Names that each Alice gets; one group of all where they are not told apart."""
     if isinstance(spec, bool):
         raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
     if isinstance(spec, str):

@@ -50,11 +50,8 @@ INTERCEPT = "(intercept)"
 class FeatureTable:
     """A party's columns: a read-only matrix of finite numbers with column names and row ids.
 
-    An array that already is C-contiguous float64 is not copied: the table looks at the caller's
+    An array that already is C-contiguous float64 is not copied: the table is a view of the caller's
     memory, and the caller must not write into it afterwards.
-
-    >>> FeatureTable(RowIds.numbered(2), ("age", "income"), np.array([[31.0, 5.0], [44.0, 7.0]]))
-    FeatureTable(2 rows, 2 columns)
     """
 
     ids: RowIds
@@ -93,9 +90,6 @@ class FeatureTable:
 
         An array's columns are called x0, x1, … where no names are given; of a frame, ``columns``
         are those to take. Without ids the rows are numbered from 0.
-
-        >>> FeatureTable.of(pl.DataFrame({"who": ["a", "b"], "age": [31, 44]}), id_column="who")
-        FeatureTable(2 rows, 1 columns)
         """
         if ids is not None and id_column is not None:
             raise ConfigError("ids and id_column are both given", hint="give one of them")
@@ -112,7 +106,7 @@ class FeatureTable:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.ids)
 
     def take(self, indices: NDArray[np.integer]) -> FeatureTable:
@@ -133,7 +127,7 @@ class FeatureTable:
 
     @property
     def free(self) -> int:
-        """How many of the last columns no penalty applies to: 1 where it is the intercept."""
+        """Number of last columns without penalty: 1 where it is the intercept."""
         return int(self.columns[-1:] == (INTERCEPT,))
 
     def with_intercept(self) -> FeatureTable:
@@ -147,11 +141,7 @@ class FeatureTable:
         return FeatureTable(self.ids, (*self.columns, INTERCEPT), values)
 
     def deviations(self) -> FloatArray:
-        """The standard deviation of each column, of the population.
-
-        >>> FeatureTable.of(np.array([[1.0, 5.0], [3.0, 5.0]])).deviations().tolist()
-        [1.0, 0.0]
-        """
+        """Standard deviation of each column, of the population."""
         mean, square = np.zeros(len(self.columns)), np.zeros(len(self.columns))
         for _, block in row_blocks(self.values):
             mean += block.sum(axis=0) / self.rows
@@ -194,13 +184,7 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelTable:
-    """Bob's labels: 0 or 1 per row, never shown.
-
-    ``values`` are booleans, or numbers that are exactly 0 or 1.
-
-    >>> LabelTable.of([0, 1, 1])
-    LabelTable(3 rows, <hidden>)
-    """
+    """Bob's labels, never shown: booleans, or numbers that are exactly 0 or 1."""
 
     ids: RowIds
     values: ByteLabels
@@ -224,42 +208,29 @@ class LabelTable:
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.ids)
 
     def take(self, indices: NDArray[np.integer]) -> LabelTable:
-        """The rows at these positions, in this order.
-
-        >>> LabelTable.of([0, 1, 1]).take(np.array([1, 0])).values.tolist()
-        [1, 0]
-        """
+        """The rows at these positions, in this order."""
         chosen = checked_indices(indices, self.rows)
         return LabelTable(self.ids.take(chosen), self.values[chosen])
 
     def permuted(self, entropy: Entropy) -> LabelTable:
-        """The same labels handed out to the rows at random: a canary's labels."""
+        """The same labels, assigned to the rows at random."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
     def coins(self, entropy: Entropy) -> LabelTable:
-        """Fair coins for the same rows, independent of each other and of all else.
-
-        >>> from taciturn.rng import KeyedEntropy
-        >>> LabelTable.of([0, 1, 1, 0]).coins(KeyedEntropy.from_seed(1)).rows
-        4
-        """
+        """Fair coin flips for the same rows, independent of each other and of all else."""
         heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         return LabelTable(self.ids, heads)
 
     def digest(self) -> str:
-        """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels.
-
-        >>> LabelTable.of([0, 1]).digest() == LabelTable.of([1, 1]).digest()
-        False
-        """
+        """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels."""
         return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
 
     def require_both_classes(self) -> None:
-        """Insist that both 0 and 1 occur; the error does not say which one does."""
+        """Raise unless both 0 and 1 occur; the error does not say which one does."""
         if self.values.min() == self.values.max():
             raise LabelValueError(
                 f"all {self.rows} labels are the same",

@@ -37,9 +37,6 @@ class Transform:
 
     ``power`` is yeo-johnson's. ``knots`` are the training rows' quantiles for rank, strictly
     rising, and ``ranks`` what each becomes: linear between them, constant beyond.
-
-    >>> Transform("log").apply(np.array([0.0, math.e - 1])).tolist()
-    [0.0, 1.0]
     """
 
     kind: TransformKind
@@ -65,12 +62,7 @@ class Transform:
             )
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """The transformed values; NaN stays NaN.
-
-        >>> transform = Transform("rank", knots=(0.0, 10.0), ranks=(0.0, 1.0))
-        >>> transform.apply(np.array([2.5, 99.0])).tolist()
-        [0.25, 1.0]
-        """
+        """Transformed values; NaN stays NaN."""
         if self.kind == "log":
             return np.copysign(np.log1p(np.abs(values)), values)
         if self.kind == "rank":
@@ -78,7 +70,7 @@ class Transform:
         return yeo_johnson(values, self.power)
 
     def describe(self) -> str:
-        """What is done, in a few words."""
+        """Short description of the transform."""
         if self.kind == "log":
             return "sign(x) log(1 + |x|)"
         if self.kind == "rank":
@@ -87,11 +79,7 @@ class Transform:
 
 
 def fit_transform(kind: TransformKind, values: FloatArray) -> Transform:
-    """Fits a transform on values without gaps.
-
-    >>> fit_transform("rank", np.array([1.0, 1.0, 2.0])).ranks
-    (0.25, 1.0)
-    """
+    """Fit a transform on values without missing ones."""
     if kind == "rank":
         places = np.linspace(0, 1, min(_QUANTILES, len(values)))
         knots, first, count = np.unique(
@@ -114,7 +102,7 @@ def _power_of(logarithm: FloatArray, power: float) -> FloatArray:
 
 
 def _most_likely_power(values: FloatArray) -> float:
-    """The power of the greatest likelihood: a coarse look, then a golden section."""
+    """Power of the greatest likelihood: a coarse grid, then a golden section."""
     total = float(np.copysign(np.log1p(np.abs(values)), values).sum())
 
     def unlikelihood(power: float) -> float:
@@ -131,7 +119,7 @@ def _most_likely_power(values: FloatArray) -> float:
 
 
 def _least(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one valley is least."""
+    """Minimiser of a unimodal function."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = function(left), function(right)
     while high - low > 1e-7:
@@ -147,15 +135,10 @@ def _least(function: Callable[[float], float], low: float, high: float) -> float
 
 
 def winsor_bounds(values: FloatArray, share: float) -> tuple[float, float]:
-    """Between which values a column is held: the share at either end takes the next value inwards.
+    """Bounds of winsorising: the share at either end takes the next value inwards.
 
     Where nearly all rows have one value, the ends are those of the other rows: a column that is 1
     for a few rows and else 0 keeps both.
-
-    >>> winsor_bounds(np.arange(100.0), 0.02)
-    (2.0, 97.0)
-    >>> winsor_bounds(np.array([0.0] * 299 + [1.0]), 0.01)
-    (0.0, 1.0)
     """
     low, high = _ends(values, share)
     if low < high or not (others := values[values != low]).size:

@@ -1,22 +1,23 @@
-"""One party's file and everything that it names: certificates, table, state folder, output.
+"""Checks of one party's file and everything that it names: certificates, table, state folder, link.
 
-Nothing is made, written or locked for longer than a look takes.
+Nothing is made, written or locked for longer than a check takes.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import math
 import os
 import shutil
+import socket
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from taciturn.data.normalisation import further, in_words, spellings
-from taciturn.doctor.link import look_at_link
+from taciturn.data.normalisation import describe_spellings, further, spellings
 from taciturn.errors import (
     CertificateError,
     ConfigError,
@@ -32,12 +33,13 @@ from taciturn.party.consent.store import ConsentStore
 from taciturn.party.keep import key_place
 from taciturn.party.past_exposure import past_exposure
 from taciturn.party.side import terms_of
-from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.tables import load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume
 from taciturn.party.way import require_agreed
 from taciturn.results.doctor import Finding
 from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
+from taciturn.transport.address import check_address, obstacle, split_address
 from taciturn.transport.tls import load_credentials
 
 Report: TypeAlias = Callable[[Outlook | PastExposure], None]
@@ -47,7 +49,7 @@ _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 _OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
 
 
-def look_at_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
+def check_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
     """Findings about one party's file; where it cannot be read, that alone.
 
     ``report`` receives the cost of the training, and past sessions that exposed Alice's columns,
@@ -59,19 +61,19 @@ def look_at_party(path: Path, report: Report = lambda price: None) -> list[Findi
         return [Finding.of_error("config", problem)]
     return [
         Finding.ok("config", f"{path}: {config.role} with {config.peer}"),
-        *look_at_certificates(config),
-        *look_at_agreement(config),
-        *look_at_table(config, report),
-        *look_at_past(config, report),
-        *look_at_consent(config),
-        *look_at_state(config),
-        *look_at_output(config),
-        look_at_link(config),
+        *check_certificates(config),
+        *check_agreement(config),
+        *check_table(config, report),
+        *check_past(config, report),
+        *check_consent(config),
+        *check_state(config),
+        *check_output(config),
+        check_link(config),
     ]
 
 
-def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> list[Finding]:
-    """The certificate, its key and the authority: there, fitting, in time, and private."""
+def check_certificates(config: PartyConfig, now: datetime | None = None) -> list[Finding]:
+    """The certificate, its key and the authority: present, matching, in time, and private."""
     area, link, at = "certificate", config.link, now or datetime.now(UTC)
     key = config.path(link.key)
     exposure = _exposure(area, key, "the private key")
@@ -106,8 +108,8 @@ def look_at_certificates(config: PartyConfig, now: datetime | None = None) -> li
     return [*findings, *soon, *exposure]
 
 
-def look_at_agreement(config: PartyConfig) -> list[Finding]:
-    """The agreement in a file of its own: in time, this side's, and signed as it stands."""
+def check_agreement(config: PartyConfig) -> list[Finding]:
+    """The signed agreement: in time, this side's, and signed in its present form."""
     agreement = config.agreement_file
     if agreement is None:
         return []
@@ -124,7 +126,7 @@ def look_at_agreement(config: PartyConfig) -> list[Finding]:
     return [Finding.warning("agreement", said, "signed = true insists on everybody's signature")]
 
 
-def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
+def check_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
     """The table: readable, with its ids, fit for training; the settings with it, and the price."""
     try:
         tables = load_tables(config)
@@ -144,7 +146,12 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
         require_fit(config, tables)
-        price = _prospect(config, tables).outlook()
+        prospect = (
+            TrainingPlan(config, tables, terms_of(config, tables))
+            if config.study is None
+            else TrainingPlan.of(config)
+        )
+        price = prospect.outlook()
     except TaciturnError as problem:
         return [*findings, Finding.of_error("agreement", problem)]
     report(price)
@@ -153,7 +160,7 @@ def look_at_table(config: PartyConfig, report: Report = lambda price: None) -> l
     return [*findings, *_price(price)]
 
 
-def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
+def check_past(config: PartyConfig, report: Report) -> list[Finding]:
     """Alice's past sessions that opened training scores; nothing at Bob."""
     try:
         past = past_exposure(config)
@@ -173,7 +180,7 @@ def look_at_past(config: PartyConfig, report: Report) -> list[Finding]:
     ]
 
 
-def look_at_consent(config: PartyConfig) -> list[Finding]:
+def check_consent(config: PartyConfig) -> list[Finding]:
     """Every record of the consent store; nothing where there is no store yet."""
     try:
         rows = ConsentStore.from_config(config).verify()
@@ -182,12 +189,6 @@ def look_at_consent(config: PartyConfig) -> list[Finding]:
     if rows is None:
         return []
     return [Finding.ok("consent", f"{config.consent_file} is whole, {counted(rows, 'row')} in it")]
-
-
-def _prospect(config: PartyConfig, tables: PartyTables) -> TrainingPlan:
-    if config.study is not None:
-        return TrainingPlan.of(config)
-    return TrainingPlan(config, tables, terms_of(config, tables))
 
 
 def _price(price: Outlook) -> list[Finding]:
@@ -237,15 +238,15 @@ def _alignment(config: PartyConfig) -> list[Finding]:
         findings.append(
             Finding.warning(
                 "data",
-                f"ids are spelled in more than one way: {in_words(mixed, len(ids))}",
+                f"ids are spelled in more than one way: {describe_spellings(mixed, len(ids))}",
                 f"write {line} under [data] on both sides, and run taciturn align",
             )
         )
     return findings
 
 
-def look_at_state(config: PartyConfig) -> list[Finding]:
-    """The state folder: may be written, has room, nobody is in it; and its key."""
+def check_state(config: PartyConfig) -> list[Finding]:
+    """The state folder: writable, with room, not in use; and its key."""
     area, folder = "state", config.path(config.state.folder)
     there = folder
     while not there.exists() and there != there.parent:
@@ -268,7 +269,7 @@ def look_at_state(config: PartyConfig) -> list[Finding]:
     return [*findings, *_room(area, folder), *_lock(area, folder), *_state_key(area, config)]
 
 
-def look_at_output(config: PartyConfig) -> list[Finding]:
+def check_output(config: PartyConfig) -> list[Finding]:
     """Whether the model, the log and the figures can be written."""
     output, findings = config.output, []
     for name in output.files:
@@ -356,3 +357,57 @@ def _exposure(area: str, path: Path, role: str) -> list[Finding]:
     if mode & _GROUP:
         return [Finding.warning(area, f"{said} its group", way_out)]
     return []
+
+
+_LINK_SECONDS = 3.0
+
+
+def check_link(config: PartyConfig) -> Finding:
+    """Whether the port is free, or the peer can be reached; nothing is sent to it."""
+    listen, address = config.link.listen, config.link.listen or str(config.link.connect)
+    where = f"{config.where}, [link] {'connect' if listen is None else 'listen'}"
+    try:
+        check_address(address, where=where, any_port=listen is not None)
+    except ConfigError as problem:
+        return Finding.of_error("link", problem)
+    host, port = split_address(address)
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return Finding.problem(
+            "link",
+            f"the name {host} does not resolve to an address",
+            "correct it in the file, or add it to the name service or /etc/hosts",
+        )
+    return _port(address, places[0]) if listen else _peer(address)
+
+
+def _port(address: str, place: tuple[socket.AddressFamily, object, int, str, object]) -> Finding:
+    try:
+        with socket.socket(place[0], socket.SOCK_STREAM) as server:
+            # As the real server does: a port that is only cooling down is free.
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(place[4])  # type: ignore[arg-type]
+            server.listen(1)
+    except OSError as problem:
+        taken = problem.errno == errno.EADDRINUSE
+        return Finding.problem(
+            "link",
+            f"{address} cannot be opened: "
+            + ("another program has the port" if taken else str(problem.strerror or problem)),
+            "end that program, or name another port on both sides"
+            if taken
+            else "name an address of this machine, such as 0.0.0.0, and a port from 1024 on",
+        )
+    return Finding.ok("link", f"{address} is free; only the peer can test whether it reaches it")
+
+
+def _peer(address: str) -> Finding:
+    reason = obstacle(address, _LINK_SECONDS)
+    if not reason:
+        return Finding.ok("link", f"{address} can be reached; its identity was not checked")
+    return Finding.warning(
+        "link",
+        f"{address} does not answer: {reason}",
+        "start the peer and try again; otherwise check both firewalls",
+    )

@@ -24,10 +24,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, TableSize
-from taciturn.crypto.bfv.crew import LocalEngine
+from taciturn.crypto.bfv.layout import Tiling
 from taciturn.crypto.bfv.parameters import DEGREE
-from taciturn.crypto.bfv.tiles import Tiling
-from taciturn.crypto.engines import on_engine
+from taciturn.crypto.bfv.workers import LocalEngine
+from taciturn.crypto.registry import on_engine
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable

@@ -1,9 +1,9 @@
+from taciturn.model.history import archive_model as archive_model
 from taciturn.model.history import listed_models as listed_models
-from taciturn.model.history import set_aside as set_aside
 from taciturn.model.onnx import own_to_onnx as own_to_onnx
 from taciturn.model.onnx import whole_to_onnx as whole_to_onnx
-from taciturn.model.scores_file import KeptScores as KeptScores
 from taciturn.model.scores_file import ScoredRows as ScoredRows
+from taciturn.model.scores_file import StoredScores as StoredScores
 from taciturn.model.scores_file import scores_path as scores_path
 from taciturn.model.share import VERSION as VERSION
 from taciturn.model.share import ModelShare as ModelShare

@@ -25,8 +25,8 @@ _SESSION_DIGITS = 8
 _ASIDE = r"\.\d{4}-\d\d-\d\d\.[0-9a-f]{8}(-\d+)?"
 
 
-def set_aside(path: Path, session: str) -> Path | None:
-    """Give an earlier model a second name, under which it stays when this one is written over.
+def archive_model(path: Path, session: str) -> Path | None:
+    """Give an earlier model a second name, which it keeps when the first is written over.
 
     Whatever happens meanwhile, the file has one of the two names, whole. Returns the second name;
     None where there is nothing to keep: a model of the same ``session`` needs none.
@@ -36,7 +36,10 @@ def set_aside(path: Path, session: str) -> Path | None:
     except OSError:
         # What cannot be read is told when the model is written.
         return None
-    earlier = _session_of(path)
+    try:
+        earlier = ModelShare.load(path).session
+    except FileError:
+        earlier = ""
     if not content or earlier == session:
         return None
     # A file that is no model is kept as well: somebody has put it there.
@@ -84,13 +87,6 @@ def _listed(path: Path, newest: bool) -> ListedModel:
         mechanism=str(share.agreement.get("mechanism", "")),
         rows=share.rows,
     )
-
-
-def _session_of(path: Path) -> str:
-    try:
-        return ModelShare.load(path).session
-    except FileError:
-        return ""
 
 
 def _free_name(path: Path, mark: str, content: bytes) -> Path:

@@ -26,7 +26,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.readings import PARTS
+from taciturn.data.column_parsing import PARTS
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError
@@ -56,7 +56,9 @@ def whole_to_onnx(model: WholeModel) -> bytes:
         for part, names in zip(parts, input_names(parts), strict=True)
         if _contributes(part)
     ]
-    constant = sum(float(part.weights[-1]) for part in parts if _only_intercept(part))
+    constant = sum(
+        float(part.weights[-1]) for part in parts if part.model.intercept and not _contributes(part)
+    )
     if not scores:
         raise _no_contribution()
     score = reduce(lambda one, two: graph.node("Add", [one, two]), scores)
@@ -103,10 +105,6 @@ def _contributes(part: Part) -> bool:
     return any(_rule_contributes(rule) for rule in part.model.preparation.rules)
 
 
-def _only_intercept(part: Part) -> bool:
-    return part.model.intercept and not _contributes(part)
-
-
 def _no_contribution() -> ConfigError:
     return ConfigError(
         "no column contributes to the score, which would be a constant",
@@ -123,7 +121,7 @@ class _Graph:
         self._constants: list[Any] = []
 
     def node(self, kind: str, inputs: Sequence[str], domain: str = "", **settings: object) -> str:
-        """Adds a node; returns the name of its output."""
+        """Add a node; the name of its output."""
         name = f"_{len(self._nodes)}_{kind}"
         make = self.onnx.helper.make_node
         self._nodes.append(make(kind, list(inputs), [name], domain=domain, **settings))
@@ -222,7 +220,7 @@ class _Graph:
         return self.node("Log", [self.node("Add", [value, self._number(1.0)])])
 
     def _interpolated(self, transform: Transform, value: str) -> str:
-        """Straight lines between knots: each adds its rise, as far as the value has come on it."""
+        """Linear interpolation between knots: each segment adds its rise up to the value."""
         knots, ranks = np.array([transform.knots]), np.array([transform.ranks])
         begin, width = self.constant(knots[:, :-1]), self.constant(np.diff(knots))
         way = self.node("Div", [self.node("Sub", [value, begin]), width])

@@ -2,7 +2,7 @@
 
 Without Alice no score can be computed again. So the end of a training leaves the scores and labels
 of the rows that Bob has scores of, in ``bob.model.scores`` beside ``bob.model.json``, for his eyes
-only. Whoever deletes the file loses the page of that model, and nothing else.
+only. Deleting the file loses the page of that model, and nothing else.
 
 The file is one line of JSON, which says how many rows follow and has a digest of them, and then the
 numbers: little-endian 64-bit scores and 8-bit labels of the training rows, and of the held-out
@@ -33,7 +33,7 @@ _SETS = ("train", "held_out")
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Rows with scores and labels, one of each; scores are logits, as the training gave them."""
+    """Scores (logits, as the training gave them) and labels of rows."""
 
     scores: FloatArray = field(repr=False)
     labels: LabelArray = field(repr=False)
@@ -43,15 +43,15 @@ class ScoredRows:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptScores:
-    """The scores of one model, in the order of Bob's table; None where he has none of such rows."""
+class StoredScores:
+    """Scores of one model, in the order of Bob's table; None where he has none of such rows."""
 
     session: str
     train: ScoredRows | None = None
     held_out: ScoredRows | None = None
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only."""
+        """Write the file atomically, readable by its owner only."""
         parts = [rows for rows in (self.train, self.held_out) if rows is not None]
         body = b"".join(
             piece
@@ -72,8 +72,8 @@ class KeptScores:
         write_private(path, json.dumps(line).encode() + b"\n" + body, "file of scores")
 
     @classmethod
-    def load(cls, path: Path) -> KeptScores:
-        """Reads a file."""
+    def load(cls, path: Path) -> StoredScores:
+        """Read a file."""
         try:
             with path.open("rb") as stream:
                 line = _first_line(stream.readline(_MOST_LINE), path)
@@ -99,11 +99,7 @@ class KeptScores:
 
 
 def scores_path(model: Path) -> Path:
-    """The scores' file of a model's file.
-
-    >>> scores_path(Path("bob.model.json")).name
-    'bob.model.scores'
-    """
+    """Scores file of a model file."""
     return model.with_name(model.name.removesuffix(".json") + SUFFIX)
 
 

@@ -5,7 +5,7 @@ Weights are written so that reading gives the same bits. A share alone predicts 
 both sides.
 
 It holds a digest of all the rest, which shows a file that was cut or changed by accident. That is
-no signature: whoever changes a file on purpose makes it anew.
+no signature: anyone who changes a file on purpose makes it anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.threshold import Threshold, one_half
+from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.results.serialise import read
 from taciturn.version import FORMER_NAME, __version__
 
@@ -53,8 +53,8 @@ class ModelShare:
     weights, where they are shared, as ``Whitening.to_numbers`` gives them; none where they are
     those of its columns.
 
-    ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: whoever
-    has it takes the noise off the scores that Bob has.
+    ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: its
+    holder can subtract the noise from the scores that Bob has.
 
     ``parties`` are several Alices by name, each with the number of her columns: Bob's share holds
     those of their weights one after the other. ``study`` says which of the models of a study it is,
@@ -91,7 +91,7 @@ class ModelShare:
 
     @property
     def title(self) -> str:
-        """Whose side it is: the name of one of several Alices, or the role."""
+        """Name of one of several Alices, or the role."""
         return self.name or self.role
 
     def share_with(self, alice: str) -> tuple[int, ...]:
@@ -120,9 +120,9 @@ class ModelShare:
 
     @property
     def threshold(self) -> Threshold:
-        """Above which score a row is called a one: as the training chose, and else even odds."""
+        """Threshold of a one: as the training chose, and else even odds."""
         if self.metrics.get("threshold") is None:
-            return one_half(self.log_odds_shift)
+            return even_odds(self.log_odds_shift)
         try:
             return read(Threshold, self.metrics["threshold"])
         except DataError as problem:
@@ -130,11 +130,11 @@ class ModelShare:
 
     @property
     def agreement_digest(self) -> str:
-        """SHA-256 over what both sides had agreed on, in canonical form."""
+        """SHA-256 over the canonical JSON of the agreement."""
         return hashlib.sha256(canonical_json(finite_json(self.agreement)).encode()).hexdigest()
 
     def save(self, path: Path) -> None:
-        """Writes the file, whole or not at all, for its owner's eyes only."""
+        """Write the file atomically, readable by its owner only."""
         values = finite_json(
             {
                 "format": FORMAT,
@@ -149,7 +149,7 @@ class ModelShare:
 
     @classmethod
     def load(cls, path: Path) -> ModelShare:
-        """Reads a file."""
+        """Read a file."""
         record = _parsed(path)
         try:
             share = cls(
@@ -212,7 +212,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _require_digest(record: dict[str, Any], path: Path) -> None:
-    """Takes the digest out of the object and compares it with the rest."""
+    """Take the digest out of the object and compare it with the rest."""
     said = record.pop("digest", None)
     try:
         fits = hashlib.sha256(canonical_json(record).encode()).hexdigest() == said

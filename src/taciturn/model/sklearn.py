@@ -18,7 +18,7 @@ from taciturn.numerics.logistic import sigmoid
 
 
 class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Prepares raw columns as model files say; there is nothing to fit.
+    """Transformer of raw columns by the preparation in model files; nothing is fitted.
 
     ``names`` says for each side what its raw columns are called in the frame that is given.
     """
@@ -30,11 +30,11 @@ class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.names = names
 
     def fit(self, X: object, y: object = None) -> StoredPreparation:
-        """Does nothing: the preparation was fitted in the training."""
+        """Do nothing: the preparation was fitted in the training."""
         return self
 
     def transform(self, X: object) -> FloatArray:
-        """The prepared columns of a pandas or polars frame, Alice's before Bob's."""
+        """Prepared columns of a pandas or polars frame, Alice's before Bob's."""
         frame = as_frame(X)
         parts = []
         for plan, names in zip(self.plans, self.names, strict=True):
@@ -60,12 +60,12 @@ class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
         self.threshold = threshold
 
     def predict(self, X: object) -> IntArray:
-        """The class of each row, by the threshold that the training chose."""
+        """Class of each row, by the threshold that the training chose."""
         above: IntArray = (self.decision_function(X) > self.threshold).astype(np.int64)
         return above
 
     def predict_proba(self, X: object) -> FloatArray:
-        """The probability of each class, one column for each."""
+        """Probability of each class, one column for each."""
         scores = self.decision_function(X) - self.log_odds_shift
         return np.column_stack([sigmoid(-scores), sigmoid(scores)])
 

@@ -1,6 +1,6 @@
-"""All shares of one model, put together: for whoever holds both files, or more of several Alices.
+"""All shares of one model, put together: for a holder of both files, or of all of several Alices.
 
-Where Alice's weights were shared, putting the shares together gives them: whoever does so has what
+Where Alice's weights were shared, putting the shares together gives them: the result is what
 the training kept from both sides, and from then on Bob's labels are protected no better than by a
 revealed model.
 """
@@ -47,17 +47,17 @@ class WholeModel:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """All of them, Bob's last."""
+        """All parts, Bob's last."""
         return (*self.alices, self.bob)
 
     def scores(self, *frames: pl.DataFrame) -> FloatArray:
-        """The log-odds of each row, from the raw columns of all sides in one order, Bob's last."""
+        """Log-odds of each row, from the raw columns of all sides in one order, Bob's last."""
         parts = zip(self.parts, frames, strict=True)
         return reduce(operator.add, (part.scores(frame) for part, frame in parts))
 
 
 def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
-    """For each part, what each of its raw columns is called where all stand side by side.
+    """For each part, the name of each of its raw columns in a table of all sides.
 
     A column keeps its name; where several sides have one of that name it is ``alice/name`` and
     ``bob/name``, or ``alice-2/name`` of one of several Alices.
@@ -85,7 +85,7 @@ def own_part(model: ModelShare) -> Part:
 
 
 def whole_model(*shares: ModelShare) -> WholeModel:
-    """Puts the shares of all sides together, given in any order."""
+    """Put the shares of all sides together, given in any order."""
     alices = {share.name: share for share in shares if share.role == "alice"}
     bobs = [share for share in shares if share.role == "bob"]
     if len(bobs) != 1 or not alices or len(alices) + 1 != len(shares):
@@ -136,7 +136,7 @@ def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
 
 
 def _in_columns(owner: ModelShare, weights: FloatArray) -> FloatArray:
-    """The weights of a side's columns, from those in the coordinates that its file has."""
+    """Weights of a side's columns, from those in the coordinates that its file has."""
     if not owner.whitening:
         return weights
     return Whitening.of_numbers(owner.whitening, len(weights)).weights(weights)

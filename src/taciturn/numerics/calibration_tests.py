@@ -34,10 +34,7 @@ _STEPS, _CLOSE = 50, 1e-10
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGroup:
-    """Rows of like probability.
-
-    ``low`` and ``high`` are the 95 % interval of ``observed``, the rate of ones.
-    """
+    """Rows of similar probability; ``low`` and ``high`` bound ``observed``, the rate of ones."""
 
     rows: int
     ones: int
@@ -49,7 +46,7 @@ class CalibrationGroup:
 
 @dataclass(frozen=True, slots=True)
 class HosmerLemeshow:
-    """The test by groups; ``p_value`` is how often chance alone gives a statistic as large."""
+    """Hosmer-Lemeshow test; ``p_value`` is how often chance alone gives a statistic as large."""
 
     statistic: float
     degrees: int
@@ -58,7 +55,7 @@ class HosmerLemeshow:
 
 @dataclass(frozen=True, slots=True)
 class Spiegelhalter:
-    """The test without groups, on two sides."""
+    """Spiegelhalter's two-sided test."""
 
     z: float
     p_value: float
@@ -66,7 +63,7 @@ class Spiegelhalter:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationLine:
-    """The fitted line with standard errors; NaN where it does not exist.
+    """Calibration line with standard errors; NaN where it does not exist.
 
     ``intercept`` is a, ``slope`` b, and ``in_the_large`` the a where b is 1.
     """
@@ -82,12 +79,7 @@ class CalibrationLine:
 def calibration_groups(
     scores: FloatArray, labels: LabelArray, groups: int = 10
 ) -> tuple[CalibrationGroup, ...]:
-    """Rows in about equal groups by log-odds, from low to high; equal scores stay together.
-
-    >>> table = calibration_groups(np.array([-1.0, -1.0, 1.0, 1.0]), np.array([0, 0, 0, 1]), 2)
-    >>> [(one.rows, one.observed, round(one.predicted, 4)) for one in table]
-    [(2, 0.0, 0.2689), (2, 0.5, 0.7311)]
-    """
+    """Rows in about equal groups by log-odds, from low to high; equal scores stay together."""
     if groups < 1:
         raise ConfigError(f"calibration in {groups} groups", where="groups", hint="use 10")
     truth = truth_of(scores, labels)
@@ -107,13 +99,7 @@ def calibration_groups(
 
 
 def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> HosmerLemeshow:
-    """The test that probabilities are true, by groups.
-
-    ``fitted`` tells whether the model was fitted to these rows.
-
-    >>> hosmer_lemeshow((CalibrationGroup(10, 5, 0.5, 0.5, 0.2, 0.8),) * 3, fitted=True)
-    HosmerLemeshow(statistic=0.0, degrees=1, p_value=1.0)
-    """
+    """Hosmer-Lemeshow test; ``fitted`` where the model was fitted to these rows."""
     # Not scipy.stats, which has the same behind a second of imports.
     from scipy.special import chdtrc
 
@@ -133,13 +119,7 @@ def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> Ho
 
 
 def spiegelhalter(scores: FloatArray, labels: LabelArray) -> Spiegelhalter:
-    """The test that probabilities are true, without groups.
-
-    NaN where every probability is 0, one half or 1: there is nothing to test by.
-
-    >>> round(spiegelhalter(np.array([2.0, 2.0, -1.0]), np.array([1, 1, 0])).z, 4)
-    -0.7557
-    """
+    """Spiegelhalter's test; NaN where every probability is 0, one half or 1."""
     truth, probabilities = truth_of(scores, labels), sigmoid(scores)
     lean = 1 - 2 * probabilities
     variance = float(np.sum(np.square(lean) * probabilities * (1 - probabilities)))
@@ -157,18 +137,12 @@ def calibration_line(scores: FloatArray, labels: LabelArray) -> CalibrationLine:
     line, errors = np.full(2, math.nan), np.full(2, math.nan)
     if not _separated(scores, truth > 0):
         line, errors = _fitted(np.column_stack([ones, scores]), np.zeros_like(scores), truth)
-    return CalibrationLine(
-        float(line[0]),
-        float(errors[0]),
-        float(line[1]),
-        float(errors[1]),
-        float(large[0]),
-        float(large_error[0]),
-    )
+    values = (line[0], errors[0], line[1], errors[1], large[0], large_error[0])
+    return CalibrationLine(*map(float, values))
 
 
 def _separated(scores: FloatArray, truth: NDArray[np.bool]) -> bool:
-    """Whether a threshold parts the classes: then the likelihood rises for ever."""
+    """Whether a threshold separates the classes: then the likelihood has no maximum."""
     ones, zeros = scores[truth], scores[~truth]
     if not (len(ones) and len(zeros)):
         return True

@@ -1,12 +1,12 @@
-"""Whether a training has arrived, from what Bob sees of it: the training loss of each pass.
+"""Convergence of a training, from what Bob sees of it: the training loss of each pass.
 
-Where scores are shared he sees none, and nobody knows whether it has.
+Where scores are shared he sees none, and nobody knows whether it has converged.
 
 ::
 
     diverged     the loss is infinite or beyond twice that of no model at all, 2 log 2
     converged    the last pass changed it by at most 0.001 (loss + 0.1), and by less than half of
-                 what the passes changed it on average: a training that only creeps has not arrived
+                 what the passes changed it on average: slow progress alone is not convergence
 
 Where the least possible loss is known, as in a simulation, the distance to it decides instead, by
 the same measure: 4e-4 at a loss of 0.3, and no less than 1e-4 where a loss is next to nothing.
@@ -29,7 +29,7 @@ _LEAST_CHANGE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class Convergence:
     """Whether a training converged or diverged; None where nobody knows, with the reason.
 
     ``last_change`` is the decrease of the training loss in the last pass; None after fewer than
@@ -42,43 +42,30 @@ class Arrival:
     reason: str | None = None
 
 
-def arrival(
+def assess_convergence(
     losses: Sequence[float], gap: tuple[float, float] | None = None, end: float | None = None
-) -> Arrival:
-    """Whether a training has arrived.
+) -> Convergence:
+    """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
     distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
     no pass was seen.
-
-    >>> arrival([0.5, 0.30001, 0.3]).converged, arrival([0.5, 0.30001, 0.3]).last_change
-    (True, 1.0000000000010001e-05)
-    >>> arrival([0.6930, 0.6929, 0.6928]).converged, arrival([0.4, 0.3]).converged
-    (False, False)
-    >>> arrival([0.5, 2e8]).diverged, arrival([0.5]).reason
-    (True, 'it takes the training loss of two passes over the rows')
-    >>> arrival([]).converged, arrival([]).diverged, arrival([], end=2e8).diverged
-    (None, None, True)
     """
     last = losses[-1] if losses else end
     # What is no number is not below the bound either.
     diverged = None if last is None else not last <= MOST_LOSS
     change = losses[-2] - losses[-1] if len(losses) > 1 else None
     if diverged:
-        return Arrival(False, True, change)
+        return Convergence(False, True, change)
     if gap is not None:
-        return Arrival(gap[0] <= tolerance(gap[1]), diverged, change)
+        return Convergence(gap[0] <= tolerance(gap[1]), diverged, change)
     if change is None:
-        return Arrival(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
-    return Arrival(_settled(losses, change), diverged, change)
+        return Convergence(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
+    return Convergence(_settled(losses, change), diverged, change)
 
 
 def tolerance(loss: float) -> float:
-    """By how much a pass, or what is left to the optimum, may still move a loss.
-
-    >>> round(tolerance(0.3), 6)
-    0.0004
-    """
+    """Largest change of a loss, or distance to its optimum, that counts as converged."""
     return _TOLERANCE * (loss + _LEAST_LOSS)
 
 

@@ -29,8 +29,8 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
-from taciturn.numerics.likelihood import Likelihood, bounded
+from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
+from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.whitening import Whitening
 
 # Far above the error of an eigenvalue in floating point, far below anything that is measured.
@@ -38,13 +38,10 @@ _MARGIN = 1e-9
 
 
 def row_bound(columns: int, free: int = 0) -> float:
-    """The length to which whitened rows are cut: half of the rows or more are within it.
+    """Length to which whitened rows are clipped: half of the rows or more are within it.
 
     The mean of their squared lengths is at most four times the number of columns; an intercept
     alone is 2 in every row.
-
-    >>> row_bound(8), row_bound(1, free=1), row_bound(0)
-    (8.0, 2.0, 0.0)
     """
     return 2.0 * math.sqrt(columns if columns == free else 2 * columns)
 
@@ -53,7 +50,7 @@ def row_bound(columns: int, free: int = 0) -> float:
 class BoundedTable:
     """A whitened table with ``X~^T X~ <= 4n I``, none of whose rows is longer than ``row_bound``.
 
-    ``whitening`` has the coordinates for other rows and for weights: of rows that were not cut,
+    ``whitening`` has the coordinates for other rows and for weights: of rows that were not clipped,
     ``values`` is what it makes of them. ``cut_rows`` counts the rows that were too long.
     """
 
@@ -65,12 +62,7 @@ class BoundedTable:
     def of(
         cls, table: FloatArray, l2: float, free: int = 0, scratch: Scratch = MEMORY
     ) -> BoundedTable:
-        """Whiten a table and cut its rows; the last ``free`` columns carry no penalty.
-
-        >>> table = BoundedTable.of(np.array([[9.0], [0.1], [-0.2], [0.1]]), l2=0.01)
-        >>> table.values.round(3).ravel().tolist(), table.cut_rows
-        ([2.828, 0.044, -0.089, 0.044], 1)
-        """
+        """Whiten a table and clip its rows; the last ``free`` columns carry no penalty."""
         rows, columns = table.shape
         whitening = Whitening.of(table, l2, free)
         whitened: FloatArray = scratch.unnamed(table.shape, np.float64)
@@ -98,13 +90,13 @@ class BoundedTable:
         return cls(whitened, Whitening(whitening.factor / factor), cut_rows)
 
     def shrunk(self, error: float) -> BoundedTable:
-        """The same table, small enough to stay in its bounds when each value moves by ``error``."""
+        """The table scaled down to stay in its bounds when each value moves by ``error``."""
         factor = self.shrinking(error)
         whitening = Whitening(self.whitening.factor / factor)
         return BoundedTable(self.values * factor, whitening, self.cut_rows)
 
     def shrinking(self, error: float) -> float:
-        """The factor by which ``shrunk`` scales.
+        """Factor by which ``shrunk`` scales.
 
         Values that move by an error at most change ``|X~|`` by ``sqrt(n d)`` times it and a row's
         length by ``sqrt(d)`` times it; the bounds are ``2 sqrt(n)`` and 2 or more.
@@ -121,23 +113,14 @@ class BoundedTable:
 
 
 class DescentSolver:
-    """Bob's side of the descent; in place of ``SubspaceSolver``, pass by pass.
+    """Bob's side of the descent, with the methods of ``SubspaceSolver``.
 
-    A "direction" is here all of ``a``, so that the newest one alone counts. Rows come by blocks, as
-    they do there.
+    A "direction" is here all of ``a``, so that the newest one alone counts.
 
     **What is done never depends on values**, and nothing raises whatever the scores are.
 
     The curvature of ``likelihood`` is between 0 and 1/4. The last ``free`` of his columns (the
     intercept) carry no penalty.
-
-    >>> from functools import partial
-    >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-    >>> plain = partial(weighted_likelihood, class_weight=None)
-    >>> likelihood = of_labels(np.array([1, 1, 0]), plain)
-    >>> solver = DescentSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1, passes=1)
-    >>> (6 * solver.direction()).round(3).tolist()
-    [0.5, 0.5, -0.5]
     """
 
     def __init__(
@@ -172,12 +155,12 @@ class DescentSolver:
 
     @property
     def position(self) -> FloatArray:
-        """How many passes are done, and his weights as he keeps them: the rest of the state."""
+        """Number of passes and his whitened weights: the rest of the state."""
         return np.concatenate([[float(self._passes)], self._whitened])
 
     @property
     def mixture(self) -> FloatArray:
-        """How much of each direction the weights of now have: the newest, and nothing else."""
+        """Coefficient of each direction in the current weights: 1 of the newest."""
         mixture = np.zeros(self._passes)
         mixture[-1:] = 1.0
         return mixture
@@ -203,15 +186,15 @@ class DescentSolver:
         self._passes += 1
 
     def scores(self) -> FloatArray:
-        """The rows' scores with the weights of both, now; of cut rows, those of the cut rows."""
+        """Current scores with the weights of both; of clipped rows, those of the clipped rows."""
         scores = self._vector()
         for place, theirs in row_blocks(self._theirs):
-            scores[place] = bounded(theirs + self._own[place] @ self._whitened)
-            forget(self._own)
+            scores[place] = clip_scores(theirs + self._own[place] @ self._whitened)
+            drop_pages(self._own)
         return scores
 
     def conclude(self) -> tuple[FloatArray, FloatArray]:
-        """The last step, after which nothing is asked: ``a``, and his own weights."""
+        """The last step, without an exchange: ``a`` and his own weights."""
         numbers, whitened = self._next()
         return numbers, self._in_his_columns(whitened)
 
@@ -221,7 +204,7 @@ class DescentSolver:
         def descend(place: slice) -> FloatArray:
             columns, theirs = self._own[place], self._theirs[place]
             own = columns @ self._whitened
-            slope = self._likelihood(bounded(theirs + own), place).slope
+            slope = self._likelihood(clip_scores(theirs + own), place).slope
             numbers[place] = (1.0 - step) * self._numbers[place]
             numbers[place] += step / self._rows * (slope + theirs / 4.0)
             descent: FloatArray = (slope + own / 4.0) @ columns
@@ -245,9 +228,5 @@ class DescentSolver:
 
 
 def parties_with_columns(bob_columns: int) -> int:
-    """P: Alice, and Bob where he has columns; an intercept alone is one.
-
-    >>> parties_with_columns(0), parties_with_columns(1)
-    (1, 2)
-    """
+    """P: Alice, and Bob where he has columns, an intercept included."""
     return 1 + int(bob_columns > 0)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 
@@ -28,14 +27,7 @@ _BLOCK = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
-    """The grid of multiples of ``2^-bits``, for 0 to 62 bits.
-
-    >>> grid = FixedPoint(bits=4)
-    >>> grid.encode(np.array([0.5, -1.03125, 2.0]), magnitude_bits=1).tolist()
-    [8, -16, 32]
-    >>> grid.decode(np.array([8, -16, 32])).tolist()
-    [0.5, -1.0, 2.0]
-    """
+    """The grid of multiples of ``2^-bits``, for 0 to 62 bits."""
 
     bits: int
 
@@ -48,23 +40,25 @@ class FixedPoint:
             )
 
     def encode(self, values: FloatArray, magnitude_bits: int) -> IntArray:
-        """The nearest grid points, as integers in ``±2^(bits + magnitude_bits)``.
-
-        Raises ``DataError`` for a value that is not finite, or beyond ``±2^magnitude_bits``.
-
-        >>> FixedPoint(bits=1).encode(np.array([0.25, 0.75]), magnitude_bits=0).tolist()
-        [0, 2]
-        """
-        self._check_range(magnitude_bits)
-        self._check_block(values, magnitude_bits)
+        """Nearest grid points; ``DataError`` unless finite and within ``±2^magnitude_bits``."""
+        if magnitude_bits < 0 or self.bits + magnitude_bits > WORD_BITS:
+            raise ConfigError(
+                f"values up to 2^{magnitude_bits} do not fit a scale of 2^{self.bits}",
+                hint=f"both exponents are 0 or more, and at most {WORD_BITS} together",
+            )
+        bound = 2.0**magnitude_bits
+        # A NaN makes both extremes NaN, and no comparison with NaN holds.
+        if values.size and not (-bound <= values.min() and values.max() <= bound):
+            hint = f"at the scale 2^{self.bits} the bound is 2^{magnitude_bits}: clip or rescale"
+            if np.isnan(values).any():
+                raise MissingValueError("a NaN has no fixed-point form", hint=hint)
+            if np.isinf(values).any():
+                raise InfiniteValueError("an infinity has no fixed-point form", hint=hint)
+            raise DataError("a value is too large for the fixed-point range", hint=hint)
         return self.rounded(values)
 
     def rounded(self, values: FloatArray) -> IntArray:
-        """``encode`` without its range check, for finite values that fit an int64 at this scale.
-
-        >>> FixedPoint(bits=1).rounded(np.array([0.25, -0.75])).tolist()
-        [0, -2]
-        """
+        """``encode`` without its range check, for finite values that fit an int64 at this scale."""
         encoded = np.empty(values.shape, dtype=np.int64)
         # Views with at least one dimension, so that a scalar needs no path of its own.
         source, target = np.atleast_1d(values), np.atleast_1d(encoded)
@@ -79,56 +73,17 @@ class FixedPoint:
         return encoded
 
     def nearest(self, values: FloatArray) -> FloatArray:
-        """``rounded``, as reals that are whole numbers: for a product that runs in reals.
-
-        >>> FixedPoint(bits=1).nearest(np.array([0.25, -0.75])).tolist()
-        [0.0, -2.0]
-        """
+        """``rounded``, as whole-number reals, for a product that runs in reals."""
         scaled = values * 2.0**self.bits
         np.rint(scaled, out=scaled)
         return scaled
 
     def decode(self, integers: IntArray) -> FloatArray:
-        """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits.
-
-        >>> FixedPoint(bits=10).decode(np.array([1024, -512])).tolist()
-        [1.0, -0.5]
-        """
+        """Decode integers of this grid to reals; exact up to 2^53, beyond that to 53 bits."""
         return np.multiply(integers, 2.0**-self.bits, dtype=np.float64)
-
-    def _check_range(self, magnitude_bits: int) -> None:
-        if magnitude_bits < 0 or self.bits + magnitude_bits > WORD_BITS:
-            raise ConfigError(
-                f"values up to 2^{magnitude_bits} do not fit a scale of 2^{self.bits}",
-                hint=f"both exponents are 0 or more, and at most {WORD_BITS} together",
-            )
-
-    def _check_block(self, block: FloatArray, magnitude_bits: int) -> None:
-        if not block.size:
-            return
-        # A NaN makes both extremes NaN, and no comparison with NaN holds.
-        bound = 2.0**magnitude_bits
-        if not (-bound <= block.min() and block.max() <= bound):
-            self._refuse(block, magnitude_bits)
-
-    def _refuse(self, block: FloatArray, magnitude_bits: int) -> NoReturn:
-        hint = f"at the scale 2^{self.bits} the bound is 2^{magnitude_bits}: clip or rescale"
-        _refuse_not_finite(block, hint)
-        raise DataError("a value is too large for the fixed-point range", hint=hint)
 
 
 def magnitude_bits(largest: float) -> int:
-    """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs.
-
-    >>> [magnitude_bits(largest) for largest in (0.0, 0.3, 1.0, 1.5, 8.0, 8.1)]
-    [0, 0, 0, 1, 3, 4]
-    """
+    """The smallest ``b >= 0`` with ``largest <= 2^b``: the range that ``encode`` needs."""
     mantissa, exponent = math.frexp(largest)
     return max(0, exponent - 1 if mantissa == 0.5 else exponent)
-
-
-def _refuse_not_finite(values: FloatArray, hint: str) -> None:
-    if np.isnan(values).any():
-        raise MissingValueError("a NaN has no fixed-point form", hint=hint)
-    if np.isinf(values).any():
-        raise InfiniteValueError("an infinity has no fixed-point form", hint=hint)

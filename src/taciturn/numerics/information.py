@@ -47,13 +47,7 @@ class Wald:
 
 
 def row_information(scores: FloatArray, flip_epsilon: float | None = None) -> FloatArray:
-    """What each row tells of its score.
-
-    ``flip_epsilon`` is that of the flips, where the model was fitted to flipped labels.
-
-    >>> row_information(np.zeros(1)).tolist(), row_information(np.zeros(1), 1.0).round(4).tolist()
-    ([0.25], [0.0534])
-    """
+    """Fisher information of each row about its score; ``flip_epsilon`` for flipped labels."""
     probabilities = sigmoid(scores)
     spread: FloatArray = probabilities * (1 - probabilities)
     if flip_epsilon is None:
@@ -79,13 +73,10 @@ def information(columns: FloatArray, weights: FloatArray, *beside: FloatArray) -
 
 
 def covariance(matrix: FloatArray, meat: FloatArray | None = None) -> FloatArray:
-    """The inverse of an information; with ``meat`` the sandwich.
+    """Inverse of an information matrix; with ``meat`` the sandwich.
 
     A column that others determine, or that is constant zero, has no coefficient of its own: its
     variance is NaN. The others' are what they are without it.
-
-    >>> covariance(np.array([[4.0, 0.0], [0.0, 0.0]])).diagonal().tolist()
-    [0.25, nan]
     """
     sizes = np.sqrt(np.diag(matrix))
     sizes = np.where(sizes > 0, sizes, 1.0)
@@ -100,12 +91,7 @@ def covariance(matrix: FloatArray, meat: FloatArray | None = None) -> FloatArray
 
 
 def wald(estimate: float, error: float) -> Wald:
-    """The test that a coefficient is 0, and its interval.
-
-    >>> test = wald(1.0, 0.5)
-    >>> test.z, round(test.p_value, 4), round(test.low, 4), round(test.high, 4)
-    (2.0, 0.0455, 0.02, 1.98)
-    """
+    """Wald's test that a coefficient is 0, and its interval."""
     if not error > 0:
         return Wald(estimate, math.nan, math.nan, math.nan, math.nan, math.nan)
     z = estimate / error
@@ -115,5 +101,5 @@ def wald(estimate: float, error: float) -> Wald:
 
 
 def errors_of(matrix: FloatArray) -> FloatArray:
-    """Standard errors in a covariance."""
+    """Standard errors in a covariance matrix."""
     return np.sqrt(np.diag(matrix))

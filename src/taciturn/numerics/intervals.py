@@ -1,7 +1,7 @@
 """Intervals: exact or Wilson's for a share, approximate ones of a model's figures, of a mean.
 
 The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
-so few nor so many successes would be rarer than ``(1 - confidence)/2``::
+tail of the observed successes is rarer than ``(1 - confidence)/2``::
 
     low  = Beta^-1((1-c)/2; k, n-k+1)        0 if k = 0
     high = Beta^-1((1+c)/2; k+1, n-k)        1 if k = n
@@ -40,14 +40,7 @@ UNKNOWN: Interval = (math.nan, math.nan)
 
 
 def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The exact binomial interval of a share; (0, 1) of no trials.
-
-    >>> low, high = clopper_pearson(8, 10)
-    >>> round(low, 4), round(high, 4)
-    (0.4439, 0.9748)
-    >>> clopper_pearson(0, 0)
-    (0.0, 1.0)
-    """
+    """Clopper-Pearson interval of a share; (0, 1) of no trials."""
     # Loaded here: a party computes no such interval, and does without SciPy. Not scipy.stats, which
     # has the same functions behind a second of imports.
     from scipy.special import betainccinv, betaincinv
@@ -65,22 +58,11 @@ def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tu
 def auc_interval(
     auc: float, positives: int, negatives: int, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """The Hanley-McNeil interval of an area under the ROC curve.
+    """Hanley-McNeil interval of an AUC; (NaN, NaN) of a NaN, where a class is absent.
 
     Approximate: normal, with a formula for the scores of exponential distributions. Where it says
     95 %, simulations of few and of many rows, even and uneven, find the true area within it at
     least 92 % of the time, and below its lower end at most 3.5 % (``tests/numerics``).
-
-    An area of NaN, where a class is absent, gives (NaN, NaN).
-
-    >>> low, high = auc_interval(0.9, positives=30, negatives=70)
-    >>> round(low, 4), round(high, 4)
-    (0.7959, 0.9538)
-    >>> low, high = auc_interval(1.0, positives=30, negatives=70)
-    >>> round(low, 4), high
-    (0.9381, 1.0)
-    >>> auc_interval(math.nan, positives=0, negatives=9)
-    (nan, nan)
     """
     _check_confidence(confidence)
     if math.isnan(auc):
@@ -104,13 +86,7 @@ def auc_interval(
 
 
 def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
-    """Wilson's interval of a share: the shares from which the observed one is not far.
-
-    >>> tuple(round(end, 4) for end in wilson(8, 10))
-    (0.4902, 0.9433)
-    >>> tuple(round(end, 4) for end in wilson(10, 10))
-    (0.7225, 1.0)
-    """
+    """Wilson's interval of a share."""
     squared = _quantile(confidence) ** 2
     share = successes / trials
     middle = (share + squared / (2 * trials)) / (1 + squared / trials)
@@ -120,7 +96,7 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
 
 
 def precision_interval(average: float, positives: int, confidence: float = 0.95) -> Interval:
-    """The logit interval of an average precision.
+    """Logit interval of an average precision.
 
     >>> tuple(round(end, 4) for end in precision_interval(0.8, positives=50))
     (0.6667, 0.8889)
@@ -155,7 +131,7 @@ def distance_interval(
 
 
 def mean_interval(mean: float, deviation: float, count: int, confidence: float = 0.95) -> Interval:
-    """The normal interval of a mean.
+    """Normal interval of a mean.
 
     >>> tuple(round(end, 4) for end in mean_interval(0.5, 1.0, 100))
     (0.304, 0.696)
@@ -165,7 +141,7 @@ def mean_interval(mean: float, deviation: float, count: int, confidence: float =
 
 
 def ratio_interval(observed: int, expected: float, rows: int, confidence: float = 0.95) -> Interval:
-    """The log-normal interval of observed over expected ones.
+    """Log-normal interval of observed over expected ones.
 
     >>> tuple(round(end, 4) for end in ratio_interval(50, 40.0, 1000))
     (0.9541, 1.6377)
@@ -177,11 +153,7 @@ def ratio_interval(observed: int, expected: float, rows: int, confidence: float 
 
 
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of a mean.
-
-    >>> tuple(round(end, 4) for end in t_interval([0.9, 1.0, 0.95]))
-    (0.8258, 1.0742)
-    """
+    """Student's interval of a mean."""
     # Loaded here, as above.
     from scipy.special import stdtrit
 
@@ -191,7 +163,7 @@ def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float
 
 
 def _auc_error(area: float, positives: int, negatives: int) -> float:
-    """Standard error of an area, the larger of the two ways round."""
+    """Standard error of an area, the larger of the two assignments of classes."""
     gap_1 = area / (2 - area) - area**2
     gap_2 = 2 * area**2 / (1 + area) - area**2
     spread = max(

@@ -1,10 +1,29 @@
-"""The log likelihood of each row as a function of its score, with two derivatives.
+"""Log likelihood of each row as a function of its score, with two derivatives.
 
 What a training over the whole table needs of the labels::
 
     value      log p(y | z)
     slope      d value / d z          the residue
     curvature  -d^2 value / d z^2     in [0, 1/4] of true labels, in [-1/4, 1/4] of flipped ones
+
+**Flipped labels.** A label is kept with probability ``p = e^eps / (1 + e^eps)`` and flipped
+otherwise. With ``f = sigma(z)`` the *flipped* label is 1 with probability ``q = p f + (1-p)(1-f)``.
+
+*Forward correction* [PatriniRMNQ17, Thm. 2] fits q to the flipped labels. Its loss is a likelihood:
+never below 0. What enters the gradient is its slope in the score::
+
+    r = (y~ - q) (2p-1) f (1-f) / (q (1-q))
+
+which, with ``s = +1`` for a flipped label of 1 and ``-1`` for 0, is::
+
+    r = s (1 - e^-eps) sigma(-s z) sigma(s z + eps)        |r| <= tanh(eps / 4)
+
+The second form has no quotient, so nothing overflows or cancels at large scores. As eps grows it
+becomes the ordinary residue ``y - f``.
+
+*The debiased loss* [NatarajanDRT13, Lemma 1] puts an unbiased estimate of the label in its place,
+``(y~ - (1-p)) / (2p-1)``, which lies outside [0, 1]. It is right on average and has no lower bound:
+on finitely many rows the weights diverge where eps is small. It is here for comparison.
 """
 
 from __future__ import annotations
@@ -17,8 +36,46 @@ from typing import Protocol
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
-from taciturn.numerics.flipped_labels import corrected_residue
-from taciturn.numerics.logistic import residue, sigmoid
+from taciturn.numerics.logistic import check_rows, residue, sigmoid
+
+
+def corrected_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> FloatArray:
+    """Slope of the forward-corrected log likelihood: at most ``tanh(epsilon / 4)`` in size."""
+    check_rows(scores, labels)
+    signs = np.where(labels, 1.0, -1.0)
+    signed = signs * scores
+    slopes: FloatArray = -math.expm1(-epsilon) * sigmoid(-signed) * sigmoid(signed + epsilon)
+    return signs * slopes
+
+
+def corrected_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> float:
+    """Mean negative log likelihood of flipped labels: at least ``log(1 + e^-eps)``."""
+    check_rows(scores, labels)
+    signed = np.where(labels, scores, -scores)
+    # q = (sigma(z) + e^-eps sigma(-z)) / (1 + e^-eps), and both parts are known in logarithms.
+    kept, flipped = -np.logaddexp(0.0, -signed), -np.logaddexp(0.0, signed) - epsilon
+    logs = np.logaddexp(kept, flipped) - math.log1p(math.exp(-epsilon))
+    return float(-np.mean(logs))
+
+
+def debiased_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> FloatArray:
+    """Slope of the debiased log likelihood."""
+    check_rows(scores, labels)
+    return _unbiased(labels, epsilon) - sigmoid(scores)
+
+
+def debiased_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> float:
+    """Mean debiased loss, which has no lower bound."""
+    check_rows(scores, labels)
+    return float(np.mean(np.logaddexp(0.0, scores) - _unbiased(labels, epsilon) * scores))
+
+
+def _unbiased(labels: LabelArray, epsilon: float) -> FloatArray:
+    # (y~ - (1-p)) / (2p-1), where 2p-1 = tanh(eps/2) and 1-p = 1/(1+e^eps).
+    flipped = 1.0 / (1.0 + math.exp(epsilon))
+    values: FloatArray = (np.asarray(labels, dtype=np.float64) - flipped) / math.tanh(epsilon / 2)
+    return values
+
 
 # The sigmoid differs from 0 or 1 by 2^-92 there.
 MOST_SCORE = 64.0
@@ -26,10 +83,7 @@ MOST_SCORE = 64.0
 
 @dataclass(frozen=True, slots=True)
 class RowLikelihood:
-    """Log likelihood of each row, with its slope in the score and its curvature.
-
-    Values count the weight of the row's class; ``curvature`` is minus the second derivative.
-    """
+    """Log likelihood, slope and curvature of each row, times the weight of its class."""
 
     value: FloatArray
     slope: FloatArray
@@ -40,19 +94,13 @@ class Likelihood(Protocol):
     """Likelihood of rows as a function of their scores, with the labels bound."""
 
     def __call__(self, scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
-        """Likelihood of the rows at a place, or of all."""
+        """Likelihood of the rows in a block, or of all."""
 
 
 def of_labels(
     labels: LabelArray, likelihood: Callable[[FloatArray, LabelArray], RowLikelihood]
 ) -> Likelihood:
-    """Bind labels to a likelihood of rows.
-
-    >>> from functools import partial
-    >>> halves = of_labels(np.array([1, 0]), partial(weighted_likelihood, class_weight=None))
-    >>> halves(np.zeros(2)).slope.tolist(), halves(np.zeros(1), slice(1, 2)).slope.tolist()
-    ([0.5, -0.5], [-0.5])
-    """
+    """Bind labels to a likelihood of rows."""
 
     def bound(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
         return likelihood(scores, labels[place])
@@ -63,14 +111,7 @@ def of_labels(
 def weighted_likelihood(
     scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
 ) -> RowLikelihood:
-    """Likelihood of true labels.
-
-    ``class_weight`` is the weight of a row of label 0 and of label 1; None where all count once.
-
-    >>> likelihood = weighted_likelihood(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5))
-    >>> likelihood.slope.tolist(), likelihood.curvature.tolist()
-    ([0.25, -0.5], [0.125, 0.25])
-    """
+    """Likelihood of true labels; ``class_weight`` has the weights of labels 0 and 1."""
     slope = residue(scores, labels)
     # Of y - p, whatever y is, the size is p or 1 - p.
     curvature = np.abs(slope)
@@ -84,14 +125,10 @@ def weighted_likelihood(
 
 
 def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float) -> RowLikelihood:
-    """That of flipped labels, forward-corrected (``taciturn.numerics.flipped_labels``).
+    """Forward-corrected likelihood of flipped labels.
 
     Not concave: rows whose score contradicts their label by more than ``epsilon / 2`` have negative
     curvature.
-
-    >>> likelihood = corrected_likelihood(np.array([0.0, -5.0]), np.array([1, 1]), 1.0)
-    >>> (likelihood.curvature > 0).tolist()
-    [True, False]
     """
     slope = corrected_residue(scores, labels, epsilon)
     signed = scores * (2.0 * labels - 1.0)
@@ -103,20 +140,17 @@ def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float)
     return RowLikelihood(value, slope, curvature)
 
 
-def bounded(scores: FloatArray) -> FloatArray:
-    """Scores as the sigmoid takes them, at most ``MOST_SCORE`` in size, whatever they were.
+def clip_scores(scores: FloatArray) -> FloatArray:
+    """Scores clipped to ``MOST_SCORE`` in size; NaN becomes ``MOST_SCORE``.
 
-    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. Numbers that are none become
-    one, and Bob continues: an end here would tell that they were.
-
-    >>> bounded(np.array([1e9, -0.5, np.nan])).tolist()
-    [64.0, -0.5, 64.0]
+    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. NaN must not raise: that Bob
+    stops would tell Alice that there was one.
     """
     return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
 
 
 def _softplus(scores: FloatArray) -> FloatArray:
-    """``log(1 + e^z)``: ``logaddexp``, several times as fast, and as good to a few last digits."""
+    """``log(1 + e^z)``: several times as fast as ``logaddexp``, to a few last digits."""
     values: FloatArray = np.abs(scores)
     np.exp(np.negative(values, out=values), out=values)
     np.log1p(values, out=values)

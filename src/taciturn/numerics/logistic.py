@@ -7,6 +7,10 @@ With ``z = X w`` and labels ``y`` in {0, 1}::
     r        = y - sigma(z)                        the residue
     gradient = -(1/n) X^T r
     penalty  = l1 |w|_1 + (l2/2) |w|^2             its gradient: l1 sign(w) + l2 w
+
+A matrix product of a BLAS adds up a row in another order when there are other rows, so that its
+last bit may differ. A score that is served alone must be the one that a file of rows gives:
+``row_products`` and ``row_transforms`` add the columns one after the other, whatever the rows.
 """
 
 from __future__ import annotations
@@ -18,35 +22,23 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.memmap import over_blocks
+from taciturn.memmap import over_blocks, row_blocks
 
 
 def sigmoid(scores: FloatArray) -> FloatArray:
-    """The probability that belongs to a score (a logit), without overflow at either end.
-
-    >>> sigmoid(np.array([-1000.0, 0.0, 1000.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
+    """Probability that belongs to a score (a logit), without overflow at either end."""
     with np.errstate(over="ignore"):  # exp(1000) is infinite, and its inverse 0 is the answer
         return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(scores, dtype=np.float64))))
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:
-    """The mean negative log likelihood of 0/1 labels in nats, from scores.
-
-    >>> round(log_loss(np.array([0.0, 1000.0, 1000.0]), np.array([1, 1, 0])), 6)
-    333.564382
-    """
+    """Mean negative log likelihood of 0/1 labels, in nats."""
     return float(np.mean(row_losses(scores, labels)))
 
 
 def row_losses(scores: FloatArray, labels: LabelArray) -> FloatArray:
-    """The loss of each row, of which ``log_loss`` is the mean.
-
-    >>> row_losses(np.array([0.0, 0.0]), np.array([1, 0])).round(4).tolist()
-    [0.6931, 0.6931]
-    """
-    _check_rows(scores, labels)
+    """Loss of each row, of which ``log_loss`` is the mean."""
+    check_rows(scores, labels)
     # Turning the sign of the score, not subtracting y z, keeps the small losses of sure rows.
     signed = np.where(labels, -scores, scores)
     losses: FloatArray = np.logaddexp(0.0, signed)
@@ -56,15 +48,14 @@ def row_losses(scores: FloatArray, labels: LabelArray) -> FloatArray:
 def training_loss(
     scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
 ) -> float:
-    """The mean loss as a training sees it: rows count as much as their class does.
+    """Mean loss in nats, weighted by class; 0 where no row has a weight.
 
-    In nats; 0 where no row counts anything. ``class_weight`` is the weight of a row of label 0 and
-    of label 1.
+    ``class_weight`` is the weight of a row of label 0 and of label 1.
 
     >>> round(training_loss(np.array([0.0, 5.0]), np.array([1, 0]), (0.0, 1.0)), 6)
     0.693147
     """
-    _check_rows(scores, labels)
+    check_rows(scores, labels)
 
     def sums(place: slice) -> tuple[float, float]:
         losses = row_losses(scores[place], labels[place])
@@ -78,25 +69,15 @@ def training_loss(
 
 
 def residue(scores: FloatArray, labels: LabelArray) -> FloatArray:
-    """What the model has left to explain in each row, ``y - sigma(z)``.
-
-    >>> residue(np.array([0.0, 0.0]), np.array([1, 0])).tolist()
-    [0.5, -0.5]
-    """
-    _check_rows(scores, labels)
+    """Residue of each row, ``y - sigma(z)``."""
+    check_rows(scores, labels)
     return np.subtract(labels, sigmoid(scores), dtype=np.float64)
 
 
 def weighted_residue(
     scores: FloatArray, labels: LabelArray, weights: tuple[float, float] | None
 ) -> FloatArray:
-    """The residue times the weight of its row's class: the slope of the weighted loss.
-
-    ``weights`` are those of a row of label 0 and of label 1.
-
-    >>> weighted_residue(np.array([0.0, 0.0]), np.array([1, 0]), (1.0, 0.5)).tolist()
-    [0.25, -0.5]
-    """
+    """Residue times the weight of its row's class; ``weights`` are those of labels 0 and 1."""
     residues = residue(scores, labels)
     if weights is not None:
         residues *= np.where(labels, weights[1], weights[0])
@@ -104,11 +85,7 @@ def weighted_residue(
 
 
 def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
-    """The gradient of the mean loss, ``-(1/n) X^T r``.
-
-    >>> gradient(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.5, -0.5])).tolist()
-    [0.5, 0.5]
-    """
+    """Gradient of the mean loss, ``-(1/n) X^T r``."""
     if features.ndim != 2 or residues.shape != features.shape[:1] or not len(residues):
         raise ShapeError(f"features of shape {features.shape}, residues of {residues.shape}")
     product: FloatArray = residues @ features
@@ -118,11 +95,7 @@ def gradient(features: FloatArray, residues: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Penalty:
-    """The price of large weights, ``l1 |w|_1 + (l2/2) |w|^2``.
-
-    >>> Penalty(l1=0.0, l2=0.1).gradient(np.array([2.0, -1.0, 5.0]), free=1).tolist()
-    [0.2, -0.1, 0.0]
-    """
+    """Elastic-net penalty, ``l1 |w|_1 + (l2/2) |w|^2``."""
 
     l1: float = 0.0
     l2: float = 0.0
@@ -133,20 +106,12 @@ class Penalty:
                 raise ConfigError(f"{name} is {factor}", setting=name, hint="use 0 or more")
 
     def value(self, weights: FloatArray, free: int = 0) -> float:
-        """The penalty; the last ``free`` weights (the intercept) cost nothing.
-
-        >>> Penalty(l1=1.0, l2=2.0).value(np.array([3.0, -4.0, 9.0]), free=1)
-        32.0
-        """
+        """The penalty; the last ``free`` weights (the intercept) cost nothing."""
         penalised = weights[: _penalised(weights, free)]
         return float(self.l1 * np.abs(penalised).sum() + 0.5 * self.l2 * (penalised @ penalised))
 
     def gradient(self, weights: FloatArray, free: int = 0) -> FloatArray:
-        """The gradient of ``value``; at a weight of 0 the subgradient 0 is taken.
-
-        >>> Penalty(l1=1.0, l2=2.0).gradient(np.array([3.0, -4.0, 9.0]), free=1).tolist()
-        [7.0, -9.0, 0.0]
-        """
+        """Gradient of ``value``; at a weight of 0 the subgradient 0 is taken."""
         slope = self.l2 * weights
         if self.l1:
             slope += self.l1 * np.sign(weights)
@@ -160,7 +125,28 @@ def _penalised(weights: FloatArray, free: int) -> int:
     return len(weights) - free
 
 
-def _check_rows(scores: FloatArray, labels: LabelArray) -> None:
+def check_rows(scores: FloatArray, labels: LabelArray) -> None:
     # Without this, a column of scores and a row of labels would broadcast to a matrix.
+    """Raise ``ShapeError`` unless there is one score for each label."""
     if scores.ndim != 1 or scores.shape != labels.shape or not len(scores):
         raise ShapeError(f"scores of shape {scores.shape}, labels of {labels.shape}")
+
+
+def row_products(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """``values @ weights``, each row for itself."""
+    products = np.zeros(len(values))
+    for place, block in row_blocks(values):
+        total = products[place]
+        for column, weight in zip(block.T, weights, strict=True):
+            total += column * weight
+    return products
+
+
+def row_transforms(values: FloatArray, matrix: FloatArray) -> FloatArray:
+    """``values @ matrix``, each row for itself."""
+    transformed = np.zeros((len(values), matrix.shape[1]))
+    for place, block in row_blocks(values):
+        total = transformed[place]
+        for column, line in zip(block.T, matrix, strict=True):
+            total += column[:, np.newaxis] * line
+    return transformed

@@ -54,65 +54,35 @@ _Truth = NDArray[np.bool]
 
 
 def accuracy(scores: FloatArray, labels: LabelArray) -> float:
-    """The share of rows on the right side of a score of 0; a score of exactly 0 means 0.
-
-    >>> accuracy(np.array([2.0, -1.0, 0.0, 3.0]), np.array([1, 0, 0, 0]))
-    0.75
-    """
-    truth = truth_of(scores, labels)
-    return float(np.mean((scores > 0) == truth))
+    """Accuracy at a threshold of 0; a score of exactly 0 means 0."""
+    return float(np.mean((scores > 0) == truth_of(scores, labels)))
 
 
 def balanced_accuracy(scores: FloatArray, labels: LabelArray) -> float:
-    """The mean of the accuracy on ones and the accuracy on zeros; NaN if a class is absent.
-
-    >>> balanced_accuracy(np.array([2.0, -1.0, -2.0, 3.0]), np.array([1, 0, 0, 0]))
-    0.8333333333333333
-    """
-    truth = truth_of(scores, labels)
-    return _balanced(scores > 0, truth)
+    """Mean of the accuracy on ones and the accuracy on zeros; NaN if a class is absent."""
+    return _balanced(scores > 0, truth_of(scores, labels))
 
 
 def auc(scores: FloatArray, labels: LabelArray) -> float:
-    """The chance that a random one scores above a random zero; NaN if a class is absent.
-
-    Only the order of scores counts, and ties count half.
-
-    >>> auc(np.array([0.1, 0.4, 0.4, 0.8]), np.array([0, 0, 1, 1]))
-    0.875
-    >>> auc(np.array([0.1, 0.4]), np.array([1, 1]))
-    nan
-    """
+    """Area under the ROC curve, ties counting half; NaN if a class is absent."""
     return _curve(scores, truth_of(scores, labels)).auc()
 
 
 def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
-    """The average precision; NaN if there is no one.
-
-    >>> round(pr_auc(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1])), 6)
-    0.833333
-    """
+    """Average precision; NaN if there is no one."""
     return _curve(scores, truth_of(scores, labels)).pr_auc()
 
 
 def ks(scores: FloatArray, labels: LabelArray) -> float:
-    """The largest gap between the score distributions of ones and zeros; NaN if one is absent.
-
-    >>> ks(np.array([0.1, 0.4, 0.35, 0.8]), np.array([0, 0, 1, 1]))
-    0.5
-    """
+    """Kolmogorov-Smirnov distance between ones and zeros; NaN if a class is absent."""
     return _curve(scores, truth_of(scores, labels)).ks()
 
 
 def brier(probabilities: FloatArray, labels: LabelArray) -> float:
-    """The mean squared distance between probability and label.
-
-    >>> brier(np.array([0.5, 1.0]), np.array([1, 1]))
-    0.125
-    """
+    """Brier score: mean squared distance between probability and label."""
     truth = truth_of(probabilities, labels)
     _check_probabilities(probabilities)
-    return _brier(probabilities, truth)
+    return float(np.mean(np.square(probabilities - truth)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,26 +96,17 @@ class CalibrationBin:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Whether a predicted 30 % happens 30 % of the time.
-
-    ``error`` is the expected calibration error, 0 at best. Bins that hold no row are left out.
-    """
+    """Calibration table; ``error`` is the expected calibration error."""
 
     error: float
     bins: tuple[CalibrationBin, ...]
 
 
 def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -> Calibration:
-    """Compares predicted probabilities with observed shares, in bins of equal width.
+    """Predicted probabilities and observed shares, in bins of equal width.
 
     A bin includes its upper end and not its lower, save that the first includes 0; bins without a
     row are left out.
-
-    >>> table = calibration(np.array([0.25, 0.25, 0.75, 0.75]), np.array([0, 0, 0, 1]), bins=2)
-    >>> table.error
-    0.25
-    >>> table.bins[1]
-    CalibrationBin(predicted=0.75, observed=0.5, count=2)
     """
     if bins < 1:
         raise ConfigError(f"calibration in {bins} bins", where="bins", hint="use 1 or more")
@@ -156,13 +117,11 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Every figure of one set of scores; those that need both classes are NaN without them.
+    """Every metric of one set of scores; those that need both classes are NaN without them.
 
     ``…_low`` and ``…_high`` are the ends of an interval of 95 %, NaN in records of versions that
-    had none.
-
-    ``loss`` is in nats. ``calibration_error`` is the expected calibration error in ten bins, and
-    ``calibration_ratio`` observed over expected ones.
+    had none. ``loss`` is in nats. ``calibration_error`` is the expected calibration error in ten
+    bins, and ``calibration_ratio`` observed over expected ones.
     """
 
     rows: int
@@ -192,14 +151,7 @@ class Metrics:
 
 
 def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
-    """All figures at once; ``shift`` is the ``log_odds_shift`` of class weights.
-
-    >>> figures = evaluate(np.array([2.0, -1.0, 0.5, -3.0]), np.array([1, 0, 0, 0]))
-    >>> figures.accuracy, figures.auc, round(figures.loss, 4)
-    (0.75, 1.0, 0.3657)
-    >>> figures.base_rate, round(figures.auc_low, 2), figures.auc_high
-    (0.25, 0.3, 1.0)
-    """
+    """All metrics at once; ``shift`` is the ``log_odds_shift`` of class weights."""
     truth = truth_of(scores, labels)
     ended = _Fit.of(scores, truth, shift)
     loss, expected = ended.loss, ended.expected
@@ -212,7 +164,9 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
         auc_interval(area, curve.ones, curve.zeros),
         precision_interval(average, curve.ones),
         distance_interval(distance, curve.ones, curve.zeros),
-        _mean_ends(loss, ended.deviation, len(truth)),
+        mean_interval(loss, ended.deviation, len(truth))
+        if math.isfinite(ended.deviation)
+        else UNKNOWN,
         ratio_interval(curve.ones, expected, len(truth)),
     )
     return Metrics(
@@ -235,10 +189,7 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
 def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
     """By how much class weights move the logits of a fitted model.
 
-    0 where one class counts nothing: the model has seen the other only, and there is no way back.
-
-    >>> round(log_odds_shift((0.05, 1.0)), 4), log_odds_shift(None), log_odds_shift((0.0, 1.0))
-    (2.9957, 0.0, 0.0)
+    0 where one class has no weight: the model has seen the other only, and there is no way back.
     """
     if class_weight is None or not all(class_weight):
         return 0.0
@@ -247,7 +198,7 @@ def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AddedAuc:
-    """By how much the AUC of one model exceeds another's on the same rows; 95 % interval."""
+    """Difference of two models' AUCs on the same rows, with its 95 % interval."""
 
     auc: float
     low: float
@@ -255,18 +206,10 @@ class AddedAuc:
 
 
 def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> AddedAuc:
-    """The difference of two AUCs on the same rows, with DeLong's interval.
+    """Difference of two AUCs on the same rows, with DeLong's interval; NaN if a class is absent.
 
     Where an area is 0 or 1 its own error is unknown, not zero: there the interval is as wide as
     both models' intervals allow.
-
-    NaN where a class is absent.
-
-    >>> labels = np.array([0, 0, 0, 1, 1, 1])
-    >>> better, worse = np.array([1.0, 2, 4, 3, 5, 6]), np.array([1.0, 5, 4, 3, 2, 6])
-    >>> added = added_auc(better, worse, labels)
-    >>> round(added.auc, 4), round(added.low, 4), round(added.high, 4)
-    (0.3333, -0.2001, 0.8668)
     """
     truth, same = truth_of(scores, labels), truth_of(others, labels)
     areas = _curve(scores, truth).auc(), _curve(others, same).auc()
@@ -375,7 +318,7 @@ class _Curve:
 
     @staticmethod
     def _from_before(counts: IntArray, place: slice) -> tuple[IntArray, IntArray]:
-        """The counts at some thresholds, and those at the threshold before each."""
+        """Counts at some thresholds, and those at the threshold before each."""
         first = counts[place.start - 1] if place.start else 0
         return counts[place], np.concatenate(([first], counts[place.start : place.stop - 1]))
 
@@ -393,12 +336,8 @@ def _curve(scores: FloatArray, truth: _Truth) -> _Curve:
     return _Curve(true=true, false=last + 1 - true)
 
 
-def _mean_ends(mean: float, deviation: float, rows: int) -> tuple[float, float]:
-    return mean_interval(mean, deviation, rows) if math.isfinite(deviation) else UNKNOWN
-
-
 def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
-    """Of each row the share of the other class that it is on the right side of; ties count half."""
+    """Share of the other class that each row is on the right side of; ties count half."""
     ones, zeros = np.sort(scores[truth]), np.sort(scores[~truth])
     placements = np.empty(len(scores))
     for mask, others, sides in ((truth, zeros, (1, 0)), (~truth, ones, (-1, 1))):
@@ -422,10 +361,6 @@ def _balanced(guesses: NDArray[np.bool], truth: _Truth) -> float:
     right_ones = int(np.count_nonzero(guesses & truth))
     right_zeros = int(np.count_nonzero(~(guesses | truth)))
     return (right_ones / ones + right_zeros / zeros) / 2
-
-
-def _brier(probabilities: FloatArray, truth: _Truth) -> float:
-    return float(np.mean(np.square(probabilities - truth)))
 
 
 def _bins(

@@ -20,7 +20,7 @@ like ``exp(-pi^2 k / H)``: about one wave for every three units of the range at 
 exp(-2 R)) + c_(K+2) / (1 - exp(-2 pi^2 / H))`` (``bound``): the chance that a logistic number goes
 beyond an edge, and the tail, since ``sinh(x) / sinh(x + d) <= exp(-d)``.
 
-**Assumes.** Scores within R. Beyond it the function falls back to 0 at H and goes on with the
+**Assumes.** Scores within R. Beyond it the function falls back to 0 at H and continues with the
 opposite sign: a score that does not fit has the residue of another one.
 """
 
@@ -45,16 +45,7 @@ _SERIES = 12
 
 @dataclass(frozen=True, slots=True)
 class PeriodicSigmoid:
-    """The sigmoid on a ring.
-
-    The ring is ``[-H, H)`` with H the ``half_range``; ``waves`` odd waves are summed.
-
-    >>> sigmoid = PeriodicSigmoid.of(half_range=half_range(32.0, 1e-3), error=1e-3)
-    >>> sigmoid.waves, round(sigmoid.bound(32.0), 5)
-    (14, 0.00091)
-    >>> sigmoid(np.array([-32.0, 0.0, 3.0])).round(3).tolist()
-    [0.0, 0.5, 0.952]
-    """
+    """Periodic approximation of the sigmoid on ``[-H, H)`` by ``waves`` odd waves."""
 
     half_range: float
     waves: int
@@ -80,18 +71,18 @@ class PeriodicSigmoid:
         return _coefficients(self.half_range, self.frequencies)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
-        """The function itself, of any real."""
+        """The approximation at any reals."""
         angles = np.outer(scores, self.frequencies) * (math.pi / self.half_range)
         return np.asarray(0.5 + np.sin(angles) @ self.coefficients)
 
     def bound(self, score_range: float) -> float:
-        """The most by which it misses the sigmoid at scores of at most this size."""
+        """Bound on the distance to the sigmoid for scores of at most this size."""
         edge = math.exp(score_range - self.half_range) * (1 + math.exp(-2 * score_range))
         return self.tail + edge
 
     @property
     def tail(self) -> float:
-        """The most that all waves beyond these add up to."""
+        """Bound on the sum of all waves beyond these."""
         following = np.array([2.0 * self.waves + 1])
         first = float(_coefficients(self.half_range, following)[0])
         return first / (1 - math.exp(-2 * math.pi**2 / self.half_range))
@@ -104,11 +95,7 @@ def _coefficients(half_range: float, frequencies: FloatArray) -> FloatArray:
 
 
 def half_range(score_range: float, error: float) -> float:
-    """The ring that a range of scores needs: its other edge takes its part of the error.
-
-    >>> round(half_range(32.0, 1e-3), 2)
-    40.29
-    """
+    """Half of the ring that a range of scores needs: its other edge takes its part of the error."""
     return score_range + math.log(_EDGE_PART / error)
 
 
@@ -117,12 +104,10 @@ class SharedSigmoid:
     """The products that make shares of ``step sigma(z)`` from shares of z.
 
     Bob's numbers of a row are ``[cos(k b), sin(k b)]``, k after k, at a scale of ``2^bits``;
-    Alice's ``step c_k [sin(k a), cos(k a)] / 2^bits``. The sum of their products is
-    ``step (f(z) - 1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small
-    ones would vanish otherwise. Both sums have the same work for all shares.
-
-    Shares live modulo ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of
-    steps.
+    Alice's ``step c_k [sin(k a), cos(k a)] / 2^bits``. The sum of their products is ``step (f(z) -
+    1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small ones would
+    vanish otherwise. Both sums have the same work for all shares, which live modulo
+    ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of steps.
     """
 
     sigmoid: PeriodicSigmoid
@@ -136,7 +121,7 @@ class SharedSigmoid:
 
     @property
     def bits(self) -> int:
-        """The digits of Bob's numbers: as many as make both roundings weigh about alike.
+        """Digits of Bob's numbers: as many as make both roundings weigh about the same.
 
         His err by 1/sqrt(12) each, times coefficients whose squares sum to about a half; hers by
         1/sqrt(6) each in all waves, about eight times as much.
@@ -151,7 +136,7 @@ class SharedSigmoid:
 
     @property
     def rounding(self) -> float:
-        """The standard deviation of the roundings' error in sigma(z)."""
+        """Standard deviation of the roundings' error in sigma(z)."""
         his = float(np.sum(self.sigmoid.coefficients**2)) / 12 * 4.0**-self.bits
         hers = self.sigmoid.waves / 6 * (2.0**self.bits / self.step) ** 2
         return math.sqrt(his + hers)
@@ -184,7 +169,7 @@ class SharedSigmoid:
 def _on_circle(angles: FloatArray) -> npt.NDArray[np.complex128]:
     """``exp(i angle)`` for angles within ±pi, by multiplications and additions alone.
 
-    A peer may time whoever computes it: a library's sine takes longer for some angles.
+    A peer may time this: a library's sine takes longer for some angles.
     """
     small = 1j * angles * 2.0**-_HALVINGS
     total = np.ones(len(angles), dtype=np.complex128)

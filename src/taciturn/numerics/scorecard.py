@@ -41,37 +41,18 @@ class Scale:
 
     @property
     def factor(self) -> float:
-        """Points for each unit of log-odds.
-
-        >>> round(Scale().factor, 4)
-        28.8539
-        """
+        """Points for each unit of log-odds."""
         return self.points_to_double / math.log(2)
 
     @property
     def offset(self) -> float:
-        """The points at even odds.
-
-        >>> round(Scale().offset, 4)
-        487.1229
-        """
+        """Points at even odds."""
         return self.base_score - self.factor * math.log(self.base_odds)
 
     def points(self, scores: FloatArray, shift: float = 0.0) -> FloatArray:
-        """The points of rows.
-
-        ``shift`` is by how much class weights have moved the logits.
-
-        >>> import numpy as np
-        >>> Scale().points(np.array([0.0, -math.log(50)])).round(4).tolist()
-        [487.1229, 600.0]
-        """
+        """Points of rows; ``shift`` is by how much class weights have moved the logits."""
         return self.offset - self.factor * (scores - shift)
 
     def worth(self, part: float) -> float:
-        """The points that a part of the score is worth.
-
-        >>> round(Scale().worth(math.log(2)), 4)
-        -20.0
-        """
+        """Points of a part of the score."""
         return -self.factor * part

@@ -23,6 +23,7 @@ score beyond its range is too.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -134,3 +135,21 @@ class SharedFraction:
     def _raised(self, shift: int) -> np.int64:
         """What this side added to a part, divided by ``2^shift``."""
         return np.int64(self.raises) << np.int64(self.modulus_bits - 1 - shift)
+
+
+def momentum(number: int, passes: int) -> Momentum:
+    """The b and g of the step after pass ``number`` of so many, in units of ``2^-UNIT_BITS``.
+
+    >>> [tuple(momentum(number, 42)) for number in (0, 1, 2, 40)]
+    [(0, 632), (288, 755), (444, 816), (679, 712)]
+    """
+    now = 1.0
+    for _ in range(number):
+        now = _following(now, 4.0)
+    last = number == passes - 2
+    factor = (1 << UNIT_BITS) / _following(now, 8.0 if last else 4.0)
+    return Momentum(math.floor((now - 1.0) * factor), math.floor(now * factor))
+
+
+def _following(size: float, factor: float) -> float:
+    return (1.0 + math.sqrt(1.0 + factor * size * size)) / 2.0

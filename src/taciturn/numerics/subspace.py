@@ -38,8 +38,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.memmap import MEMORY, Scratch, forget, over_blocks, row_blocks
-from taciturn.numerics.likelihood import Likelihood, bounded
+from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
+from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.logistic import Penalty
 
 OUTER_ITERATIONS = 8
@@ -80,16 +80,6 @@ class SubspaceSolver:
 
     The last ``free`` of his columns (the intercept) carry no penalty. ``unwhitened`` is the penalty
     on the square of a weight where Alice's columns are not whitened.
-
-    >>> from functools import partial
-    >>> from taciturn.numerics.likelihood import of_labels, weighted_likelihood
-    >>> plain = partial(weighted_likelihood, class_weight=None)
-    >>> likelihood = of_labels(np.array([1, 1, 0]), plain)
-    >>> solver = SubspaceSolver(likelihood, np.ones((3, 1)), l2=0.1, free=1, passes=1)
-    >>> solver.direction().round(3).tolist()
-    [0.236, 0.236, -0.471]
-    >>> np.exp(solver.weights).round(6).tolist()
-    [2.0]
     """
 
     def __init__(
@@ -157,7 +147,7 @@ class SubspaceSolver:
             for kept, values in zip((self._directions, self._scores), arrays, strict=True):
                 for place, block in row_blocks(values):
                     kept[number, place] = block
-                forget(kept)
+                drop_pages(kept)
         columns = len(self.weights)
         square = count * count
         sizes = [square, square, square, square, count * columns, count, columns]
@@ -187,7 +177,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             theirs = self._combined @ scores
-            total = bounded(theirs + self._own[place] @ self.weights)
+            total = clip_scores(theirs + self._own[place] @ self.weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -215,7 +205,7 @@ class SubspaceSolver:
 
     @property
     def mixture(self) -> FloatArray:
-        """Part of each direction, as it was added, in the current weights."""
+        """Coefficient of each direction, as it was added, in the current weights."""
         mixture: FloatArray = self._combined @ self._basis
         return mixture
 
@@ -231,14 +221,14 @@ class SubspaceSolver:
     def scores(self) -> FloatArray:
         """Current scores of the rows with the weights of both."""
         state = self.coefficients
-        return self._filled(lambda place: bounded(self._scores_of(state, place)))
+        return self._filled(lambda place: clip_scores(self._scores_of(state, place)))
 
     def loss(self) -> float:
         """Current penalised mean loss."""
         state = self.coefficients
 
         def value(place: slice) -> float:
-            scores = bounded(self._scores_of(state, place))
+            scores = clip_scores(self._scores_of(state, place))
             return float(np.sum(self._likelihood(scores, place).value))
 
         return self._loss(self._sum(value), state)
@@ -333,7 +323,7 @@ class SubspaceSolver:
         return scale
 
     def _less(self, newest: int, part: FloatArray) -> tuple[float, FloatArray]:
-        """Subtracts a part of the scores before; the square of what is left, and its overlap."""
+        """Subtract a part of the scores before; the square of what is left, and its overlap."""
 
         def subtract(place: slice) -> tuple[Any, ...]:
             before, scores = self._scores[:newest, place], self._scores[newest, place]
@@ -349,24 +339,24 @@ class SubspaceSolver:
     def _known(
         self, by_directions: FloatArray, by_scores: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """What earlier passes have of a direction: it is worth nothing, and costs digits.
+        """The part of a new direction that lies in the span of earlier passes.
 
-        A combination of directions changes nothing in the span of the weights. So would one of
-        scores, whose weights are ``X~^T z / 4n = w~``, but for the penalty: the price of their
-        penalty is part of this least-squares fit.
+        It is worth nothing, and costs digits. A combination of directions changes nothing in the
+        span of the weights. So would one of scores, whose weights are ``X~^T z / 4n = w~``, but for
+        the penalty: the price of their penalty is part of this least-squares fit.
         """
         first, second = math.sqrt(self._rows), 1.0 / math.sqrt(4.0 * self._rows)
         size = self._passes
         if self._unwhitened is not None:
             # Scores are no combination of weights then: they are worth a pass.
-            fit = least_change(self._products * self._rows, first * by_directions)
+            fit = damped_solve(self._products * self._rows, first * by_directions)
             return first * fit, np.zeros(size)
         matrix = np.empty((2 * size, 2 * size))
         matrix[:size, :size] = self._products * self._rows
         matrix[:size, size:] = 0.5 * self._crossed
         matrix[size:, :size] = matrix[:size, size:].T
         matrix[size:, size:] = np.eye(size) + PRICE * self._quadratic
-        fit = least_change(matrix, np.concatenate([first * by_directions, second * by_scores]))
+        fit = damped_solve(matrix, np.concatenate([first * by_directions, second * by_scores]))
         return first * fit[:size], second * fit[size:]
 
     def _solve(self, iterations: int) -> None:
@@ -376,7 +366,7 @@ class SubspaceSolver:
         self._solved = True
 
     def _iterate(self) -> None:
-        """Takes the best of the steps tried, or none where that is better."""
+        """Take the best of the steps tried, or none where that is better."""
         state = self.coefficients
         value, slope, curvature = self._model(state)
         trials, losses = [state], [self._loss(value, state)]
@@ -385,7 +375,7 @@ class SubspaceSolver:
             (curvature, NEWTON_STEPS),
             (self._most_curvature(), SAFE_STEPS),
         ):
-            step = np.nan_to_num(-least_change(self._penalised(matrix), slope))
+            step = np.nan_to_num(-damped_solve(self._penalised(matrix), slope))
             steps.append((step, lengths))
             trials += [state + length * step for length in lengths]
 
@@ -394,7 +384,7 @@ class SubspaceSolver:
             for step, lengths in steps:
                 change = self._scores_of(step, place)
                 for length in lengths:
-                    trial = bounded(scores + length * change)
+                    trial = clip_scores(scores + length * change)
                     sums.append(float(np.sum(self._likelihood(trial, place).value)))
             return tuple(sums)
 
@@ -414,7 +404,7 @@ class SubspaceSolver:
         count = self._passes
 
         def model(place: slice) -> tuple[Any, ...]:
-            rows = self._likelihood(bounded(self._scores_of(state, place)), place)
+            rows = self._likelihood(clip_scores(self._scores_of(state, place)), place)
             slope = np.concatenate(
                 [self._scores[:count, place] @ rows.slope, rows.slope @ self._own[place]]
             )
@@ -469,22 +459,22 @@ def _bordered(square: FloatArray, border: FloatArray) -> FloatArray:
 
 
 def _definite(quadratic: FloatArray) -> FloatArray:
-    """The matrix without its negative part.
+    """Projection onto the positive semi-definite matrices.
 
-    In exact arithmetic a penalty has none. That of rounded columns can, and where it falls without
-    end a search would run away.
+    In exact arithmetic a penalty has no negative part. That of rounded columns can, and where it
+    falls without end a search would diverge.
     """
     values, vectors = np.linalg.eigh(quadratic)
     definite: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return definite
 
 
-def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
+def damped_solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
     """A solution of ``matrix x = right`` that stays small where the matrix says little.
 
     ``matrix`` is symmetric and finite, of any scales; negative curvatures count by their size.
 
-    >>> least_change(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
+    >>> damped_solve(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
     [0.5, 1.0, 0.0]
     """
     sizes = np.abs(np.diagonal(matrix))
@@ -504,7 +494,7 @@ def least_change(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _clearly_definite(matrix: FloatArray) -> bool:
-    """Whether no eigenvalue is so small that ``least_change`` would raise it.
+    """Whether no eigenvalue is so small that ``damped_solve`` would raise it.
 
     The trace is a bound on the largest one.
     """

@@ -33,7 +33,7 @@ from taciturn.memmap import over_blocks
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """The largest difference between mirrored entries, in units of ``A^T Z``; 0 passes."""
+    """Largest difference between mirrored entries, in units of ``A^T Z``; 0 passes."""
 
     largest: int
     passed: bool
@@ -45,15 +45,6 @@ class OpenedPasses:
 
     A direction has whole multiples of ``2^-direction_bits``; scores are integers modulo
     ``2^modulus_bits``.
-
-    >>> table = np.array([[1, 2], [0, 3], [5, 1]])
-    >>> asked = np.array([[1, 0, 2], [0, 4, 1]])
-    >>> answered = asked @ table @ table.T
-    >>> OpenedPasses(asked / 4, answered, 2, 50).symmetry()
-    Symmetry(largest=0, passed=True)
-    >>> answered[1, 2] += 1
-    >>> OpenedPasses(asked / 4, answered, 2, 50).symmetry()
-    Symmetry(largest=2, passed=False)
     """
 
     directions: Sequence[FloatArray]

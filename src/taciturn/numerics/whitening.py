@@ -25,10 +25,10 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.faces import Hint
 from taciturn.memmap import over_blocks, row_blocks
-from taciturn.numerics.row_products import row_transforms
+from taciturn.numerics.logistic import row_transforms
 
 MOST_COLUMNS = 8192
-"""A square of so many columns takes half a gibibyte, and two are needed at a time."""
+"""A square matrix of this size takes half a gibibyte, and two are needed at a time."""
 
 _MOST_AT_A_TIME = 1024
 
@@ -38,21 +38,13 @@ _LEAST_PIVOT = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """The change of coordinates by L, a lower triangular factor.
-
-    >>> values = np.array([[2.0, 0.0], [-2.0, 1.0]])
-    >>> whitening = Whitening.of(values, l2=0.5)
-    >>> weights = np.array([0.25, -1.0])
-    >>> scores = whitening.apply(values) @ whitening.whitened(weights)
-    >>> np.allclose(scores, values @ weights)
-    True
-    """
+    """Change of coordinates by L, a lower triangular factor."""
 
     factor: FloatArray
 
     @classmethod
     def of(cls, values: FloatArray, l2: float, free: int = 0, heaviest: float = 1.0) -> Whitening:
-        """Whitening of a table; nothing of the table's size is made besides.
+        """Whitening of a table; allocates nothing of the table's size.
 
         The last ``free`` columns (the intercept) carry no penalty and are not all zeros.
         ``heaviest`` is the largest weight of a row, by which it curves the loss more.
@@ -60,7 +52,12 @@ class Whitening:
         rows, columns = values.shape
         if not rows:
             raise ShapeError("the table has no rows", hint="pass at least one row")
-        _require_penalty(l2)
+        if not (np.isfinite(l2) and l2 > 0):
+            raise ConfigError(
+                f"whole-table training needs an L2 penalty above 0, and l2 is {l2:g}",
+                setting="l2",
+                hint="use 1 divided by the number of rows, or leave it out",
+            )
         if columns > MOST_COLUMNS:
             raise ConfigError(
                 f"whole-table training takes at most {MOST_COLUMNS:,} columns of a party, "
@@ -83,17 +80,16 @@ class Whitening:
     def beside(self, others: int) -> Whitening:
         """Whitening of the table beside another one, for steps of length 1 in both at once.
 
-        Each table alone makes a curvature of at most 1, both together of up to 2. With factors
-        ``1 + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever
-        the two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``:
-        a table of few columns, an intercept at the least, hardly slows one of many.
-
+        Each table alone makes a curvature of at most 1, both together of up to 2. With factors ``1
+        + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever the
+        two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``: a
+        table of few columns, an intercept at the least, hardly slows one of many.
         """
         ratio = float(np.sqrt(others / len(self.factor)))
         return Whitening(self.factor * float(np.sqrt(1.0 + ratio)))
 
     def kept(self, l2: float, free: int = 0) -> FloatArray:
-        """``I - P``: what a step of length 1 on the penalty alone leaves of weights.
+        """``I - P``: the part of weights that a step of length 1 on the penalty alone leaves.
 
         ``w^T P w`` is l2 times the squares of the original weights, but of the ``free`` last.
         """
@@ -108,7 +104,7 @@ class Whitening:
 
     @classmethod
     def of_numbers(cls, numbers: Sequence[float], columns: int) -> Whitening:
-        """What ``to_numbers`` gave.
+        """Inverse of ``to_numbers``.
 
         >>> whitening = Whitening(np.array([[2.0, 0.0], [1.0, 3.0]]))
         >>> Whitening.of_numbers(whitening.to_numbers(), 2).factor.tolist()
@@ -119,32 +115,23 @@ class Whitening:
         return cls(factor)
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Rows of the table, or others with its columns, in the new coordinates: ``X L^-T``."""
+        """Rows in the new coordinates: ``X L^-T``."""
         whitened: FloatArray = values @ np.linalg.inv(self.factor).T
         return whitened
 
     def of_rows(self) -> Callable[[FloatArray], FloatArray]:
-        """The same for rows that must not depend on the rows beside them, made ready once."""
+        """Like ``apply``, for rows that must not depend on the rows beside them."""
         inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
         return lambda values: row_transforms(values, inverse)
 
     def weights(self, whitened: FloatArray) -> FloatArray:
-        """The weights of the table's own columns: ``L^-T w~``."""
+        """Weights of the table's own columns: ``L^-T w~``."""
         return np.asarray(np.linalg.solve(self.factor.T, whitened), dtype=np.float64)
 
     def whitened(self, weights: FloatArray) -> FloatArray:
-        """The weights in the new coordinates, ``L^T w``: the inverse of ``weights``."""
+        """Weights in the new coordinates, ``L^T w``: the inverse of ``weights``."""
         product: FloatArray = weights @ self.factor
         return product
-
-
-def _require_penalty(l2: float) -> None:
-    if not (np.isfinite(l2) and l2 > 0):
-        raise ConfigError(
-            f"whole-table training needs an L2 penalty above 0, and l2 is {l2:g}",
-            setting="l2",
-            hint="use 1 divided by the number of rows, or leave it out",
-        )
 
 
 def _square(values: FloatArray) -> FloatArray:
@@ -166,14 +153,14 @@ def _cholesky(square: FloatArray) -> FloatArray:
     try:
         factor = np.asarray(np.linalg.cholesky(square), dtype=np.float64)
     except np.linalg.LinAlgError:
-        raise _too_alike() from None
+        raise _nearly_dependent() from None
     # In exact arithmetic a pivot is at least l2: one that is lost beside its column is noise.
     if not np.all(np.diagonal(factor) ** 2 >= _LEAST_PIVOT * np.diagonal(square)):
-        raise _too_alike()
+        raise _nearly_dependent()
     return factor
 
 
-def _too_alike() -> ConfigError:
+def _nearly_dependent() -> ConfigError:
     return ConfigError(
         "columns that follow from one another are too large for the L2 penalty to tell apart",
         setting="l2",

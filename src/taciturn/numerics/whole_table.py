@@ -1,4 +1,18 @@
-"""Whole-table training in clear: the same search with exact products, and the optimum itself."""
+"""Whole-table training in clear: the reference of both solvers, and the optimum itself.
+
+**On a schedule** (the optimised gradient method): where no score is seen there is no search. Each
+side changes to coordinates in which the loss of *both* tables curves by at most 1, alone and
+without a label (``Whitening.beside``), and then
+
+    w_(k+1) = (I - P) y_k + X^T (y - sigma(z)) / n       z = X_A y_A + X_B y_B
+    y_(k+1) = w_(k+1) + b_k (w_(k+1) - w_k) + g_k (w_(k+1) - y_k)
+
+is a step of length 1 on the penalised loss, P the penalty in these coordinates. The momenta are
+``b_k = (t_k - 1) / t_(k+1)`` and ``g_k = t_k / t_(k+1)`` with ``t_(k+1) = (1 + sqrt(1 + 4 t_k^2)) /
+2``, and 8 in place of 4 for the last point. The loss of that point y_N is within ``|w*|^2 / (N +
+1)^2`` of its least [KimFessler16]: half of what Nesterov's acceleration has, the case ``g = 0``.
+The model is w after a step from there, which is no worse.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +27,8 @@ from taciturn.arrays import FloatArray
 from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.subspace import SubspaceSolver, least_change
+from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
+from taciturn.numerics.subspace import SubspaceSolver, damped_solve
 from taciturn.numerics.whitening import Whitening
 
 # Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
@@ -45,13 +60,18 @@ def fit_in_clear(
     passes: int,
     widths: Sequence[int] = (),
 ) -> Fit:
-    """Fit in clear what a joint training would give without fixed point.
+    """Fit by the subspace search in clear, without fixed point.
 
     ``alice`` has the columns of all Alices, ``widths`` how many are whose. The last ``free`` of
     Bob's columns (the intercept) carry no penalty.
     """
     several = len(widths) > 1
-    whitening = _divided(alice) if several else Whitening.of(alice, l2)
+    if several:
+        # Tables side by side, divided by one number: no direction has long weights.
+        size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
+        whitening = Whitening(np.eye(alice.shape[1]) * (size or 1.0))
+    else:
+        whitening = Whitening.of(alice, l2)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
@@ -62,10 +82,46 @@ def fit_in_clear(
     return Fit(weights, solver.weights, solver.scores())
 
 
-def _divided(alice: FloatArray) -> Whitening:
-    """Several tables side by side, divided by one number: no direction has long weights."""
-    size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
-    return Whitening(np.eye(alice.shape[1]) * (size or 1.0))
+def fit_on_schedule(
+    alice: FloatArray,
+    own: FloatArray,
+    likelihood: Likelihood,
+    l2: float,
+    free: int,
+    passes: int,
+    heaviest: float = 1.0,
+) -> Fit:
+    """Fit by the optimised gradient method in clear, without fixed point.
+
+    The last ``free`` of Bob's columns (the intercept) carry no penalty; ``heaviest`` is the largest
+    class weight.
+    """
+    sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
+    counts = [values.shape[1] for values, _ in sides]
+    whitenings = [
+        Whitening.of(values, l2, at, heaviest).beside(sum(counts) - values.shape[1])
+        for values, at in sides
+    ]
+    table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
+    kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
+    now = ahead = np.zeros(table.shape[1])
+    for number in range(passes):
+        step = table.T @ likelihood(table @ ahead).slope / len(table)
+        before, now = now, kept @ ahead + step
+        by_step, by_point = (part / (1 << UNIT_BITS) for part in momentum(number, passes))
+        ahead = now + by_step * (now - before) + by_point * (now - ahead)
+    parts = np.split(now, np.cumsum(counts)[:-1])
+    weights = [w.weights(part) for w, part in zip(whitenings, parts, strict=True)]
+    return Fit(weights[0], weights[1] if len(weights) > 1 else np.empty(0), table @ now)
+
+
+def _blocks(squares: list[FloatArray]) -> FloatArray:
+    size = sum(len(square) for square in squares)
+    whole, at = np.zeros((size, size)), 0
+    for square in squares:
+        whole[at : at + len(square), at : at + len(square)] = square
+        at += len(square)
+    return whole
 
 
 def penalised_loss(
@@ -76,7 +132,7 @@ def penalised_loss(
 
 
 def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) -> Optimum:
-    """The minimum of the penalised loss over all columns, to machine precision.
+    """Minimum of the penalised loss over all columns, to machine precision.
 
     Newton's method from zero, with halved steps. Where the loss is not convex (flipped labels) it
     is a minimum, which need not be the least. The last ``free`` columns carry no penalty.
@@ -104,7 +160,7 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
         slopes, curvatures = zip(*over_blocks(curved, rows, joined), strict=True)
         slope = penalty.gradient(weights, free) - reduce(operator.add, slopes) / rows
         matrix = reduce(operator.add, curvatures) / rows + np.diag(ridge)
-        step = -least_change(matrix, slope)
+        step = -damped_solve(matrix, slope)
         for halving in range(_HALVINGS):
             trial = weights + 0.5**halving * step
             lower = loss_of(trial)

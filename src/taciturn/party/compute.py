@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from taciturn.crypto.bfv.crew import Engine, LocalEngine
-from taciturn.crypto.engines import cluster_of
+from taciturn.crypto.bfv.workers import Engine, LocalEngine
+from taciturn.crypto.registry import cluster_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.transport.tls import read_file

@@ -9,8 +9,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import OutputError
-from taciturn.model.history import set_aside
-from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
+from taciturn.model.history import archive_model
+from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.log import Log
 from taciturn.party.side import TrainingInputs
@@ -66,7 +66,7 @@ def model_share(
 
 def save_model(share: ModelShare, path: Path, log: Log) -> None:
     """Writes the model; one of an earlier session keeps a name of its own."""
-    kept = set_aside(path, share.session)
+    kept = archive_model(path, share.session)
     if kept is not None:
         log("earlier model kept", file=kept.name)
     share.save(path)
@@ -88,7 +88,7 @@ def keep_scores(
         else ScoredRows(np.nan_to_num(scores), labels.values)
         for scores, labels in ((train, tables.labels), (held_out, tables.held_out_labels))
     )
-    kept, path = KeptScores(session, *sets), scores_path(model)
+    kept, path = StoredScores(session, *sets), scores_path(model)
     if kept.train is None and kept.held_out is None:
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from taciturn.crypto.engines import on_engine
+from taciturn.crypto.registry import on_engine
 from taciturn.errors import AgreementError, shown_by
 from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch
@@ -26,7 +26,7 @@ from taciturn.settings.agreement import Agreement
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.crypto.bfv.crew import Engine
+    from taciturn.crypto.bfv.workers import Engine
     from taciturn.party.bob import BobSide
 
 

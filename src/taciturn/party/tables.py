@@ -15,14 +15,13 @@ from tempfile import gettempdir
 
 import numpy as np
 
-from taciturn.data.choices import PrepareSettings
-from taciturn.data.folds import held_out_rows
-from taciturn.data.ids import RowIds
-from taciturn.data.label_like import named_like_labels, near_the_label
-from taciturn.data.own import OwnRows, OwnTable, own_rows
+from taciturn.data.column_options import PrepareSettings
+from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.target_leakage import label_name_notes, leakage_notes
+from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import ShapeError, shown_by
 from taciturn.files import canonical_json
 from taciturn.memmap import Scratch
@@ -91,7 +90,7 @@ def _loaded(
     key = _key(config, sources, chosen)
     recalled = None if kept is None else kept.recall(key, [rows.ids for rows in chosen])
     plan, tables = recalled or _prepared(config, columns, settings, chosen, key, kept, passing)
-    like = named_like_labels(columns) if labels is None else near_the_label(tables[0], labels)
+    like = label_name_notes(columns) if labels is None else leakage_notes(tables[0], labels)
     return PartyTables(
         train=tables[0],
         labels=labels,
@@ -103,14 +102,14 @@ def _loaded(
     )
 
 
-def raw_table(config: PartyConfig, folder: Path | None = None) -> OwnRows[Columns]:
+def raw_table(config: PartyConfig, folder: Path | None = None) -> UserRows[Columns]:
     """A party's table before preparation; ``folder`` is as in ``TableSource.open``."""
     section = config.data
-    return own_rows(
+    return user_rows(
         config.table(),
         label_column=section.label,
         id_column=section.id,
-        table=OwnTable.of(section),
+        table=UserTable.of(section),
         folder=folder,
     )
 

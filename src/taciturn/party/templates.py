@@ -115,7 +115,7 @@ def template(name: str, trial: Trial) -> str:
     if role == trial.serves:
         way, address = "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
     chosen = mechanism_class(trial.mechanism)
-    begin_with = chosen.to_begin_with()
+    begin_with = chosen.required_settings()
     # Early stopping is sgd's, and a release.
     solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
     warning = [f"{_CONTINUED}{trial.mechanism} gives labels NO protection"]

@@ -13,7 +13,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.log import Log, on_change
 from taciturn.transport.limits import Limits
-from taciturn.transport.tls import Credentials, not_the_agreed_one
+from taciturn.transport.tls import Credentials, pin_mismatch
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def _opened(
             hub.close()
         return
     from taciturn.transport.dial import DialEndpoint
-    from taciturn.transport.pin import KeyPin
+    from taciturn.transport.security import KeyPin
 
     pin = None
     if config.peer in keys:
@@ -97,7 +97,7 @@ def require_agreed(config: PartyConfig, own: Credentials) -> None:
         )
     if pin != own.fingerprint:
         raise CertificateError(
-            f"{own.name}: {not_the_agreed_one(own.fingerprint, pin)}",
+            f"{own.name}: {pin_mismatch(own.fingerprint, pin)}",
             where=where,
             hint=Hint(
                 "name this side's own certificate; or have its fingerprint, which taciturn certs "

@@ -4,7 +4,7 @@
 
 A mechanism extends the class of the conversation that trains with it: ``ResidueMechanism`` where
 Alice is told each residue, ``GradientMechanism`` where she is told the gradient of a batch. No
-other file knows a mechanism by its name or class; whoever needs to know something of one asks it.
+other file knows a mechanism by its name or class; other code asks the mechanism.
 The defaults are right for a new one.
 
 **Guarantee.** None by itself: the event says what a value was protected with, and the ledger its
@@ -53,7 +53,7 @@ class Released(Generic[T]):
 
     @classmethod
     def unprotected(cls, value: T) -> Released[T]:
-        """Lets a value out as it is. The ledger's price for it is infinity."""
+        """Release a value unprotected, at an infinite price."""
         return cls(value, NonPrivate())
 
 
@@ -70,18 +70,18 @@ class LabelFlips(Protocol):
 
     @property
     def epsilon(self) -> float:
-        """Epsilon of the answers: answers of another one are other answers."""
+        """Epsilon of the answers; another epsilon gives other answers."""
 
     @property
     def keep(self) -> float:
-        """The probability that an answer is the true label: what every attack can reach."""
+        """Probability that an answer is the true label: the limit of every attack."""
 
     def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
-        """The answers, by fresh coins."""
+        """Answers drawn from fresh entropy."""
 
 
 class Mechanism(ABC):
-    """A way to protect labels, and all that others need to know about it.
+    """A protection of labels, and all that others need to know about it.
 
     Known by the name alone:
         name: In settings, tables and errors.
@@ -90,8 +90,8 @@ class Mechanism(ABC):
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``prices``).
         claims_protection: Whether its price is finite for some settings, at least.
-        weighable: Whether rows may count by their label: residues of any size within [-1, 1] are
-            as well protected, and attacks know of it.
+        supports_class_weight: Whether rows may count by their label: residues of any size within
+            [-1, 1] are as well protected, and attacks know of it.
         sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
         meaning: What a predicted probability is the probability of.
@@ -122,7 +122,7 @@ class Mechanism(ABC):
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
-    weighable: ClassVar[bool] = False
+    supports_class_weight: ClassVar[bool] = False
     sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
@@ -143,10 +143,10 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def of(cls, agreed: Agreement) -> Mechanism:
-        """The mechanism of an agreement that names it; ``given`` asks for a setting."""
+        """Create the mechanism of an agreement that names it; ``given`` asks for a setting."""
 
     @classmethod
-    def beneath(cls, over: str | None) -> type[Mechanism] | None:
+    def underlying(cls, over: str | None) -> type[Mechanism] | None:
         """The mechanism whose conversation it runs in, where that is a setting (``over``)."""
         return None
 
@@ -162,34 +162,34 @@ class Mechanism(ABC):
         return {}
 
     @classmethod
-    def to_begin_with(cls) -> tuple[str, ...]:
-        """The settings that a file to begin with shows: those that somebody must give."""
+    def required_settings(cls) -> tuple[str, ...]:
+        """Settings that a template file shows: those without a default."""
         return tuple(name for name in cls.takes if name not in cls.defaults)
 
     @classmethod
     def rehearsal_rows(cls, settings: Settings) -> int:
-        """How many rows a small training needs to be like the real one, where that is many."""
+        """Number of rows that a small training needs to be like the real one; 0 for any."""
         return 0
 
     def receives(self) -> str:
-        """What Alice receives that depends on labels: what follows "Alice receives"."""
+        """What Alice receives that depends on labels, as the end of "Alice receives ..."."""
         return f"what {self.name} says of itself: {self.summary}"
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of a training's record should know."""
+        """Remarks for a reader of a training's record."""
         return ()
 
     def advice(self, attack: str) -> Hint | None:
-        """What to change where an attack succeeds; None leaves the search to ``taciturn check``."""
+        """Advice where an attack succeeds; None leaves the search to ``taciturn check``."""
         return None
 
 
 class EncryptedMechanism(Mechanism):
-    """A mechanism whose residues leave Bob under his key: it says what they are."""
+    """A mechanism whose residues leave Bob under his key."""
 
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """What is encrypted of each row: the slope of its log likelihood in the score."""
+        """Residue that is encrypted: the slope of each row's log likelihood in the score."""
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
         """The likelihood of which ``residue`` is the slope; of a ``whole_table`` mechanism only."""
@@ -203,16 +203,16 @@ class GradientMechanism(EncryptedMechanism):
 
     @property
     def gradient_event(self) -> PrivacyEvent:
-        """What ``release`` is: the mechanism's event, where that is not another release."""
+        """Event of ``release``: the mechanism's own, unless that is another release."""
         return self.event
 
     @abstractmethod
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The gradient as it may leave Bob."""
+        """The gradient in the form that may leave Bob."""
 
 
 class Draws(Protocol):
-    """Random numbers for the rows of several batches, of which a part can be taken."""
+    """Random numbers for the rows of several batches, with slicing."""
 
     def __getitem__(self, part: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
         """The draws of some rows."""
@@ -227,10 +227,10 @@ NOISE_DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class ResidueMechanism(Mechanism, Generic[D]):
-    """A mechanism that tells Alice each residue of a batch, with noise.
+    """A mechanism that sends Alice each residue of a batch, with noise.
 
-    Residues and what is released are integers on the residues' grid, multiples of
-    ``2^-residue_bits``. ``keeps_signs`` says whether what is released has the residue's sign, which
+    Residues and released values are integers on the residues' grid, multiples of
+    ``2^-residue_bits``. ``keeps_signs`` says whether a released value has the residue's sign, which
     is the label.
     """
 
@@ -253,11 +253,11 @@ class ResidueMechanism(Mechanism, Generic[D]):
 
     @abstractmethod
     def release(self, residues: IntArray, draws: D) -> Released[IntArray]:
-        """The residues as they may leave Bob: a function of the draws, so it has known answers."""
+        """The residues as they may leave Bob: a function of the draws."""
 
     @abstractmethod
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
-        """The logarithm of the exact probability of each released integer, given its residue."""
+        """Logarithm of the exact probability of each released integer, given its residue."""
 
     def release_real(self, residues: FloatArray, entropy: Entropy) -> Released[FloatArray]:
         """The formula as printed, in floating point: simulations only."""

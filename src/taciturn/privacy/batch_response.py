@@ -10,7 +10,7 @@ The paper requires ``d_A < L_RR < |S|``, ``0 < q < 1/2`` and ``1/2 < p < 1``: mo
 equations. A realised L_RR can still fall to d_A or below, in a noticeable share of draws; the draw
 is then thrown away whole, subset, marks and response, and made anew.
 
-**Guarantee.** None for labels: the gradient leaves as it is, and its residues are sparse, which is
+**Guarantee.** None for labels: the gradient leaves in clear, and its residues are sparse, which is
 what sparse recovery needs. Of the response alone: epsilon per bit, 2 epsilon between two indicators
 that differ by a swap (all have the same number of marks). Redrawing conditions on the *number* of
 ones in RR(m), whose distribution is the same for every indicator with q|S| marks: ratios between
@@ -50,12 +50,7 @@ _TOO_FEW_ROWS = Hint("use a smaller {batch_size} or {epsilon}: there are too few
 
 @dataclass(frozen=True, slots=True)
 class BatchDesign:
-    """The sizes of a hidden batch: |S| is ``subset`` and q|S| is ``marked``.
-
-    >>> design = BatchDesign(subset=111, marked=22, epsilon=1.0)
-    >>> round(design.keep, 3), round(design.true_rows, 2), round(design.asked_rows, 2)
-    (0.731, 16.08, 40.02)
-    """
+    """Sizes of a hidden batch: |S| is ``subset`` and q|S| is ``marked``."""
 
     subset: int
     marked: int
@@ -75,22 +70,22 @@ class BatchDesign:
 
     @property
     def keep(self) -> float:
-        """p: the probability that a bit of the indicator is told as it is."""
+        """p: probability that a bit of the indicator is kept."""
         return 1.0 / (1.0 + math.exp(-self.epsilon))
 
     @property
     def share(self) -> float:
-        """q: the share of marked rows."""
+        """q: share of marked rows."""
         return self.marked / self.subset
 
     @property
     def true_rows(self) -> float:
-        """The expected size of the true batch, ``q|S|p``."""
+        """Expected size of the true batch, ``q|S|p``."""
         return self.marked * self.keep
 
     @property
     def asked_rows(self) -> float:
-        """The expected number of rows that Alice scores, L_RR."""
+        """Expected number of rows that Alice scores, L_RR."""
         return self.true_rows + (self.subset - self.marked) * (1.0 - self.keep)
 
     def require(self, columns: int, rows: int) -> None:
@@ -154,9 +149,6 @@ def design(
 
     ``columns`` are Alice's, d_A. ``l_rr`` is the expected number of rows that Alice scores; without
     it and ``subset_size``, a tenth more than the requirement asks for.
-
-    >>> design(16, 1.0, columns=30, rows=455, l_rr=40)
-    BatchDesign(subset=111, marked=22, epsilon=1.0)
     """
     if subset_size is not None and l_rr is not None:
         raise ConfigError(
@@ -173,28 +165,21 @@ def design(
 
 
 def _unmarked_for(beyond: float, keep: float, *, inclusive: bool = False) -> int:
-    """How many unmarked rows bring so many ones (or, not inclusive, more) on average."""
+    """Number of unmarked rows that give ``beyond`` ones (or, not inclusive, more) on average."""
     exact = max(0.0, beyond) / (1.0 - keep)
     # The rounding of an exact quotient must not ask for one row more.
     return math.ceil(exact - 1e-9) if inclusive else math.floor(exact + 1e-9) + 1
 
 
 def acceptance(design: BatchDesign, columns: int) -> float:
-    """The probability that a draw has more than ``columns`` ones.
-
-    >>> round(acceptance(BatchDesign(111, 22, 1.0), 30), 3)
-    0.981
-    """
+    """Probability that a draw has more than ``columns`` ones."""
     return float(_ones(design)[columns + 1 :].sum())
 
 
 def conditioning(design: BatchDesign, columns: int) -> float:
-    """What redrawing adds to the response's epsilon between indicators that differ in one bit.
+    """Epsilon that redrawing adds to the response between indicators that differ in one bit.
 
     Indicators of one draw all have the same number of marks, and between those it adds nothing.
-
-    >>> round(conditioning(BatchDesign(111, 22, 1.0), 30), 4)
-    0.0054
     """
     here = acceptance(design, columns)
     others = (replace(design, marked=design.marked + step) for step in (-1, 1))
@@ -220,7 +205,7 @@ def _binomial(count: int, chance: float) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class HiddenBatch:
-    """One draw: what Alice is shown, and what only Bob knows.
+    """One draw: the subset and response that Alice sees, and the marks that only Bob knows.
 
     ``subset`` is in ascending order, so that it tells nothing of the marks m; ``response`` is
     RR(m). ``redraws`` counts the draws thrown away before.
@@ -283,7 +268,7 @@ class Hybrid(GradientMechanism):
     takes = ("epsilon", "subset_size", "l_rr")
     defaults = MappingProxyType({"epsilon": 1.0})
     claims_protection = False
-    weighable = True
+    supports_class_weight = True
     sized_by_columns = True
     # Each would have a response of her own to the same batch, which is not priced.
     several_alices = False
@@ -327,7 +312,7 @@ class Hybrid(GradientMechanism):
         return {"subset_size": sizes.subset}
 
     @classmethod
-    def to_begin_with(cls) -> tuple[str, ...]:
+    def required_settings(cls) -> tuple[str, ...]:
         """From Alice's columns both parties derive the size of the subset."""
         return ("alice_columns",)
 
@@ -353,5 +338,5 @@ class Hybrid(GradientMechanism):
         return weighted_residue(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The masked gradient as it is."""
+        """The masked gradient unchanged."""
         return Released(secret, self.event)

@@ -2,7 +2,7 @@
 
 **Guarantee.** None: an event is a statement.
 
-**Assumes.** Whoever makes one tells the truth about the release.
+**Assumes.** The code that makes one tells the truth about the release.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from taciturn.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class PrivacyEvent:
-    """Something about the labels left Bob.
+    """A release that depends on labels.
 
-    The name stands on the wire and keeps its meaning. Fields are reals, the parameters of the
-    release; a class checks them when it is made. What one costs is said elsewhere (``prices``).
+    The name is on the wire and keeps its meaning. Fields are reals, the parameters of the release;
+    a class checks them when it is made. Its price is in ``prices``.
     """
 
     name: ClassVar[str]
@@ -34,7 +34,7 @@ class PrivacyEvent:
 
     @property
     def rests_on(self) -> PrivacyEvent | None:
-        """What the rows must have paid for before, where this costs nothing because of that."""
+        """The event that the rows must have paid for before, where this one is free after it."""
         return None
 
 
@@ -56,10 +56,7 @@ class AdditiveNoise(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class MultiplicativeNoise(PrivacyEvent):
-    """Residues left times Laplace noise of scale ``2 b2 / (b1 epsilon)``, between two clips.
-
-    ``b1`` and ``b2`` are the bounds of the clips [Tan22, Eq. 7-9].
-    """
+    """Residues left times Laplace noise, scale ``2 b2/(b1 epsilon)``, clipped [Tan22, Eq. 7-9]."""
 
     epsilon: float
     b1: float
@@ -111,7 +108,7 @@ class BatchResponse(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class HiddenBatchGradient(PrivacyEvent):
-    """The gradient of a batch hidden by a randomised response left Bob as it is.
+    """The gradient of a batch hidden by a randomised response left Bob in clear.
 
     ``epsilon`` is the response's; the paper claims that it protects the labels too.
     """
@@ -135,7 +132,7 @@ class LabelResponse(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class FlippedLabelGradient(PrivacyEvent):
-    """The gradient of a batch with flipped labels left Bob as it is.
+    """The gradient of a batch with flipped labels left Bob in clear.
 
     It costs nothing beyond the ``LabelResponse`` of the same epsilon, which must have been paid.
     """
@@ -152,10 +149,7 @@ class FlippedLabelGradient(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class NoisyModel(PrivacyEvent):
-    """Alice's weights left Bob once, at the end, with Gaussian noise (``model_release``).
-
-    The release is differentially private with ``epsilon`` and ``delta`` together.
-    """
+    """Alice's weights left once, at the end, with (epsilon, delta) noise (``model_release``)."""
 
     name = "noisy-model"
 

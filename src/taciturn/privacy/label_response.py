@@ -2,7 +2,7 @@
 
 Everything afterwards uses the flipped labels: residues, gradients, Bob's own weights. Whatever is
 computed from them tells no more about a true label than they do, however many epochs there are. The
-training fits the probability of the *flipped* label (``taciturn.numerics.flipped_labels``), so that
+training fits the probability of the *flipped* label (``taciturn.numerics.likelihood``), so that
 the model is still one of the true ones.
 
 It runs over any conversation that takes residues from the mechanism: ``none``, whose gradients then
@@ -15,7 +15,7 @@ odds does better.
 
 **Assumes.** True labels are used nowhere else that she can see: not for stopping, not for choosing
 settings. Labels are flipped once: flipping them again, for a second training, spends again, and the
-epsilons add up (``taciturn.party.consent`` keeps the first answer). The coins are good.
+epsilons add up (``taciturn.party.consent`` keeps the first answer). The entropy is uniform.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.numerics.flipped_labels import corrected_residue
-from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood
+from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood, corrected_residue
 from taciturn.privacy import registry
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
@@ -44,10 +43,7 @@ _RESTS_ON = (
 
 
 class FlippedLabels(GradientMechanism):
-    """Randomised response on the labels, and a training that knows of it.
-
-    ``over`` is the mechanism whose conversation trains with the flipped labels.
-    """
+    """Randomised response on labels that train in the conversation of the mechanism ``over``."""
 
     name = "label-rr"
     summary = "each label is flipped once, at random, before anything else is done with it"
@@ -100,8 +96,8 @@ class FlippedLabels(GradientMechanism):
         return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
 
     @classmethod
-    def beneath(cls, over: str | None) -> type[Mechanism] | None:
-        """What it runs over: the settings of that one are settings of this one too."""
+    def underlying(cls, over: str | None) -> type[Mechanism] | None:
+        """The mechanism it runs over, whose settings it takes too."""
         return registry.MECHANISMS.get(over or "")
 
     @property
@@ -111,28 +107,23 @@ class FlippedLabels(GradientMechanism):
 
     @property
     def keep(self) -> float:
-        """The probability that a label is told as it is: what every attack can reach.
-
-        >>> from taciturn.privacy.unprotected import Unprotected
-        >>> round(FlippedLabels(LabelResponse(1.0), Unprotected()).keep, 4)
-        0.7311
-        """
+        """Probability that a label is kept: the limit of every attack."""
         return float(1.0 / (1.0 + np.exp(-self.event.epsilon)))
 
     @property
     def gradient_event(self) -> FlippedLabelGradient:
-        """What a gradient of the flipped labels is: paid for with the flips."""
+        """Event of a gradient of the flipped labels: paid for with the flips."""
         return FlippedLabelGradient(self.event.epsilon)
 
     def receives(self) -> str:
-        """What the mechanism that it runs over tells, of flipped labels."""
+        """What the underlying mechanism sends, of flipped labels."""
         return (
             f"{self._over.receives()}; all of it of labels that were flipped before, each with "
             f"probability {100 * (1 - self.keep):.2f} %"
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a flipped label tells, where Alice can have it: attacks reach that, not chance."""
+        """How often a flipped label is the true one, where Alice can have it."""
         if self.shares_weights:
             return ()
         return (
@@ -141,18 +132,18 @@ class FlippedLabels(GradientMechanism):
         )
 
     def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
-        """The labels as they may be used: each flipped or not, by fresh coins."""
+        """The labels, each flipped or not, by fresh draws."""
         flips = response_flips(self.event.epsilon, labels.rows, entropy)
         return LabelTable(labels.ids, (labels.values ^ flips).astype(np.int8))
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The slope of the flipped labels' likelihood, at most ``tanh(eps / 4)`` in size."""
+        """Slope of the flipped labels' likelihood, at most ``tanh(eps / 4)`` in size."""
         return corrected_residue(scores, labels, self.event.epsilon)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the flipped labels, as a function of the true ones' score."""
+        """Likelihood of the flipped labels, as a function of the true ones' score."""
         return corrected_likelihood(scores, labels, self.event.epsilon)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The masked gradient as it is: its labels were flipped, and that is paid for."""
+        """The masked gradient unchanged: its labels were flipped, and that is paid for."""
         return Released(secret, self.gradient_event)

@@ -1,23 +1,36 @@
-"""The ledger: every release is charged to the rows it speaks of, before it is sent.
+"""The ledger: every release is charged to the rows whose labels it depends on, before it is sent.
 
-Composition is basic (epsilons add up, and deltas where a release has one), and tighter at a chosen
-delta (``composition``): a row pays for each release that depends on its label. An event whose price
-is unknown is refused, never guessed. A budget stops the charge that would exceed it.
+A row pays for each release that depends on its label. An event whose price is unknown is refused,
+never guessed. A budget stops the charge that would exceed it.
+
+**Composition.** Basic composition adds the parameters up. With a small probability ``delta`` of
+exceeding it a smaller epsilon holds: it is computed from the distribution of the privacy loss
+[KoskelaJH20, DoroshenkoGKKM22] by Google's dp-accounting.
+
+``add``'s loss is that of the Laplace mechanism. The curve of the discrete one equals the continuous
+one's at the losses which the grid allows and is straight (in exp(epsilon)) between them. Those are
+multiples of ``epsilon / 2^residue_bits``; an interval of ``epsilon / 256`` is a multiple of them
+for every grid of 8 bits or more, and connecting *those* dots bounds both curves. For the other
+mechanisms the price alone is used: any epsilon-private release is a randomised response of that
+epsilon at worst [KairouzOV15, Thm. 3.4]. A release that has a delta of its own is infinite at any
+smaller one.
 
 **Guarantee.** ``label_epsilon_total``, with ``label_delta_total``, bounds the label privacy loss of
-the row that paid most, and with a budget it never exceeds it.
+the row that paid most, and with a budget it never exceeds it. The total at delta is an upper bound,
+never above basic composition.
 
 **Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
 keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
 the scheme ``clear`` an encrypted vector is in clear. And a row's label reaches the releases of
 other rows only through values that were already released: where Bob updates his own weights with
-true residues, that fails, and ``taint`` makes every total infinite.
+true residues, that fails, and ``taint`` makes every total infinite. Besides, what the prices
+assume, and that dp-accounting's estimates are pessimistic, as it says.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -25,8 +38,8 @@ import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
-from taciturn.privacy import composition
-from taciturn.privacy.events import PrivacyEvent
+from taciturn.extras import install_hint, is_installed
+from taciturn.privacy.events import AdditiveNoise, PrivacyEvent
 from taciturn.privacy.prices import EVENTS, Price, price
 from taciturn.privacy.statement import Statement
 
@@ -34,12 +47,12 @@ Rows: TypeAlias = IndexArray | slice
 """Some rows by their places, or all of them (``EVERY_ROW``)."""
 
 DEFAULT_DELTA = 1e-6
-# Ten prices of 0.5 are 5, also where the last bit of their sum is not.
+# Ten prices of 0.5 are 5, also where the last bit of their sum is not; so for deltas.
 _ROUNDING = 1e-9
 
 
 class Ledger:
-    """Counts the releases of each row of the training table.
+    """Counts of the releases of each row of the training table.
 
     ``assumption`` is what the figures rest on. ``budget`` is the largest label epsilon by basic
     composition; ``delta`` the probability at which the tighter total is stated.
@@ -57,7 +70,7 @@ class Ledger:
         if not 0 <= delta < 1:
             raise ConfigError(f"delta is {delta:g}", setting="delta", hint="use 0 to below 1")
         self.rows = rows
-        # One number where all rows were charged alike: a table may have many millions of them.
+        # One number where all rows were charged the same: a table may have many millions of them.
         self._counts: dict[PrivacyEvent, IntArray] = {}
         self._assumption = assumption
         self._budget = budget
@@ -112,7 +125,7 @@ class Ledger:
         return self._tainted
 
     def history(self, row: int) -> dict[PrivacyEvent, int]:
-        """What was charged to a row, and how often."""
+        """Number of charges to a row, by event."""
         rows = np.array([row])
         return {event: int(_of(counts, rows)[0]) for event, counts in self._counts.items()}
 
@@ -124,21 +137,17 @@ class Ledger:
     def to_json(self) -> dict[str, Any]:
         """The charges so far, for a file of Bob's."""
         counts = [
-            [event.name, [getattr(event, part.name) for part in fields(event)], _packed(counted)]
+            [
+                event.name,
+                [getattr(event, part.name) for part in fields(event)],
+                counted.astype("<i8").tobytes().hex(),
+            ]
             for event, counted in self._counts.items()
         ]
         return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """Goes on from what ``to_json`` gave.
-
-        >>> from taciturn.privacy.events import AdditiveNoise
-        >>> ledger, again = Ledger(3, ""), Ledger(3, "")
-        >>> ledger.charge(AdditiveNoise(1.0), np.array([0, 2]))
-        >>> again.restore(ledger.to_json())
-        >>> again.statement() == ledger.statement()
-        True
-        """
+        """Restore the charges that ``to_json`` gave."""
         self._counts = {
             EVENTS[name](*values): np.frombuffer(bytes.fromhex(counted), "<i8").copy()
             for name, values, counted in kept["counts"]
@@ -146,7 +155,7 @@ class Ledger:
         self._tainted, self._assumption = bool(kept["tainted"]), str(kept["assumption"])
 
     def statement(self) -> Statement:
-        """The figures of the row that paid most."""
+        """Figures of the row that paid most."""
         prices = [price(event) for event in self._counts]
         most = Price(
             max((cost.claimed for cost in prices), default=0.0),
@@ -157,6 +166,7 @@ class Ledger:
         label = self._label_totals(EVERY_ROW)
         delta = self._totals([cost.delta for cost in prices], EVERY_ROW)
         releases = self._totals([float(cost.label > 0) for cost in prices], EVERY_ROW)
+        tighter = (label_epsilon(counts, self._delta) for counts in self._histories())
         tainted = self._tainted and bool(prices)
         return Statement(
             claimed_epsilon_per_release=most.claimed,
@@ -165,22 +175,18 @@ class Ledger:
             releases_per_row=int(releases.max(initial=0.0)),
             residue_epsilon_total=math.inf if tainted else float(residue.max(initial=0.0)),
             label_epsilon_total=math.inf if tainted else float(label.max(initial=0.0)),
-            label_epsilon_total_delta=math.inf if tainted else self._tighter(),
+            label_epsilon_total_delta=math.inf if tainted else max(tighter, default=0.0),
             delta=self._delta,
             assumption=self._assumption,
             label_delta_total=float(delta.max(initial=0.0)),
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the statement should know."""
+        """Remarks for a reader of the statement."""
         if self._tainted:
             return ()
-        remarks = (composition.notes(counts, self._delta) for counts in self._histories())
+        remarks = (composition_notes(counts, self._delta) for counts in self._histories())
         return next(filter(None, remarks), ())
-
-    def _tighter(self) -> float:
-        totals = (composition.label_epsilon(counts, self._delta) for counts in self._histories())
-        return max(totals, default=0.0)
 
     def _histories(self) -> Iterator[dict[PrivacyEvent, int]]:
         """Distinct histories of rows: how often each event was charged."""
@@ -211,5 +217,62 @@ def _of(counts: IntArray, rows: Rows) -> IntArray:
     return counts if len(counts) == 1 else counts[rows]
 
 
-def _packed(counts: IntArray) -> str:
-    return counts.astype("<i8").tobytes().hex()
+_COMPOSER = "dp-accounting"
+_DOTS = 256
+# Beyond this a label is told, and no delta changes that.
+_HOPELESS = 1e4
+
+
+def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
+    """Epsilon of a label after ``counts`` releases of each event, at ``delta``."""
+    costly, basic = _summed(counts)
+    if sum(count * price(event).delta for event, count in costly.items()) > delta * (1 + _ROUNDING):
+        return math.inf
+    # dp-accounting is of the extra audit, which a party may lack; the sum is a bound as well.
+    if not _shrinks(basic, delta) or not is_installed(_COMPOSER):
+        return basic
+    return min(basic, _composed(costly, delta))
+
+
+def composition_notes(counts: Mapping[PrivacyEvent, int], delta: float) -> tuple[str, ...]:
+    """A remark where ``label_epsilon`` is larger than it need be."""
+    _, basic = _summed(counts)
+    if not _shrinks(basic, delta) or is_installed(_COMPOSER):
+        return ()
+    return (
+        f"{_COMPOSER} is not installed, so the total at delta {delta:g} is the plain sum of the "
+        f"releases' epsilons; for the smaller figure, {install_hint('audit')}",
+    )
+
+
+def _summed(counts: Mapping[PrivacyEvent, int]) -> tuple[dict[PrivacyEvent, int], float]:
+    costly = {event: count for event, count in counts.items() if count and price(event).label}
+    return costly, float(sum(count * price(event).label for event, count in costly.items()))
+
+
+def _shrinks(basic: float, delta: float) -> bool:
+    """Whether a smaller total than the sum may hold at delta."""
+    return delta > 0 and 0 < basic <= _HOPELESS
+
+
+def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
+    # Imported here: it takes a second, and most runs end without it.
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    # One interval for all: distributions compose only on the same dots.
+    interval = min(price(event).label for event in counts) * 2 / _DOTS
+    total = privacy_loss_distribution.identity(value_discretization_interval=interval)
+    for event, count in counts.items():
+        label = price(event).label
+        one = (
+            privacy_loss_distribution.from_laplace_mechanism(
+                1.0 / label, value_discretization_interval=interval
+            )
+            if isinstance(event, AdditiveNoise)
+            else privacy_loss_distribution.from_privacy_parameters(
+                common.DifferentialPrivacyParameters(label, price(event).delta),
+                value_discretization_interval=interval,
+            )
+        )
+        total = total.compose(one.self_compose(count))
+    return float(total.get_epsilon_for_delta(delta))

@@ -68,7 +68,7 @@ class ModelRelease:
 
     @property
     def row_bound(self) -> float:
-        """R: the most that a row of both tables is long."""
+        """R: largest length of a row of both tables."""
         return math.hypot(row_bound(self.alice_columns), row_bound(self.bob_columns, self.bob_free))
 
     @property
@@ -109,10 +109,6 @@ def log_inverse_failure(event: NoisyModel, passes: int) -> float:
 
 
 def rounding_error(rows: int, columns: int, log_inverse_failure: float) -> float:
-    """How far one step's rounding moves whitened weights, in units of the rows' last digit.
-
-    >>> round(rounding_error(10_000, 16, 32.0), 6)
-    2000.0
-    """
+    """Bound on how far one step's rounding moves weights, in units of the rows' last digit."""
     spread = min(math.sqrt(columns), 2.0) * math.sqrt(2.0 * log_inverse_failure)
     return math.sqrt(rows) * (math.sqrt(columns) + spread)

@@ -36,11 +36,14 @@ from taciturn.privacy.events import (
     OneSidedFactor,
     PrintedFactor,
 )
-from taciturn.privacy.laplace import ON_INTEGERS, ON_REALS, Law, Numbers
 from taciturn.privacy.noise import (
     LARGEST_DIVISOR,
+    ON_INTEGERS,
+    ON_REALS,
     UNIT_BITS,
     LaplaceDraws,
+    Law,
+    Numbers,
     continuous_laplace,
     divisor,
     draw,
@@ -75,7 +78,7 @@ class Bounds:
 
 
 class Multiplicative(ResidueMechanism[LaplaceDraws]):
-    """What the three variants share: clips on the grid, and noise in proportion to the residue."""
+    """Common part of the three variants: clips on the grid, noise proportional to the residue."""
 
     name = "mult"
     summary = "each residue goes to Alice times Laplace noise, between two clips"
@@ -103,8 +106,8 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         return VARIANTS[given(agreed, "variant")](epsilon, b1, b2, agreed.residue_bits)
 
     @classmethod
-    def to_begin_with(cls) -> tuple[str, ...]:
-        """Its variant too: the printed one learns nothing."""
+    def required_settings(cls) -> tuple[str, ...]:
+        """The variant too: the printed one learns nothing."""
         return ("epsilon", "variant")
 
     def receives(self) -> str:
@@ -121,7 +124,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         return Released(self.sample(self.bounds, residues, draws), self.event)
 
     def sample(self, bounds: Bounds, residues: IntArray, draws: LaplaceDraws) -> IntArray:
-        """What ``release`` lets out, for any bounds of this variant."""
+        """The integers that ``release`` releases, for any bounds of this variant."""
         clipped = _clip1(residues, bounds.inner)
         noise = draws.noise(_divisors(clipped, bounds.factor))
         return self._output(clipped, noise, bounds.outer)
@@ -139,7 +142,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         return self._log_law(released, clipped, sigma, float(self.bounds.outer), ON_INTEGERS)
 
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
-        """The same for ``release_real``."""
+        """Log density of ``release_real``."""
         clipped = _clip1(residues, self.event.b1)
         sigma = self.event.scale * np.abs(clipped)
         return self._log_law(released, clipped, sigma, self.event.b2, ON_REALS)
@@ -152,7 +155,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
     def _log_law(
         self, released: Numbers, clipped: Numbers, sigma: FloatArray, bound: float, law: Law
     ) -> FloatArray:
-        """How likely each output is, given the clipped residue and the noise's scale."""
+        """Log probability of each output, given the clipped residue and the noise's scale."""
 
 
 class Printed(Multiplicative):

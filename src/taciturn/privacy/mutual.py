@@ -5,7 +5,7 @@ make uniform: in the training Alice learns nothing of labels, and Bob nothing of
 sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
-coins, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
+entropy, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
 training on the joined table with another sigmoid, off by at most ``sigmoid_error`` for scores
 within ``score_range``, up to fixed-point rounding.
 
@@ -43,19 +43,13 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class Mutual(EncryptedMechanism):
-    """Neither residues nor scores are seen by anybody.
-
-    With ``reveal`` Bob's share of Alice's weights is released at the end.
-
-    >>> Mutual().event.name
-    'ciphertexts-only'
-    """
+    """Nobody sees residues or scores; ``reveal`` releases Bob's share of Alice's weights."""
 
     name = "mutual"
     summary = "nobody sees a score: weights, scores and residues of both sides stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
-    weighable = True
+    supports_class_weight = True
     conversation = "mutual"
     lossless = True
     whole_table = True
@@ -93,9 +87,9 @@ class Mutual(EncryptedMechanism):
         return shares
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """``y - sigma(z)`` times the weight of its class: what the shares add up to."""
+        """``y - sigma(z)`` times the weight of its class: the sum of the shares."""
         return weighted_residue(scores, labels, self._class_weight)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the labels, times the weight of their class."""
+        """Likelihood of the labels, times the weight of their class."""
         return weighted_likelihood(scores, labels, self._class_weight)

@@ -1,4 +1,4 @@
-"""Discrete Laplace noise, exact and drawn ahead.
+"""Discrete Laplace noise, exact and drawn ahead, and the closed forms of its distribution.
 
 A *unit* draw is a geometric integer ``G >= 0`` with ``P(G >= g) = exp(-g / 2^56)``, made by the
 exact method of [CanonneKS20, Alg. 1 and 2]: integers and comparisons only, no logarithm whose
@@ -6,13 +6,17 @@ rounding would show [Mironov12]. For any whole divisor s the quotient ``G // s``
 geometric, of scale ``2^56 / s``, and the difference of two of them is exactly discrete Laplace::
 
     P(k) = tanh(1 / (2 sigma)) exp(-|k| / sigma),    sigma = 2^56 / s
+    P(K >= k) = exp(-k/sigma) / (1 + exp(-1/sigma)),    k >= 1
 
 So one stock of unit draws serves every scale, also one that differs from row to row, and a batch
 costs two divisions. The divisor is rounded down: the scale is not below the one asked for, but for
 the rounding of a real, and above it by a part in s at most, which is 2^16 or more.
 
+On reals ``p(x) = exp(-|x|/sigma) / (2 sigma)`` and ``P(X >= x) = exp(-x/sigma)/2`` for ``x >= 0``.
+
 **Guarantee.** The distribution is the stated one, but for draws beyond ``2^63``, which are cut
-there: probability ``exp(-128)``, below 2^-184, each.
+there: probability ``exp(-128)``, below 2^-184, each. The closed forms are exact up to the rounding
+of double precision.
 
 **Assumes.** The words of the entropy are uniform and independent.
 """
@@ -22,9 +26,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import Any, Generic, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
@@ -41,11 +46,7 @@ _BLOCK_ROWS = 4096
 
 
 def divisor(sigma: float) -> int:
-    """The divisor that turns unit draws into noise of scale ``sigma`` or a little more.
-
-    >>> divisor(2.0**40)
-    65536
-    """
+    """The divisor that turns unit draws into noise of scale ``sigma`` or a little more."""
     if not (math.isfinite(sigma) and sigma > 0):
         raise ConfigError(f"noise of scale {sigma:g} is not possible", setting="epsilon")
     # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
@@ -60,7 +61,7 @@ def divisor(sigma: float) -> int:
 
 
 def scale(divisor: int) -> float:
-    """The noise's real scale, for a divisor."""
+    """Scale of the noise for a divisor."""
     return _UNIT / divisor
 
 
@@ -72,7 +73,7 @@ class LaplaceDraws:
     right: WordArray = field(repr=False)
 
     def noise(self, divisors: int | WordArray) -> IntArray:
-        """Discrete Laplace noise: of one scale, or of each number's own."""
+        """Discrete Laplace noise of one scale, or of one scale per number."""
         by = np.uint64(divisors) if isinstance(divisors, int) else divisors
         return (self.left // by).astype(np.int64) - (self.right // by).astype(np.int64)
 
@@ -81,13 +82,7 @@ class LaplaceDraws:
 
 
 def draw(count: int, entropy: Entropy) -> LaplaceDraws:
-    """Fresh draws for ``count`` numbers.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> noise = draw(1000, KeyedEntropy.from_seed(1)).noise(divisor(100.0))
-    >>> bool(abs(noise.mean()) < 20), bool(130 < noise.std() < 155)
-    (True, True)
-    """
+    """Fresh draws for ``count`` numbers."""
     both = geometric(2 * count, entropy)
     return LaplaceDraws(both[:count], both[count:])
 
@@ -122,40 +117,29 @@ class Stock(Generic[D]):
         return part
 
 
-def decaying_coins(exponent: float, count: int, entropy: Entropy) -> BoolArray:
-    """Coins that show heads with probability ``exp(-exponent)``, the exponent to 2^-56.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> heads = decaying_coins(1.5, 4000, KeyedEntropy.from_seed(1)).mean()
-    >>> bool(abs(heads - math.exp(-1.5)) < 0.03)
-    True
-    """
+def bernoulli_exp(exponent: float, count: int, entropy: Entropy) -> BoolArray:
+    """Bernoulli draws with probability ``exp(-exponent)``, the exponent to 2^-56."""
     whole, rest = divmod(math.floor(math.ldexp(exponent, UNIT_BITS)), _UNIT)
-    heads = _exponential_coins(np.full(count, rest, dtype=np.uint64), entropy)
+    heads = _bernoulli_exp_units(np.full(count, rest, dtype=np.uint64), entropy)
     for _ in range(whole):
         still = np.flatnonzero(heads)
         if not len(still):
             break
         ones = np.full(len(still), _UNIT, dtype=np.uint64)
-        heads[still] = _exponential_coins(ones, entropy)
+        heads[still] = _bernoulli_exp_units(ones, entropy)
     return heads
 
 
 def response_flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
-    """Bits that are 1 with probability ``1/(1+e^eps)``, exactly: [CanonneKS20]'s coins.
+    """Bits that are 1 with probability ``1/(1+e^eps)``, exactly [CanonneKS20].
 
     A fair coin proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> flips = response_flips(1.0, 4000, KeyedEntropy.from_seed(1)).mean()
-    >>> bool(abs(flips - 1 / (1 + math.e)) < 0.03)
-    True
     """
     flips = np.zeros(count, dtype=bool)
     going = np.arange(count)
     while len(going):
         proposed = (entropy.words(len(going)) & np.uint64(1)).astype(bool)
-        stands = decaying_coins(epsilon, len(going), entropy)
+        stands = bernoulli_exp(epsilon, len(going), entropy)
         flips[going] = proposed & stands
         going = going[proposed & ~stands]
     return flips
@@ -175,7 +159,7 @@ def _fraction(count: int, entropy: Entropy) -> WordArray:
     while len(accepted) < count:
         # Uniform, then kept with probability exp(-u / 2^56): 63 % of them are.
         tries = entropy.words(64 + (count - len(accepted)) * 17 // 10) & _FRACTION
-        accepted = np.concatenate([accepted, tries[_exponential_coins(tries, entropy)]])
+        accepted = np.concatenate([accepted, tries[_bernoulli_exp_units(tries, entropy)]])
     return accepted[:count]
 
 
@@ -184,18 +168,18 @@ def _whole(count: int, entropy: Entropy) -> WordArray:
     going = np.arange(count)
     for _ in range(_MOST_WHOLE):
         ones = np.full(len(going), _UNIT, dtype=np.uint64)
-        going = going[_exponential_coins(ones, entropy)]
+        going = going[_bernoulli_exp_units(ones, entropy)]
         if not len(going):
             break
         wholes[going] += np.uint64(1)
     return wholes
 
 
-def _exponential_coins(gammas: WordArray, entropy: Entropy) -> BoolArray:
-    """Coins that show heads with probability ``exp(-gamma / 2^56)``, gamma at most 2^56.
+def _bernoulli_exp_units(gammas: WordArray, entropy: Entropy) -> BoolArray:
+    """Bernoulli draws with probability ``exp(-gamma / 2^56)``, gamma at most 2^56.
 
-    [CanonneKS20, Alg. 1]: count how long coins of probability ``gamma / k``, k = 1, 2, …, show
-    heads; the first failure comes at an odd k with exactly that probability.
+    [CanonneKS20, Alg. 1]: count how long draws of probability ``gamma / k``, k = 1, 2, …, succeed;
+    the first failure comes at an odd k with exactly that probability.
     """
     result = np.zeros(len(gammas), dtype=bool)
     going = np.arange(len(gammas))
@@ -218,3 +202,51 @@ def continuous_laplace(scales: float | FloatArray, count: int, entropy: Entropy)
     # 1 - u lies in (0, 1]: the logarithm is finite.
     size: FloatArray = -np.log1p(-uniform[0])
     return np.where(uniform[1] < 0.5, -size, size) * scales
+
+
+Scale: TypeAlias = float | FloatArray
+Numbers: TypeAlias = NDArray[Any]
+"""Integers or reals, as the law has it."""
+
+
+def log_mass(k: IntArray, sigma: Scale) -> FloatArray:
+    """``log P(K = k)`` on integers."""
+    logs: FloatArray = np.log(np.tanh(0.5 / np.asarray(sigma))) - np.abs(k) / sigma
+    return logs
+
+
+def log_mass_at_least(k: IntArray, sigma: Scale) -> FloatArray:
+    """``log P(K >= k)`` on integers."""
+    at = np.asarray(k, dtype=np.float64)
+    step = np.log1p(np.exp(-1.0 / np.asarray(sigma)))
+    upper = -np.maximum(at, 1.0) / sigma - step
+    lower = np.log1p(-np.exp(-(1.0 - np.minimum(at, 0.0)) / sigma - step))
+    logs: FloatArray = np.where(at >= 1, upper, lower)
+    return logs
+
+
+def log_density(x: FloatArray, sigma: Scale) -> FloatArray:
+    """``log p(x)`` on reals."""
+    logs: FloatArray = -np.abs(x) / sigma - np.log(2.0 * np.asarray(sigma))
+    return logs
+
+
+def log_at_least(x: FloatArray, sigma: Scale) -> FloatArray:
+    """``log P(X >= x)`` on reals."""
+    at = np.asarray(x)
+    upper = -np.maximum(at, 0.0) / sigma - np.log(2.0)
+    lower = np.log1p(-0.5 * np.exp(np.minimum(at, 0.0) / sigma))
+    logs: FloatArray = np.where(at >= 0, upper, lower)
+    return logs
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Probability mass (or density) function and survival function, in logarithms."""
+
+    log_point: Callable[[Numbers, Scale], FloatArray]
+    log_at_least: Callable[[Numbers, Scale], FloatArray]
+
+
+ON_INTEGERS = Law(log_mass, log_mass_at_least)
+ON_REALS = Law(log_density, log_at_least)

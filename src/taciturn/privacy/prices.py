@@ -10,13 +10,13 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
 - ``mult mean-one``: Laplace of scale ``s|c|`` about c, cut at ±b2. For ``b2 >= 1`` the worst output
   is ``z = b1`` for a residue of -1 against b1, or the atom at b2 for -b1 against 1; below that an
   upper bound stands: ``(1 + b2/|c|)/s`` and ``ln(1/|c|)`` bound the terms one by one.
-- ``label-rr``: a label is told as it is with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
+- ``label-rr``: a label is kept with probability ``e^eps/(1+e^eps)`` and flipped otherwise,
   once: ``eps``, for the residue too, which is one of two numbers at any score. Gradients of the
   flipped labels are computed from what was paid for and cost nothing.
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
 - an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
-- ``sealed``: nothing, against whoever cannot break the encryption.
+- ``sealed``: nothing, against anyone who cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 
 The label's price is the worst over all scores, except for ``add``, where it is the same at each.
@@ -61,7 +61,7 @@ E = TypeVar("E", bound=PrivacyEvent)
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """The privacy parameter of one release: as claimed, and what it truly is.
+    """Privacy parameters of one release: claimed by the paper, and true for residue and label.
 
     ``delta`` is the probability with which the latter two may be exceeded, where there is one.
     """
@@ -81,15 +81,7 @@ class Priced(Generic[E]):
 
 
 def price(event: PrivacyEvent) -> Price:
-    """The price of one release of this kind; raises ``PrivacyError`` where none is known.
-
-    >>> price(NonPrivate()).label
-    inf
-    >>> price(AdditiveNoise(epsilon=10.0))
-    Price(claimed=10.0, residue=10.0, label=5.0, delta=0.0)
-    >>> round(price(PrintedFactor(epsilon=0.01, b1=0.1, b2=10.0)).label, 3)
-    2.303
-    """
+    """Price of one release; raises ``PrivacyError`` where none is known."""
     kind = type(event)
     if kind not in _PRICES:
         raise PrivacyError(f"no price is known for the event {kind.__name__}")
@@ -111,11 +103,7 @@ def admit(priced: Iterable[Priced[Any]]) -> None:
 
 
 def printed_label_price(event: PrintedFactor, score: float) -> float:
-    """The label's price in ``mult printed`` for a row whose predicted probability is known.
-
-    >>> printed_label_price(PrintedFactor(epsilon=1.0, b1=0.1, b2=1.0), score=0.5)
-    0.0
-    """
+    """Label price in ``mult printed`` for a row whose predicted probability is known."""
     likely, unlikely = max(score, 1.0 - score), min(score, 1.0 - score)
     return _printed(event, max(event.b1, likely), max(event.b1, unlikely))
 
@@ -136,44 +124,32 @@ def _mean_one(event: MeanOneFactor) -> float:
     return max(inside, atom)
 
 
-def _all_alike(event: LabelResponse | NoisyAccuracy) -> Price:
+def _one_epsilon(event: LabelResponse | NoisyAccuracy) -> Price:
     return Price(event.epsilon, event.epsilon, event.epsilon)
 
 
-def _claimed_only(event: BatchResponse) -> Price:
-    return Price(event.epsilon, 0.0, 0.0)
-
-
-def _claimed_in_vain(event: OneSidedFactor | HiddenBatchGradient) -> Price:
+def _unprotected(event: OneSidedFactor | HiddenBatchGradient) -> Price:
     return Price(event.epsilon, math.inf, math.inf)
-
-
-def _printed_price(event: PrintedFactor) -> Price:
-    true = _printed(event, 1.0, event.b1)
-    return Price(event.epsilon, true, true)
-
-
-def _mean_one_price(event: MeanOneFactor) -> Price:
-    true = _mean_one(event)
-    return Price(event.epsilon, true, true)
 
 
 # What each of our events costs. A mechanism from another package brings its own (``admit``).
 _OURS: tuple[Priced[Any], ...] = (
     Priced(NonPrivate, lambda event: Price(math.inf, math.inf, math.inf)),
     Priced(AdditiveNoise, lambda event: Price(event.epsilon, event.epsilon, event.epsilon / 2)),
-    Priced(PrintedFactor, _printed_price),
-    Priced(OneSidedFactor, _claimed_in_vain),
-    Priced(MeanOneFactor, _mean_one_price),
-    Priced(BatchResponse, _claimed_only),
-    Priced(HiddenBatchGradient, _claimed_in_vain),
-    Priced(LabelResponse, _all_alike),
+    Priced(
+        PrintedFactor, lambda event: Price(event.epsilon, *[_printed(event, 1.0, event.b1)] * 2)
+    ),
+    Priced(OneSidedFactor, _unprotected),
+    Priced(MeanOneFactor, lambda event: Price(event.epsilon, *[_mean_one(event)] * 2)),
+    Priced(BatchResponse, lambda event: Price(event.epsilon, 0.0, 0.0)),
+    Priced(HiddenBatchGradient, _unprotected),
+    Priced(LabelResponse, _one_epsilon),
     Priced(FlippedLabelGradient, lambda event: Price(0.0, 0.0, 0.0)),
     Priced(
         NoisyModel,
         lambda event: Price(event.epsilon, event.epsilon, event.epsilon, event.delta),
     ),
-    Priced(NoisyAccuracy, _all_alike),
+    Priced(NoisyAccuracy, _one_epsilon),
     Priced(CiphertextsOnly, lambda event: Price(0.0, 0.0, 0.0)),
 )
 _PRICES: dict[type[PrivacyEvent], Callable[[Any], Price]] = {}

@@ -53,7 +53,7 @@ _OPEN: Mapping[str, type] = MappingProxyType(
         "sealed": EncryptedMechanism,
     }
 )
-_SAID = ("name", "summary", "conversation")
+_REQUIRED_FACTS = ("name", "summary", "conversation")
 
 
 class _Mechanisms(Mapping[str, type[Mechanism]]):
@@ -95,10 +95,13 @@ def _checked(added: Extension) -> type[Mechanism]:
         added.refuse("is not a class that extends taciturn.privacy.base.Mechanism")
     if missing := sorted(loaded.__abstractmethods__):
         added.refuse(f"lacks {', '.join(missing)}")
-    if absent := [fact for fact in _SAID if not _says(loaded, fact)]:
+    # Static: a fact that follows from what was agreed on is a property.
+    stated = {fact: inspect.getattr_static(loaded, fact, None) for fact in _REQUIRED_FACTS}
+    if absent := [fact for fact, value in stated.items() if not isinstance(value, str)]:
         added.refuse(f"does not say its {', '.join(absent)}")
     if not issubclass(loaded, _OPEN.get(loaded.conversation, ())):
-        added.refuse(f"does not extend the class of a conversation: {_open_classes()}")
+        classes = ", ".join(f"{kind.__name__} ({name})" for name, kind in _OPEN.items())
+        added.refuse(f"does not extend the class of a conversation: {classes}")
     if loaded.name != added.name:
         added.refuse(f"calls itself {loaded.name}")
     if strange := sorted({*loaded.takes} - Settings.model_fields.keys()):
@@ -110,21 +113,8 @@ def _checked(added: Extension) -> type[Mechanism]:
     return loaded
 
 
-def _says(loaded: type[Mechanism], fact: str) -> bool:
-    # One that follows from what was agreed on is a property, or is set when it is made.
-    return isinstance(inspect.getattr_static(loaded, fact, None), str)
-
-
-def _open_classes() -> str:
-    return ", ".join(f"{kind.__name__} ({name})" for name, kind in _OPEN.items())
-
-
 def mechanism_class(name: str) -> type[Mechanism]:
-    """The mechanism of that name, to ask what is known of it before anything is agreed on.
-
-    >>> mechanism_class("add").takes
-    ('epsilon', 'noise', 'bob_update')
-    """
+    """The mechanism of that name, before anything is agreed on."""
     try:
         return MECHANISMS[name]
     except KeyError:
@@ -137,29 +127,25 @@ def mechanism_class(name: str) -> type[Mechanism]:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The settings of the protection that are in use, and values for those that are not given."""
+    """Settings of the protection in use, with defaults."""
 
     names: tuple[str, ...]
     defaults: Mapping[str, object]
 
 
 def taken(asked: Protection) -> Taken:
-    """The settings that a mechanism takes; one that runs over another takes that one's too.
-
-    >>> taken(Protection(mechanism="label-rr", over="sealed")).names
-    ('epsilon', 'over', 'reveal', 'reveal_epsilon', 'reveal_delta', 'fresh_keys')
-    """
+    """The settings that a mechanism takes, with those of its underlying one."""
     chosen = mechanism_class(asked.mechanism)
-    beneath = chosen.beneath(asked.over)
-    if beneath is None:
+    underlying = chosen.underlying(asked.over)
+    if underlying is None:
         return Taken(chosen.takes, chosen.defaults)
-    return Taken((*chosen.takes, *beneath.takes), {**beneath.defaults, **chosen.defaults})
+    return Taken((*chosen.takes, *underlying.takes), {**underlying.defaults, **chosen.defaults})
 
 
-def require_weighable(name: str) -> None:
+def require_class_weight_support(name: str) -> None:
     """Refuse class weights for a mechanism that does not support them."""
-    if not mechanism_class(name).weighable:
-        others = tuple(known for known in OURS if MECHANISMS[known].weighable)
+    if not mechanism_class(name).supports_class_weight:
+        others = tuple(known for known in OURS if MECHANISMS[known].supports_class_weight)
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
             "that all count alike",
@@ -172,7 +158,7 @@ def mechanism(agreement: Agreement) -> Mechanism:
     """The mechanism that an agreement names."""
     chosen = mechanism_class(agreement.mechanism)
     if agreement.class_weight is not None:
-        require_weighable(agreement.mechanism)
+        require_class_weight_support(agreement.mechanism)
     added = extensions.extension(extensions.MECHANISMS, agreement.mechanism, OURS)
     if added is None:
         return chosen.of(agreement)

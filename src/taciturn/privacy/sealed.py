@@ -55,16 +55,13 @@ class Sealed(EncryptedMechanism):
 
     With ``reveal`` his share of the weights is released at the end; ``noisy`` is that release where
     it has noise.
-
-    >>> Sealed().event.name
-    'ciphertexts-only'
     """
 
     name = "sealed"
     summary = "Alice receives nothing but ciphertexts under Bob's key; her weights stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
-    weighable = True
+    supports_class_weight = True
     conversation = "sealed"
     lossless = True
     whole_table = True
@@ -100,7 +97,7 @@ class Sealed(EncryptedMechanism):
     def derived(
         cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
     ) -> Mapping[str, object]:
-        """The delta of a model that is told, where it is not given."""
+        """Delta of a model that is released with noise, where it is not given."""
         if filled["reveal_epsilon"] is None or filled["reveal_delta"] is not None:
             return {}
         return {"reveal_delta": DEFAULT_REVEAL_DELTA}
@@ -128,7 +125,7 @@ class Sealed(EncryptedMechanism):
         return weighted_residue(scores, labels, self._class_weight)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the labels, times the weight of their class."""
+        """Likelihood of the labels, times the weight of their class."""
         return weighted_likelihood(scores, labels, self._class_weight)
 
 
@@ -152,7 +149,7 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
 
 
 def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
-    """Refuse what shared weights, or a Bob whose behaviour tells nothing, cannot give."""
+    """Refuse settings that need a weight, or let Bob's behaviour depend on labels."""
     if agreed.l1 > 0:
         raise ConfigError(
             f"{name} has no L1 penalty: on Alice's columns it needs the sign of a weight, "

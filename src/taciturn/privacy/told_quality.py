@@ -46,7 +46,7 @@ TOLD = "no protection: how good the model is depends on labels, and Bob tells it
 
 @dataclass(frozen=True, slots=True)
 class ToldQuality:
-    """How good the model is on the held-out rows, as far as Alice is told.
+    """Quality of the model on the held-out rows, as Bob reports it to Alice.
 
     ``auc`` is None where a class is absent, and where an epsilon is agreed on.
     """
@@ -65,16 +65,8 @@ def release_event(epsilon: float | None) -> NoisyAccuracy | NonPrivate:
 def release(
     scores: FloatArray, labels: LabelArray, epsilon: float | None, entropy: Entropy
 ) -> Released[IntArray]:
-    """What leaves Bob: the accuracy, and without epsilon the AUC, in steps.
-
-    ``entropy`` is a stream for this purpose alone.
-
-    >>> from taciturn.rng import KeyedEntropy
-    >>> scores, labels = np.array([2.0, -1.0, 0.5]), np.array([1, 0, 0], dtype=np.int8)
-    >>> release(scores, labels, None, KeyedEntropy.from_seed(1)).value.tolist()
-    [67, 100]
-    """
-    # What is no number becomes one: a model that diverged is told to be as bad as it is.
+    """Accuracy, and without epsilon the AUC, in steps; ``entropy`` is for this purpose alone."""
+    # NaN becomes 0: a model that diverged is reported with its true quality.
     known = np.nan_to_num(scores)
     right = int(np.count_nonzero((known > 0) == (labels == 1)))
     if epsilon is None:
@@ -87,12 +79,7 @@ def release(
 
 
 def told_quality(steps: IntArray, rows: int, epsilon: float | None) -> ToldQuality | None:
-    """What Alice reads from it; None where it is not what was agreed.
-
-    >>> told_quality(np.array([67, 100]), 3, None)
-    ToldQuality(rows=3, accuracy=0.67, auc=1.0, epsilon=None)
-    >>> told_quality(np.array([101]), 3, 1.0)
-    """
+    """The quality that Alice reads; None where the message is not what was agreed."""
     numbers = steps.tolist()
     least = (0, NO_AUC) if epsilon is None else (0,)
     if len(numbers) != len(least):
@@ -104,5 +91,5 @@ def told_quality(steps: IntArray, rows: int, epsilon: float | None) -> ToldQuali
 
 
 def _steps(right: int, rows: int) -> int:
-    """The nearest step to a fraction, in integers, cut to what a fraction can be."""
+    """The nearest step to a fraction, in integers, clipped to the possible range."""
     return min(max((2 * STEPS * right + rows) // (2 * rows), 0), STEPS)

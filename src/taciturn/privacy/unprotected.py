@@ -1,4 +1,4 @@
-"""``none``: the paper's baseline. The gradient of every batch goes to Alice as it is.
+"""``none``: the paper's baseline. The gradient of every batch goes to Alice in clear.
 
 **Guarantee.** None. Where a batch has no more rows than Alice has independent columns she solves
 ``X^T r = g`` for the residues, and their signs are the labels [Tan22, Sec. III-C]. With ``newton``
@@ -21,12 +21,12 @@ from taciturn.settings.schema import Solver
 
 
 class Unprotected(GradientMechanism):
-    """Lets the masked gradient out unprotected; only the mask's owner, Alice, can read it."""
+    """Release of the masked gradient unprotected; only the mask's owner, Alice, can read it."""
 
     name = "none"
     summary = "the gradient of every batch goes to Alice as it is: no protection"
     claims_protection = False
-    weighable = True
+    supports_class_weight = True
     lossless = True
     whole_table = True
     event = NonPrivate()
@@ -54,9 +54,9 @@ class Unprotected(GradientMechanism):
         return weighted_residue(scores, labels, self._class_weight)
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """That of the labels, times the weight of their class."""
+        """Likelihood of the labels, times the weight of their class."""
         return weighted_likelihood(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The value as it is."""
+        """The value unchanged."""
         return Released.unprotected(secret)

@@ -101,11 +101,11 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
 
 
 def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
-    beneath = method.beneath(settings.over)
-    conversation = (beneath or method).conversation
+    underlying = method.underlying(settings.over)
+    conversation = (underlying or method).conversation
     if settings.solver != "newton":
         if conversation in _WHOLE_TABLE_ONLY:
-            raise removed_batches(method.name, None if beneath is None else beneath.name)
+            raise removed_batches(method.name, None if underlying is None else underlying.name)
         return
     if not method.whole_table:
         raise ConfigError(

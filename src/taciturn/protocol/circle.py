@@ -28,7 +28,7 @@ bound to their nonces before any is told.
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
 together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs
 counts as Bob. Trainings with other sets of Alices subtract: with and without her is her answer.
-Signatures (``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.exchange``) and
+Signatures (``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.signatures``) and
 streams (``taciturn.rng``) are what they claim to be; SHA-256 binds and hides.
 """
 

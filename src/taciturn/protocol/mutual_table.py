@@ -1,7 +1,7 @@
 """Newton where nobody sees a score: what both parties do alike.
 
 All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
-(``numerics.acceleration``), and so are the points y from which steps start. X~ is a party's
+(``numerics.whole_table``), and so are the points y from which steps start. X~ is a party's
 whitened table and K the matrix ``I - P`` of its penalty, rounded once.
 
 ::

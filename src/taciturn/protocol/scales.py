@@ -26,7 +26,7 @@ from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.memmap import MEMORY, Scratch, forget, row_blocks
+from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.periodic_sigmoid import half_range
@@ -172,7 +172,7 @@ class Scales:
             scaled = np.clip(np.nan_to_num(part * 2.0**self.residue_bits), -bound, bound)
             scaled += entropy.uniform(part.shape) * (1.0 - 2.0**-32)
             whole[place] = np.floor(scaled, out=scaled)
-        forget(whole)
+        drop_pages(whole)
         return whole
 
     def numbers(self, whole: IntArray, scratch: Scratch = MEMORY) -> FloatArray:
@@ -180,7 +180,7 @@ class Scales:
         numbers: FloatArray = scratch.unnamed(whole.shape, np.float64)
         for place, part in row_blocks(whole):
             np.multiply(part, 2.0**-self.residue_bits, out=numbers[place], dtype=np.float64)
-        forget(numbers)
+        drop_pages(numbers)
         return numbers
 
     def to_json(self) -> dict[str, int | float]:

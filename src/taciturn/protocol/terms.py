@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taciturn.crypto.base import Capacity, Scheme
-from taciturn.numerics.batches import batch_count
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.schedule import LearningRate
+from taciturn.numerics.sgd import LearningRate, batch_count
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan

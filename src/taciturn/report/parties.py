@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taciturn.errors import counted
-from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
+from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.report.blocks import (
     Block,

@@ -9,10 +9,17 @@ from typing import TypeAlias
 import polars as pl
 
 from taciturn.data import datasets
-from taciturn.data.own import DEFAULTS, OwnTable, chosen, columns_alone, own_data, unknown_columns
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.user_table import (
+    DEFAULTS,
+    UserTable,
+    chosen,
+    unknown_columns,
+    unlabelled_data,
+    user_data,
+)
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.rng import KeyedEntropy
@@ -36,11 +43,11 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
         return _load_dataset(settings, _NAME_DATA)
     if settings.label is None:
         raise missing_label()
-    return own_data(
+    return user_data(
         settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        table=OwnTable.of(settings),
+        table=UserTable.of(settings),
     )
 
 
@@ -48,11 +55,11 @@ def load_features(settings: Settings, table: object = None) -> RawData:
     """The rows of one party's table, for a look at its columns; the labels mean nothing."""
     if table is None and settings.data is None:
         return _load_dataset(settings, _NAME_COLUMNS)
-    return columns_alone(
+    return unlabelled_data(
         settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        table=OwnTable.of(settings),
+        table=UserTable.of(settings),
     )
 
 

@@ -1,6 +1,6 @@
 """A private certificate authority and party certificates, for a trial between two companies.
 
-Elliptic curve P-256, one DNS name per party, for serving and for dialling alike, since either party
+Elliptic curve P-256, one DNS name per party, for serving and for dialling, since either party
 may do either. A certificate is checked by the peer against ``ca.pem`` and against the name it was
 told to expect; nothing public vouches for it. Keys and serial numbers are drawn by OpenSSL from the
 operating system: a seed has no place here.
@@ -43,11 +43,8 @@ AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """The files of a trial; neither party needs ``authority_key``.
-
-    ``parties`` has each party's name with its certificate and its key.
-    """
+class TrialCertificates:
+    """Files of a trial, with name, certificate and key of each party, and ``authority_key``."""
 
     authority: Path
     authority_key: Path
@@ -66,14 +63,14 @@ class Issuer:
         return "Issuer(<key withheld>)"
 
 
-def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> Made:
-    """Makes an authority and one certificate per party; on an error nothing is left behind."""
+def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> TrialCertificates:
+    """Make an authority and one certificate per party; on an error nothing is left behind."""
     _check_request(names, days)
     start = datetime.now(UTC) - CLOCK_SLACK
     expires = start + CLOCK_SLACK + timedelta(days=days)
     issuer = make_issuer("taciturn trial authority", start, expires)
     parties = tuple((name, folder / f"{name}.pem", folder / f"{name}.key") for name in names)
-    made = Made(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
+    made = TrialCertificates(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
     files = {made.authority: pem(issuer.certificate), made.authority_key: key_pem(issuer.key)}
     for name, certificate, key in parties:
         signed, own = issue(issuer, name, start, expires)
@@ -91,7 +88,7 @@ def make_issuer(name: str, start: datetime, expires: datetime) -> Issuer:
 def self_signed(
     subject: x509.Name, key: ec.EllipticCurvePrivateKey, start: datetime, expires: datetime
 ) -> x509.Certificate:
-    """The certificate of an authority that may sign for parties, and for no other authority."""
+    """Certificate of an authority that may sign for parties, and for no other authority."""
     return (
         _unsigned(subject, subject, key.public_key(), start, expires)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -109,7 +106,7 @@ def issue(
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """A private key."""
+    """A new private key."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
@@ -149,7 +146,7 @@ def _check_request(names: Sequence[str], days: int) -> None:
 
 
 def subject_of(name: str) -> x509.Name:
-    """What a certificate of the named party is called."""
+    """Subject of a certificate of the named party."""
     # A common name holds at most 64 characters; the name that counts is the alternative one.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
@@ -188,17 +185,17 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
 
 
 def pem(certificate: x509.Certificate) -> bytes:
-    """A certificate as a file has it."""
+    """A certificate in PEM form."""
     return certificate.public_bytes(Encoding.PEM)
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """A private key as a file has it, without a passphrase."""
+    """A private key in PEM form, without a passphrase."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
-    """Writes every file or none: half a set of certificates helps nobody."""
+    """Write every file or none: half a set of certificates helps nobody."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -219,7 +216,7 @@ def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
 
 
 def _write_one(path: Path, content: bytes) -> None:
-    """A file that did not exist; a key is never readable by others, not for a moment."""
+    """Write a new file; a key is never readable by others, not for a moment."""
     mode = 0o600 if path.suffix == ".key" else 0o644
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     with os.fdopen(handle, "wb") as file:

@@ -26,13 +26,7 @@ READY, PART, LAST, END = (bytes([VERSION, kind]) for kind in range(4))
 
 
 def split(frame: bytes) -> Iterator[bytes]:
-    r"""The messages that carry a frame.
-
-    >>> [len(message) - HEADER for message in split(bytes(2 * CHUNK + 5))]
-    [1048576, 1048576, 5]
-    >>> list(split(b""))
-    [b'\x01\x02']
-    """
+    r"""The messages that carry a frame."""
     at = 0
     while len(frame) - at > CHUNK:
         yield PART + frame[at : at + CHUNK]
@@ -41,7 +35,7 @@ def split(frame: bytes) -> Iterator[bytes]:
 
 
 class Assembler:
-    """Puts the frames of one direction together, each of at most ``max_frame`` bytes."""
+    """Reassembly of the frames of one direction, each of at most ``max_frame`` bytes."""
 
     def __init__(self, max_frame: int) -> None:
         self._max = max_frame
@@ -51,9 +45,9 @@ class Assembler:
         self.ended = False
 
     def feed(self, message: bytes) -> bytes | None:
-        """Takes the next message; returns a frame where that completes one.
+        """Take the next message; return a frame where that completes one.
 
-        MalformedFrame where the message may not stand here, or the frame grows beyond the limit.
+        Raises ``MalformedFrame`` where the message may not follow, or the frame exceeds the limit.
         """
         if len(message) < HEADER or message[0] != VERSION:
             raise MalformedFrame(f"a chunk is not of version {VERSION} of the wire")
@@ -88,9 +82,8 @@ class Assembler:
             raise MalformedFrame(f"a frame exceeds {self._max} bytes")
         self._parts.append(message[HEADER:])
         self._size += size
-        return self._finish() if kind == _LAST else None
-
-    def _finish(self) -> bytes:
+        if kind == _PART:
+            return None
         frame = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts, self._size = [], 0
         return frame

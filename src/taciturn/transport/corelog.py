@@ -1,9 +1,9 @@
 """Why a TLS handshake failed, on the side that serves.
 
 gRPC does not tell a program: it writes a line to the process's standard error, and hangs up. Here
-that line is read and put in words. The side that dials learns its reasons otherwise, and so does
-whoever cannot open a port: such lines are dropped. Standard error of the C libraries is led through
-a pipe; what is no such line passes unchanged. Python's own ``sys.stderr`` is pointed at the
+that line is read and explained. The side that dials learns its reasons otherwise, and so does a
+program that cannot open a port: such lines are dropped. Standard error of the C libraries goes
+through a pipe; all other lines pass unchanged. Python's own ``sys.stderr`` is pointed at the
 original, so that progress bars and messages do not take the detour.
 
 This changes the whole process, so it is asked for by a command that owns its process, never by
@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from taciturn.transport.rate import Allowance
+from taciturn.transport.limits import RateLimiter
 
 REPORTS_PER_SECOND = 5.0
 LONGEST_LINE = 4096
@@ -55,12 +55,7 @@ _WORDS = (
 
 
 def explain(line: bytes) -> str | None:
-    """What a line of gRPC's says about a handshake; nothing, if it is about something else.
-
-    >>> explain(b"I1 7 ssl_transport_security.cc:9] Handshake failed with error NO_SHARED_CIPHER")
-    'it does not use TLS 1.3'
-    >>> explain(b"something else")
-    """
+    """Reason of a failed handshake in a log line of gRPC; None if it is about something else."""
     if _WRONG_NAME.search(line):
         return "it asks for a party of another name"
     match = _FAILED.search(line)
@@ -77,12 +72,12 @@ def explain(line: bytes) -> str | None:
 def handshake_reasons(
     on_failed: Callable[[str], None] | None, *, for_good: bool = False
 ) -> Iterator[None]:
-    """Reports why callers' handshakes fail, as long as it lasts.
+    """Report why callers' handshakes fail, while the context lasts.
 
-    ``on_failed`` is called with the reason in words, a few times a second at most, from another
-    thread; the caller's address is not known. It is None on the side that calls. With ``for_good``
-    the process ends soon after, and what the C libraries say from then on is dropped: gRPC's
-    threads run on for a moment, and a closed link is worth a line to them.
+    ``on_failed`` is called with the reason, a few times a second at most, from another thread; the
+    caller's address is not known. It is None on the side that calls. With ``for_good`` the process
+    ends soon after, and the C libraries' output is dropped from then on: gRPC's threads run on for
+    a moment, and log a closed link.
     """
     sys.stderr.flush()
     original = os.dup(2)
@@ -98,8 +93,8 @@ def handshake_reasons(
     try:
         yield
     finally:
-        # Either closes the pipe's last writing end, which ends the reader. Whoever has replaced
-        # sys.stderr, as a test runner does, has a process that does not end with this command.
+        # Either closes the pipe's last writing end, which ends the reader. Where sys.stderr was
+        # replaced, as a test runner does, the process does not end with this command.
         if for_good and sys.stderr is direct:
             with open(os.devnull, "wb") as nowhere:
                 os.dup2(nowhere.fileno(), 2)
@@ -112,7 +107,7 @@ def handshake_reasons(
 
 
 def _direct(before: TextIO, direct: TextIO) -> TextIO:
-    """The original for Python, unless somebody has replaced ``sys.stderr`` already."""
+    """The original stream for Python, unless ``sys.stderr`` has been replaced already."""
     try:
         return direct if before.fileno() == 2 else before
     except (OSError, ValueError, AttributeError):
@@ -120,12 +115,12 @@ def _direct(before: TextIO, direct: TextIO) -> TextIO:
 
 
 def _sort(source: int, original: int, on_failed: Callable[[str], None] | None) -> None:
-    allowance = Allowance(REPORTS_PER_SECOND)
+    allowance = RateLimiter(REPORTS_PER_SECOND)
     with os.fdopen(source, "rb") as lines:
         while line := lines.readline(LONGEST_LINE):
             reason = explain(line)
             if reason is not None:
-                if on_failed is not None and allowance.spend():
+                if on_failed is not None and allowance.try_acquire():
                     # An observer that fails must not leave the pipe without a reader.
                     with suppress(Exception):
                         on_failed(reason)

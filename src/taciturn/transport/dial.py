@@ -26,25 +26,25 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from taciturn.rng import SystemEntropy
-from taciturn.transport.address import check_address, check_name
-from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
-from taciturn.transport.limits import Limits
-from taciturn.transport.pin import KeyPin
-from taciturn.transport.probe import (
+from taciturn.transport.address import (
     MUTE,
     NO_ANSWER,
     NO_LISTENER,
     NO_ROUTE,
     UNKNOWN_NAME,
+    check_address,
+    check_name,
     names_shown,
     obstacle,
 )
-from taciturn.transport.security import client_credentials
+from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
+from taciturn.transport.limits import Limits
+from taciturn.transport.security import KeyPin, client_credentials
 from taciturn.transport.tls import Credentials
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0
 ATTEMPT = 10.0
-# An attempt that takes longer is looked into while it goes on.
+# An attempt that takes longer is investigated meanwhile.
 SLOW = 3.0
 # A peer that is started at about the same time is not there at once.
 GRACE = 2.0
@@ -85,16 +85,12 @@ _MISHAPS = (
 )
 
 
-def unheard(reason: str) -> None:
-    """The observer of failed attempts that drops them."""
-
-
 class DialEndpoint:
-    """Calls one named peer; see ``taciturn.engine.channel.Endpoint``.
+    """Client of one named peer; see ``taciturn.engine.channel.Endpoint``.
 
     ``peer`` is the name that the peer's certificate must have, whatever its address; ``pin`` the
     key that it must have too, None where any key of that name will do. ``on_failed`` is called
-    within seconds with why attempts fail while they go on: each reason when it is new.
+    within seconds with why attempts fail: each reason when it is new.
     """
 
     def __init__(
@@ -105,7 +101,7 @@ class DialEndpoint:
         peer: str,
         pin: KeyPin | None = None,
         limits: Limits | None = None,
-        on_failed: Callable[[str], None] = unheard,
+        on_failed: Callable[[str], None] = noop,
     ) -> None:
         self._on_failed = on_failed
         self._address = check_address(address, where="address")
@@ -120,7 +116,7 @@ class DialEndpoint:
         self._asked = pin is None
 
     def connect(self, timeout: float) -> GrpcChannel:
-        """Calls until the peer answers."""
+        """Call until the peer answers."""
         self._drop(self._current)
         start = time.monotonic()
         until = start + timeout
@@ -128,7 +124,7 @@ class DialEndpoint:
         while not self._closed.is_set():
             left = until - time.monotonic()
             if left <= 0:
-                raise self._nobody(timeout, mishap or self._mishap)
+                raise self._absent(timeout, mishap or self._mishap)
             channel = self._call(min(left, ATTEMPT))
             if channel.alive and channel.wait_open(0) and self._asked:
                 return channel
@@ -151,7 +147,7 @@ class DialEndpoint:
         self._on_failed(mishap)
 
     def close(self) -> None:
-        """Ends the live channel and every attempt."""
+        """End the live channel and every attempt."""
         self._closed.set()
         current = self._current
         # An open channel sends first what waits to go out; an attempt has nothing to send.
@@ -186,7 +182,7 @@ class DialEndpoint:
         return channel
 
     def _trusting(self, timeout: float) -> grpc.ChannelCredentials:
-        """What a call trusts: our authority, or where a key is pinned its certificate alone."""
+        """Credentials of a call: our authority, or where a key is pinned its certificate alone."""
         if self._pin is None:
             return self._credentials
         shown = self._pin.certificate_at(self._address, self._own.authority, min(timeout, SLOW))
@@ -203,11 +199,11 @@ class DialEndpoint:
 
     def _drop(self, channel: GrpcChannel | None) -> None:
         if channel is not None:
-            channel.lose(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
+            channel.abort(ConnectionLost(f"the connection to {self._peer} was closed on this side"))
             channel.close()
 
     def _consider(self, channel: GrpcChannel, details: str, hung_up: int) -> None:
-        """Raises what will not change by waiting."""
+        """Raise the failures that waiting does not change."""
         code = channel.refusal.code() if channel.refusal is not None else None
         if code in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
             raise self._refused(
@@ -220,7 +216,7 @@ class DialEndpoint:
                 "check the address",
             )
         if _OTHER_NAME in details:
-            raise self._somebody_else()
+            raise self._wrong_server()
         for sign, words in _REFUSALS:
             if sign in details:
                 raise self._refused(
@@ -236,8 +232,8 @@ class DialEndpoint:
     def _refused(self, message: str, hint: str) -> PeerRefused:
         return PeerRefused(message, where=self._address, hint=hint)
 
-    def _somebody_else(self) -> PeerRefused:
-        """For a server of our authority that is not the peer: who it is, where it says so."""
+    def _wrong_server(self) -> PeerRefused:
+        """Error for a server of our authority that is not the peer."""
         names = names_shown(self._address, self._own.authority, SLOW)
         if self._own.name in names:
             return self._refused(
@@ -250,7 +246,7 @@ class DialEndpoint:
             f"expected {self._peer}; check the address and the name of the peer",
         )
 
-    def _nobody(self, timeout: float, mishap: str) -> PeerAbsent:
+    def _absent(self, timeout: float, mishap: str) -> PeerAbsent:
         seen = f" ({mishap})" if mishap else ""
         return PeerAbsent(
             f"{self._peer} has not answered within {timeout:g} s{seen}",
@@ -270,7 +266,7 @@ def _details(channel: GrpcChannel) -> str:
 
 
 def _in_words(details: str) -> str:
-    """What a person should read of it.
+    """Description of a failed attempt for a person; empty where there is none.
 
     >>> _in_words("UNAVAILABLE: ipv4:127.0.0.1:7443: Handshake read failed (Socket closed)")
     'the server hung up during the handshake'

@@ -1,14 +1,17 @@
 """One stream as a channel: the same for the side that serves and the side that dials.
 
 gRPC takes what goes out from an iterator, when the peer's window has room for it; a thread reads
-what comes in. Between them and the party stand two queues, bounded in bytes: a party that does not
-read stops the thread, that fills the window, and that stops the peer.
+what comes in. Between them and the party are two queues, bounded in bytes: a party that does not
+read stops the thread, that fills the window, and that stops the peer. Bounding the number of
+entries would not do: entries are from nothing to a whole frame.
 """
 
 from __future__ import annotations
 
 import copy
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 import grpc
@@ -22,7 +25,69 @@ from taciturn.errors import (
 )
 from taciturn.transport.chunks import END, READY, Assembler, split
 from taciturn.transport.limits import Limits
-from taciturn.transport.queues import ByteQueue, Ended
+
+# What an entry costs beside its bytes, so that empty ones are not free.
+OVERHEAD = 256
+
+
+def noop(reason: str) -> None:
+    """Ignore a report."""
+
+
+class Ended(Exception):
+    """The queue takes or gives nothing more."""
+
+
+class ByteQueue:
+    """FIFO queue bounded in bytes; putting waits for room, taking waits for an entry.
+
+    ``limit`` is in bytes; a single entry may exceed it, if it is alone.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: deque[bytes] = deque()
+        self._size = 0
+        self._open = True
+        self._changed = threading.Condition()
+
+    def put(self, entry: bytes, *, force: bool = False) -> None:
+        """Add an entry, once there is room or at once if forced; ``Ended`` if it takes no more."""
+        cost = len(entry) + OVERHEAD
+        with self._changed:
+            while self._open and self._size and self._size + cost > self._limit and not force:
+                self._changed.wait()
+            if not self._open:
+                raise Ended
+            self._entries.append(entry)
+            self._size += cost
+            self._changed.notify_all()
+
+    def get(self, timeout: float | None = None) -> bytes | None:
+        """Take the oldest entry, None after the timeout; ``Ended`` where none will come."""
+        until = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while not self._entries:
+                if not self._open:
+                    raise Ended
+                left = None if until is None else until - time.monotonic()
+                if left is not None and left <= 0:
+                    return None
+                self._changed.wait(None if left is None else min(left, threading.TIMEOUT_MAX))
+            entry = self._entries.popleft()
+            self._size -= len(entry) + OVERHEAD
+            self._changed.notify_all()
+            return entry
+
+    def finish(self, *, drop: bool = False) -> None:
+        """Take nothing more; what waits may still be taken, unless it is dropped."""
+        with self._changed:
+            self._open = False
+            if drop:
+                self._entries.clear()
+                self._size = 0
+            self._changed.notify_all()
+
 
 METHOD = "/taciturn.Link/Frames1"
 # The key of metadata by which a calling process names itself, and how one that must wait is told.
@@ -49,7 +114,7 @@ class GrpcChannel:
         self.refusal: grpc.Call | None = None
 
     def start(self, incoming: Iterable[bytes], hang_up: Callable[[], None]) -> None:
-        """Begins to read; ``hang_up`` ends the stream at once, and may be repeated."""
+        """Start the reader; ``hang_up`` ends the stream at once, and may be repeated."""
         self._hang_up = hang_up
         self._reader = threading.Thread(
             target=self._read, args=(incoming,), name="taciturn-reader", daemon=True
@@ -69,11 +134,11 @@ class GrpcChannel:
 
     @property
     def alive(self) -> bool:
-        """Whether the link stands, as far as we know."""
+        """Whether the link is up, as far as this side knows."""
         return self._failure is None and not self._closing
 
     def wait_open(self, timeout: float) -> bool:
-        """Waits until the peer has answered or the stream has ended; whether it is open."""
+        """Wait until the peer has answered or the stream has ended; whether it is open."""
         self._opened.wait(timeout)
         return self._assembler.ready
 
@@ -83,7 +148,7 @@ class GrpcChannel:
         return self._ended.is_set()
 
     def send(self, frame: bytes, *, wait: bool = True) -> None:
-        """Hands a frame over; waits while too many bytes are under way, unless it must not."""
+        """Send a frame; waits while too many bytes are in flight, unless ``wait`` is false."""
         if len(frame) > self._limits.max_frame:
             raise LocalProtocolError(
                 f"a frame of {len(frame)} bytes exceeds {self._limits.max_frame}",
@@ -111,7 +176,7 @@ class GrpcChannel:
         return frame
 
     def close(self) -> None:
-        """Ends the link once what was sent is out, or after a bounded time."""
+        """End the link once what was sent is out, or after a bounded time."""
         with self._lock:
             first, self._closing = not self._closing, True
         if first:
@@ -123,8 +188,8 @@ class GrpcChannel:
         if self._reader is not None and self._reader is not threading.current_thread():
             self._reader.join(self._limits.drain)
 
-    def lose(self, failure: TaciturnError) -> None:
-        """Ends the link at once: what waits to go out is dropped, what has come in is kept."""
+    def abort(self, failure: TaciturnError) -> None:
+        """End the link at once: what waits to go out is dropped, what has come in is kept."""
         self._fail(failure)
         self._hang_up()
 
@@ -152,13 +217,13 @@ class GrpcChannel:
         return copy.copy(self._failure)
 
     def _read(self, incoming: Iterable[bytes]) -> None:
-        """The reader's life: takes what comes until the stream is over, and says why it is."""
+        """Main loop of the reader: read until the stream is over, and record why it is."""
         try:
             for message in incoming:
                 self._take(message)
             self._fail(ConnectionLost(f"the connection to {self._peer} broke"))
         except MalformedFrame as problem:
-            self.lose(problem)
+            self.abort(problem)
         except Exception as problem:  # gRPC's two sides end their iterators each in its own way
             self._note_break(problem)
         finally:
@@ -181,12 +246,12 @@ class GrpcChannel:
             return
 
     def _note_end(self, ended: bool) -> None:
-        """The peer reads no more, so that there is nothing left to say."""
+        """The peer reads no more, so that there is nothing left to send."""
         if ended:
             self._fail(ConnectionLost(f"{self._peer} has closed the connection"))
 
     def _note_break(self, problem: Exception) -> None:
-        """Only the side that dials is told why."""
+        """Record a broken stream; only the side that dials is told why."""
         details = ""
         if isinstance(problem, grpc.Call):
             self.refusal = problem

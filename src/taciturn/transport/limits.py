@@ -1,4 +1,4 @@
-"""The numbers of the wire: how much, how many, how long.
+"""Limits of the wire: sizes, counts, times and rates.
 
 They bound what a peer can make us hold, also an authenticated one who means harm: per direction one
 queue, the frame that is being put together, and gRPC's window.
@@ -6,6 +6,9 @@ queue, the frame that is being put together, and gRPC's window.
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from taciturn.errors import ConfigError
@@ -20,12 +23,12 @@ LARGEST_METADATA = 8 << 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a link carries and endures; sizes in bytes, times in seconds.
+    """Limits of a link; sizes in bytes, times in seconds.
 
     ``max_frame`` is the codec's limit, and room for an envelope around it. ``in_flight`` is for
     each direction's queue; one frame may exceed it alone. ``dead_after`` is until a link without a
     sign of life is dropped; ``drain`` is how long closing waits for what was sent; ``handshake`` is
-    what a caller has for TLS. ``connections`` (TCP) are of anybody, ``streams`` of anybody with a
+    the time for TLS. ``connections`` (TCP) are of anybody, ``streams`` of anybody with a
     certificate of the authority; ``attempts`` are streams of the peer per second, and twice that in
     a burst.
     """
@@ -45,7 +48,7 @@ class Limits:
                 raise ConfigError(f"{name} must be more than 0", where=name)
 
     def options(self) -> list[tuple[str, int]]:
-        """The settings of gRPC that both sides share."""
+        """GRPC options of both sides."""
         beat = max(1, round(1000 * self.dead_after / 2))
         return [
             ("grpc.max_receive_message_length", CHUNK + HEADER),
@@ -66,7 +69,7 @@ class Limits:
         ]
 
     def server_options(self) -> list[tuple[str, int]]:
-        """The settings of gRPC on the side that serves."""
+        """GRPC options of the side that serves."""
         return [
             *self.options(),
             ("grpc.so_reuseport", 0),
@@ -80,7 +83,7 @@ class Limits:
         ]
 
     def client_options(self, peer: str) -> list[tuple[str, str | int]]:
-        """The settings of gRPC on the side that dials: whose name the certificate must have."""
+        """GRPC options of the side that dials, with the name that the certificate must have."""
         return [
             *self.options(),
             ("grpc.ssl_target_name_override", peer),
@@ -89,3 +92,35 @@ class Limits:
             ("grpc.enable_retries", 0),
             ("grpc.use_local_subchannel_pool", 1),
         ]
+
+
+class RateLimiter:
+    """Token bucket: a rate per second, and twice as many at once after a pause.
+
+    >>> now = [0.0]
+    >>> allowance = RateLimiter(2, clock=lambda: now[0])
+    >>> [allowance.try_acquire() for _ in range(5)]
+    [True, True, True, True, False]
+    >>> now[0] = 0.5
+    >>> [allowance.try_acquire() for _ in range(2)]
+    [True, False]
+    """
+
+    def __init__(self, per_second: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = per_second
+        self._most = max(1.0, 2 * per_second)
+        self._left = self._most
+        self._clock = clock
+        self._at = clock()
+        self._lock = threading.Lock()
+
+    def try_acquire(self) -> bool:
+        """Take one token; whether there was one."""
+        with self._lock:
+            now = self._clock()
+            self._left = min(self._most, self._left + self._rate * (now - self._at))
+            self._at = now
+            if self._left < 1:
+                return False
+            self._left -= 1
+            return True

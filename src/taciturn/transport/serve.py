@@ -25,11 +25,9 @@ from urllib.parse import unquote
 import grpc
 
 from taciturn.errors import ConnectionLost, PeerAbsent, TransportError
-from taciturn.transport.address import check_address, check_name
-from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel
-from taciturn.transport.limits import Limits
-from taciturn.transport.probe import split_address
-from taciturn.transport.rate import Allowance
+from taciturn.transport.address import check_address, check_name, split_address
+from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
+from taciturn.transport.limits import Limits, RateLimiter
 from taciturn.transport.security import (
     caller_among,
     objection,
@@ -44,12 +42,8 @@ QUIET = 10.0
 LONGEST_CALLER = 64
 
 
-def unheard(reason: str) -> None:
-    """The observer of refusals that drops them."""
-
-
 class Hub:
-    """Opens one port for several named peers; each has an endpoint of its own.
+    """Server on one port for several named peers; each has an endpoint.
 
     With port 0 the system picks one. ``pins`` has the names that the peers' certificates must have,
     each with the fingerprint of the certificate's key, or None where any key of that name will do.
@@ -65,15 +59,15 @@ class Hub:
         *,
         pins: Mapping[str, str | None],
         limits: Limits | None = None,
-        on_refused: Callable[[str], None] = unheard,
-        on_quiet: Callable[[str], None] = unheard,
+        on_refused: Callable[[str], None] = noop,
+        on_quiet: Callable[[str], None] = noop,
     ) -> None:
         check_address(listen, where="listen", any_port=True)
         usual = limits or Limits()
         # A live stream keeps a thread: each peer needs one, and some more to be refused in.
         self._limits = replace(usual, streams=usual.streams * len(pins))
         self._own, self._pins = credentials.name, dict(pins)
-        self._on_refused, self._reports = on_refused, Allowance(REPORTS_PER_SECOND)
+        self._on_refused, self._reports = on_refused, RateLimiter(REPORTS_PER_SECOND)
         self._closing = threading.Lock()
         self.endpoints = {
             name: PeerEndpoint(self, check_name(name, setting="peer"), usual, on_quiet)
@@ -94,12 +88,12 @@ class Hub:
         return len(self._pins) > 1
 
     def close(self) -> None:
-        """Ends the live channels, then the port."""
+        """End the live channels, then the port."""
         for endpoint in self.endpoints.values():
             endpoint.close()
 
     def release(self) -> None:
-        """Ends the port, where no endpoint needs it any more."""
+        """Close the port, where no endpoint needs it any more."""
         with self._closing:
             if all(endpoint.closed for endpoint in self.endpoints.values()):
                 # Not for good: without memory gRPC's own thread may be gone.
@@ -115,7 +109,7 @@ class Hub:
         *,
         peer: str | None = None,
     ) -> None:
-        """Ends a caller's stream by raising, and tells this side why.
+        """End a caller's stream by raising, and tell this side why.
 
         The caller learns ``code`` and ``answer``, and nothing of ``reason``. ``peer`` is None where
         the caller is none of the peers.
@@ -123,12 +117,12 @@ class Hub:
         # Without its port, which differs from call to call.
         address = unquote(caller.peer()).rpartition(":")[0]
         who = f"{address}, {peer}" if peer and self.several else address
-        # Whoever is none of them may be meant to be any of them.
+        # A caller that is none of them may be meant to be any of them.
         for endpoint in self.endpoints.values() if peer is None else [self.endpoints[peer]]:
             endpoint.last_refusal = f"{who}: {reason}"
         # Whatever the observer does, the caller is refused.
         with suppress(Exception):
-            if self._reports.spend():
+            if self._reports.try_acquire():
                 self._on_refused(f"{who}: {reason}")
         caller.abort(code, answer)
 
@@ -151,7 +145,7 @@ class Hub:
     def _answer(
         self, arrival: int, method: str, incoming: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        """The life of one stream, in a thread of gRPC's."""
+        """Main loop of one stream, in a thread of gRPC's."""
         shown = context.auth_context()
         against = objection(shown, self._pins, self._own)
         if against:
@@ -166,7 +160,7 @@ class Hub:
 
 
 class PeerEndpoint:
-    """One peer's place at a hub; see ``taciturn.engine.channel.Endpoint``.
+    """Endpoint of one peer at a hub; see ``taciturn.engine.channel.Endpoint``.
 
     ``last_refusal`` is why a call was refused that was the peer's, or may have been meant to be.
     """
@@ -175,7 +169,7 @@ class PeerEndpoint:
         self, hub: Hub, peer: str, limits: Limits, on_quiet: Callable[[str], None]
     ) -> None:
         self._hub, self._peer, self._limits, self._on_quiet = hub, peer, limits, on_quiet
-        self._attempts = Allowance(limits.attempts)
+        self._attempts = RateLimiter(limits.attempts)
         self._changed = threading.Condition()
         self._newest: GrpcChannel | None = None
         self._newest_arrival, self._newest_caller = -1, ""
@@ -184,30 +178,30 @@ class PeerEndpoint:
         self.closed, self.last_refusal = False, ""
 
     def connect(self, timeout: float) -> GrpcChannel:
-        """Waits for the peer; with no time to wait it is only asked whether it has called."""
+        """Wait for the peer; with no time to wait only ask whether it has called."""
         until = time.monotonic() + timeout
         if self._asked is None and timeout > 0:
             self._asked = time.monotonic()
         channel = self._next(min(timeout, QUIET))
         if channel is None and timeout > 0:
-            self._say_quiet()
+            self._report_quiet()
             channel = self._next(until - time.monotonic())
         if channel is None:
-            raise self._nobody(timeout)
+            raise self._absent(timeout)
         self._asked = None
         return channel
 
-    def _say_quiet(self) -> None:
-        """Says the likely reasons once, where it is waited for since long, in one turn or many."""
+    def _report_quiet(self) -> None:
+        """Report the likely reasons once, after a long wait, in one call or many."""
         if self._asked is not None and time.monotonic() - self._asked >= QUIET:
             self._asked = math.inf
             if not self.last_refusal:
                 self._on_quiet(
-                    _nobody_calls(self._peer if self._hub.several else "", self._hub.port)
+                    _quiet_reasons(self._peer if self._hub.several else "", self._hub.port)
                 )
 
     def _next(self, timeout: float) -> GrpcChannel | None:
-        """The peer's newest channel that nobody has had yet; None where none came in time."""
+        """The peer's newest channel, if it was not handed out yet; None where none came in time."""
         until = time.monotonic() + timeout
         with self._changed:
             while True:
@@ -222,7 +216,7 @@ class PeerEndpoint:
                 self._changed.wait(min(left, threading.TIMEOUT_MAX))
 
     def close(self) -> None:
-        """Ends the live channel, and the hub's port where this was its last endpoint."""
+        """End the live channel, and the hub's port where this was its last endpoint."""
         with self._changed:
             self.closed = True
             newest = self._newest
@@ -231,7 +225,7 @@ class PeerEndpoint:
             newest.close()
         self._hub.release()
 
-    def _nobody(self, timeout: float) -> PeerAbsent:
+    def _absent(self, timeout: float) -> PeerAbsent:
         refused = f"; a connection was refused: {self.last_refusal}" if self.last_refusal else ""
         return PeerAbsent(
             f"{self._peer} has not connected within {timeout:g} s{refused}",
@@ -242,25 +236,26 @@ class PeerEndpoint:
     def answer(
         self, arrival: int, incoming: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        """The life of one of the peer's streams."""
+        """Main loop of one of the peer's streams."""
         exhausted = grpc.StatusCode.RESOURCE_EXHAUSTED
-        if not self._attempts.spend():
+        if not self._attempts.try_acquire():
             self._hub.refuse(context, "it connects too often", exhausted, peer=self._peer)
         channel = GrpcChannel(self._peer, self._limits)
         live = context.add_callback(
-            lambda: channel.lose(ConnectionLost(f"the connection to {self._peer} broke"))
+            lambda: channel.abort(ConnectionLost(f"the connection to {self._peer} broke"))
         )
         # The caller may have gone before this thread began: such a stream replaces nothing.
         if not live:
             return
         channel.start(incoming, context.cancel)
-        if not self._replace(channel, arrival, _caller(context)):
+        caller = str(dict(context.invocation_metadata()).get(CALLER, ""))[:LONGEST_CALLER]
+        if not self._replace(channel, arrival, caller):
             busy = "another session of its is connected"
             self._hub.refuse(context, busy, exhausted, BUSY, peer=self._peer)
         yield from channel.outgoing()
 
     def _replace(self, channel: GrpcChannel, arrival: int, caller: str) -> bool:
-        """Makes a channel the live one, unless a later one is; False where another process's is."""
+        """Make a channel the live one, unless a later one is; False where another process's is."""
         with self._changed:
             # Streams have threads of their own, and the later one may come here first.
             older: GrpcChannel | None = channel
@@ -275,14 +270,14 @@ class PeerEndpoint:
             closed = self.closed
             self._changed.notify_all()
         if older is not None:
-            older.lose(ConnectionLost(f"{self._peer} has connected again"))
+            older.abort(ConnectionLost(f"{self._peer} has connected again"))
         if closed:
-            channel.lose(ConnectionLost("the endpoint is closed"))
+            channel.abort(ConnectionLost("the endpoint is closed"))
         return True
 
 
 class ServeEndpoint:
-    """Listens for one named peer: a hub with one endpoint; see ``Hub``."""
+    """Server for one named peer: a hub with one endpoint; see ``Hub``."""
 
     def __init__(
         self,
@@ -291,8 +286,8 @@ class ServeEndpoint:
         *,
         peer: str,
         limits: Limits | None = None,
-        on_refused: Callable[[str], None] = unheard,
-        on_quiet: Callable[[str], None] = unheard,
+        on_refused: Callable[[str], None] = noop,
+        on_quiet: Callable[[str], None] = noop,
     ) -> None:
         hub = Hub(
             listen,
@@ -305,20 +300,15 @@ class ServeEndpoint:
         self._endpoint, self.port = hub.endpoints[peer], hub.port
 
     def connect(self, timeout: float) -> GrpcChannel:
-        """Waits for the peer."""
+        """Wait for the peer."""
         return self._endpoint.connect(timeout)
 
     def close(self) -> None:
-        """Ends the live channel, then the port."""
+        """End the live channel, then the port."""
         self._endpoint.close()
 
 
-def _caller(context: grpc.ServicerContext) -> str:
-    given = dict(context.invocation_metadata()).get(CALLER, "")
-    return str(given)[:LONGEST_CALLER]
-
-
-def _nobody_calls(peer: str, port: int) -> str:
+def _quiet_reasons(peer: str, port: int) -> str:
     who = f"{peer} has not" if peer else "nobody has"
     return (
         f"{who} called port {port} yet: the peer is not started, has another address in its "
@@ -346,7 +336,7 @@ def _obstacle(listen: str) -> str:
 
 
 class _Handler(grpc.GenericRpcHandler):  # type: ignore[misc]
-    """Every call, whatever its name, comes to the same door."""
+    """Handler of every call, whatever its name."""
 
     def __init__(self, answer: Callable[[int, str, Iterator[bytes], Any], Iterator[bytes]]) -> None:
         self._answer = answer

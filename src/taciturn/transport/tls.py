@@ -37,7 +37,7 @@ PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a party shows, and what it trusts, in PEM.
+    """A party's certificate chain and key, and the authority that it trusts, in PEM.
 
     ``name`` is the first DNS name of its certificate; ``certificate`` is the whole chain.
     """
@@ -79,13 +79,8 @@ def certificate_fingerprint(certificate: x509.Certificate) -> str:
     return hashlib.sha256(octets).hexdigest()
 
 
-def not_the_agreed_one(actual: str, agreed: str) -> str:
-    """What is wrong with a certificate whose key is not the one that the agreement pins.
-
-    >>> not_the_agreed_one("0123456789abcdef01", "fedcba9876543210fe")
-    'its certificate is not the agreed one: its key has fingerprint 0123456789abcdef…, and the \
-agreement has fedcba9876543210…'
-    """
+def pin_mismatch(actual: str, agreed: str) -> str:
+    """Objection to a certificate whose key is not the one that the agreement pins."""
     return (
         f"its certificate is not the agreed one: its key has fingerprint {actual[:16]}…, and the "
         f"agreement has {agreed[:16]}…"
@@ -95,7 +90,7 @@ agreement has fedcba9876543210…'
 def load_credentials(
     certificate: Path, key: Path, authority: Path, *, now: datetime | None = None
 ) -> Credentials:
-    """Reads and checks the three PEM files of a party; CertificateError says what is wrong.
+    """Read and check the three PEM files of a party; ``CertificateError`` says what is wrong.
 
     The certificate may be followed by intermediate ones; the key has no passphrase; there may be
     several certificates of the authority.
@@ -109,13 +104,28 @@ def load_credentials(
         _check_dates(signed, certificate, at)
     for root in roots:
         _check_dates(root, authority, at)
-    _check_authority(roots, authority)
-    _check_signed(chain, roots, certificate, authority)
+        if not _may_sign(root):
+            raise CertificateError(
+                f"the certificate of {_subject(root)} is not an authority's",
+                where=str(authority),
+                hint="name the CA's certificate, such as ca.pem, and not a party's",
+            )
+    if not is_vouched_for(chain, roots):
+        raise CertificateError(
+            f"the certificate was not signed by the authority in {authority}",
+            where=str(certificate),
+            hint="both parties' certificates must come from that authority",
+        )
     _check_purposes(own, certificate)
+    late = [
+        f"the certificate of {_subject(one)} expires on {_day(one.not_valid_after_utc)}"
+        for one in (*chain, *roots)
+        if one.not_valid_after_utc - at < EXPIRES_SOON
+    ]
     return Credentials(
         name=party_name(own, certificate),
         expires=own.not_valid_after_utc,
-        warnings=(*_expiry_warnings([*chain, *roots], at), *_key_warnings(key)),
+        warnings=(*late, *_key_warnings(key)),
         certificate=_joined(chain),
         key=key_pem,
         authority=_joined(roots),
@@ -127,7 +137,7 @@ def _joined(certificates: list[x509.Certificate]) -> bytes:
 
 
 def read_file(path: Path, kind: str) -> bytes:
-    """What a file of credentials holds."""
+    """Content of a file of credentials."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise CertificateError(f"the {kind} file is too large to be one", where=str(path))
@@ -145,7 +155,7 @@ def read_file(path: Path, kind: str) -> bytes:
 
 
 def read_certificates(path: Path) -> list[x509.Certificate]:
-    """The certificates in a file, PEM."""
+    """Certificates in a PEM file."""
     data = read_file(path, "certificate")
     try:
         return x509.load_pem_x509_certificates(data)
@@ -202,16 +212,6 @@ def _check_dates(certificate: x509.Certificate, path: Path, now: datetime) -> No
         )
 
 
-def _check_authority(roots: list[x509.Certificate], path: Path) -> None:
-    for root in roots:
-        if not _may_sign(root):
-            raise CertificateError(
-                f"the certificate of {_subject(root)} is not an authority's",
-                where=str(path),
-                hint="name the CA's certificate, such as ca.pem, and not a party's",
-            )
-
-
 def _may_sign(certificate: x509.Certificate) -> bool:
     try:
         return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -220,27 +220,14 @@ def _may_sign(certificate: x509.Certificate) -> bool:
         return False
 
 
-def _check_signed(
-    chain: list[x509.Certificate], roots: list[x509.Certificate], path: Path, authority: Path
-) -> None:
-    """From our certificate upwards until one of the authority's has signed."""
-    if is_vouched_for(chain, roots):
-        return
-    raise CertificateError(
-        f"the certificate was not signed by the authority in {authority}",
-        where=str(path),
-        hint="both parties' certificates must come from that authority",
-    )
-
-
 def is_vouched_for(
     chain: Sequence[x509.Certificate],
     roots: Sequence[x509.Certificate],
     when: datetime | None = None,
 ) -> bool:
-    """Whether one of the roots has signed a certificate, itself or by those that follow it.
+    """Whether one of the roots has signed a certificate, directly or by those that follow it.
 
-    Dates of the roots are not looked at, since a renewed one is younger than what its predecessor
+    Dates of the roots are not checked, since a renewed one is younger than what its predecessor
     signed. Intermediate certificates must have been valid at ``when``; None for any time.
     """
     at = chain[0]
@@ -251,18 +238,14 @@ def is_vouched_for(
         above = [
             issuer
             for issuer in chain[1:]
-            if _may_sign(issuer) and _is_valid(issuer, when) and _signed_by(at, issuer)
+            if _may_sign(issuer)
+            and (when is None or issuer.not_valid_before_utc <= when <= issuer.not_valid_after_utc)
+            and _signed_by(at, issuer)
         ]
         if not above:
             return False
         at = above[0]
     return False
-
-
-def _is_valid(certificate: x509.Certificate, when: datetime | None) -> bool:
-    return when is None or (
-        certificate.not_valid_before_utc <= when <= certificate.not_valid_after_utc
-    )
 
 
 def _signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
@@ -303,15 +286,6 @@ def party_name(own: x509.Certificate, path: Path) -> str:
             hint="it needs a subject alternative name of type DNS, such as alice",
         )
     return names[0]
-
-
-def _expiry_warnings(certificates: list[x509.Certificate], now: datetime) -> list[str]:
-    return [
-        f"the certificate of {_subject(certificate)} expires on "
-        f"{_day(certificate.not_valid_after_utc)}"
-        for certificate in certificates
-        if certificate.not_valid_after_utc - now < EXPIRES_SOON
-    ]
 
 
 def _key_warnings(path: Path) -> list[str]:

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taciturn.doctor import look_at_agreement
+from taciturn.doctor import check_agreement
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs import run_party
 from taciturn.jobs.agreement import signature_block
@@ -225,12 +225,12 @@ def test_a_partys_certificate_vouches_for_nobody(scene):
 
 def test_the_doctor_says_whether_it_is_signed(scene):
     signed = scene.config(scene.text)
-    (finding,) = look_at_agreement(signed)
+    (finding,) = check_agreement(signed)
     assert finding.level is Level.OK
-    (finding,) = look_at_agreement(scene.config(scene.file(scene.alice)))
+    (finding,) = check_agreement(scene.config(scene.file(scene.alice)))
     assert finding.level is Level.PROBLEM
     assert "bob" in finding.summary
-    assert look_at_agreement(PartyConfig.read(scene.folder / "plain.toml")) == []
+    assert check_agreement(PartyConfig.read(scene.folder / "plain.toml")) == []
 
 
 def test_it_is_valid_to_the_last_second(scene):

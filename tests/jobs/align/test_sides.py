@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.dashboard import Board
+from taciturn.dashboard import DashboardState
 from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
@@ -347,7 +347,7 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
 def test_a_live_page_shows_an_alignment_and_no_id(tmp_path):
     ids = [f"p{number}" for number in range(40)]
     people(tmp_path, ids, ids)
-    board = Board("align", "alice", "bob")
+    board = DashboardState("align", "alice", "bob")
     watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
     result = both(tmp_path, watch=watch).records[0]
     shown = board.snapshot()

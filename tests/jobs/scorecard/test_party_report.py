@@ -22,7 +22,7 @@ from taciturn.jobs.scorecard import ReportRequest as Question
 from taciturn.jobs.scorecard import party_report as model_report
 from taciturn.jobs.study import use_model
 from taciturn.jobs.train import leave_model_page
-from taciturn.model import KeptScores, ModelShare, scores_path
+from taciturn.model import ModelShare, StoredScores, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
 from taciturn.report import render_terminal as render
@@ -287,7 +287,7 @@ def test_points_add_up_to_those_of_a_row(trained):
     """Constant and attributes are Bob's part; with Alice's they are the points of the score."""
     folder = trained("none", data=BINNED, **NEWTON)
     report = reported(folder, JOINED)
-    kept = KeptScores.load(scores_path(folder / "bob.model.json"))
+    kept = StoredScores.load(scores_path(folder / "bob.model.json"))
     assert kept.train is not None
     joined = Joined.of(folder)
     points = np.full(len(kept.train), report.scale.constant)

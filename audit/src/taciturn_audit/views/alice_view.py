@@ -25,8 +25,8 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.numerics.batches import batch_count
 from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.sgd import batch_count
 from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs

@@ -24,7 +24,7 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.numerics.batches import batch_count
+from taciturn.numerics.sgd import batch_count
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger

@@ -39,38 +39,35 @@ from taciturn.crypto.base import (
     check_table_vector,
     wrapping,
 )
-from taciturn.crypto.bfv.answering import Answering, Cover
-from taciturn.crypto.bfv.crew import (
-    Crew,
+from taciturn.crypto.bfv.layout import PART_TILES, Layout, Side, Tiling, even_shares
+from taciturn.crypto.bfv.modular import Grid, lowered
+from taciturn.crypto.bfv.operations import ClientOps, Cover, ServerOps
+from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
+from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, width, widths
+from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
+from taciturn.crypto.bfv.slots import BfvSlots
+from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
+from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,
     Job,
     LocalEngine,
     Reply,
+    WorkerPool,
     written,
 )
-from taciturn.crypto.bfv.decrypting import Decrypting
-from taciturn.crypto.bfv.layout import Layout
-from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
-from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
-from taciturn.crypto.bfv.slots import BfvSlots
-from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
-from taciturn.crypto.bfv.tiles import PART_TILES, Side, Tiling, even_shares
-from taciturn.crypto.bfv.wire import Parts, bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
 LOCAL = LocalEngine()
 LEAST_SHARED_PIECES = 64
-"""Ciphertexts of a vector or an answer; below, starting a helper costs about what it saves."""
+"""Ciphertexts of a vector or an answer; below, starting a worker costs about what it saves."""
 
 
 class BfvPublicKey:
     """What Alice needs to answer.
 
-    **Guarantee.** Whoever has this key alone learns nothing from encrypted vectors (IND-CPA). Bob
+    **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). Bob
     learns from an answer the masked products, and of the matrix no more than
     ``parameters.leak_bits`` states, as a statistical distance.
 
@@ -94,7 +91,7 @@ class BfvPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
-        self.answering = Answering(seal, half.polynomials(seal), capacity.matrix_bits)
+        self.server_ops = ServerOps(seal, half.polynomials(seal), capacity.matrix_bits)
         self._covers: tuple[Mask, Layout, list[Cover]] | None = None
 
     def to_bytes(self) -> bytes:
@@ -126,7 +123,7 @@ class BfvPublicKey:
         return PreparedMatrix.of(matrix, polynomials)
 
     def _polynomial(self, layout: Layout, block: IntArray) -> _Polynomial:
-        coefficients, seal = layout.polynomial(block), self.answering.seal
+        coefficients, seal = layout.polynomial(block), self.server_ops.seal
         counts = bool(coefficients.any())
         if not counts:
             # SEAL refuses the product with a zero polynomial; another takes its time.
@@ -156,15 +153,15 @@ class BfvPublicKey:
             raise CryptoError("a mask is not of this key's range")
 
     def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[Cover]:
-        coins = entropy.fork("flood")
+        floods = entropy.fork("flood")
         return [
-            self._cover(mask.values[rows], layout, coins.fork(str(rows.start)))
+            self._cover(mask.values[rows], layout, floods.fork(str(rows.start)))
             for rows in layout.groups()
         ]
 
     def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Cover:
         values = np.array(masks, dtype=np.uint64).view(np.int64)
-        return self.answering.cover(values, layout.places(len(masks)), entropy)
+        return self.server_ops.cover(values, layout.places(len(masks)), entropy)
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
@@ -185,20 +182,20 @@ class BfvPublicKey:
         return EncryptedAnswer(b"".join(parts), layout.rows)
 
     def _pieces(self, vector: EncryptedVector, layout: Layout) -> list[Any]:
-        size = layout.pieces * self.answering.piece_bytes
+        size = layout.pieces * self.server_ops.piece_bytes
         parts = exactly(vector.data, size, "an encrypted vector")
-        return list(self.answering.pieces(parts, layout.pieces))
+        return list(self.server_ops.pieces(parts, layout.pieces))
 
     def _answer(
         self, polynomials: list[_Polynomial], pieces: list[Any], cover: Cover, places: IntArray
     ) -> bytes:
         # For rows of zeros the cover alone is the answer.
         product = self._sum_of_products(polynomials, pieces)
-        return self.answering.written(self.answering.covered(product, cover), places)
+        return self.server_ops.written(self.server_ops.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
         """In NTT form; None where all is zero, which takes as many products."""
-        evaluator, total = self.answering.seal.evaluator, None
+        evaluator, total = self.server_ops.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             product = sealapi.Ciphertext()
             try:
@@ -237,7 +234,7 @@ class BfvPublicKey:
         size = check_table(self.capacity, whole)
         check_tables(wrapping(self.capacity), size, products=1)
         return BfvTable(
-            self.answering,
+            self.server_ops,
             wrapping(self.capacity),
             whole,
             memory,
@@ -291,10 +288,10 @@ class BfvSecretKey:
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
         self._engine = engine
-        self._crew: tuple[int, Crew] | None = None
+        self._pool: tuple[int, WorkerPool] | None = None
         # For blinds; like SEAL's own draws they change no result.
-        self._coins = KeyedEntropy.from_system()
-        self._decrypting = Decrypting(seal, secret, self._coins)
+        self._entropy = KeyedEntropy.from_system()
+        self._client_ops = ClientOps(seal, secret, self._entropy)
         self.public = BfvPublicKey(
             seal, capacity, seeds.public_half(seal, values), engine, part_tiles
         )
@@ -350,11 +347,11 @@ class BfvSecretKey:
     def _replies(self, jobs: list[Job]) -> list[Frame]:
         if len(jobs) == 1:
             return list(written(self.reply(jobs[0])))
-        if self._crew is None or self._crew[0] < len(jobs):
+        if self._pool is None or self._pool[0] < len(jobs):
             facts, key = ring_facts(wrapping(self.public.capacity)), self.to_bytes()
             setups = [partial(Job, "bob", facts, (key,))] * len(jobs)
-            self._crew = len(jobs), self._engine.crew(setups)
-        replies = self._crew[1].run(jobs, self.reply)
+            self._pool = len(jobs), self._engine.pool(setups)
+        replies = self._pool[1].run(jobs, self.reply)
         return [frame for reply in replies for frame in written(reply)]
 
     def reply(self, job: Job) -> Reply:
@@ -362,7 +359,7 @@ class BfvSecretKey:
         side, (data,) = Side(**job.facts), job.frames
         if job.name == "encrypt":
             return (self.encrypt_tiles(np.frombuffer(data, "<i8"), side),)
-        return (self.decrypt_tiles(Parts(data), side).astype("<i8", copy=False).tobytes(),)
+        return (self.decrypt_tiles(ByteReader(data), side).astype("<i8", copy=False).tobytes(),)
 
     def encrypt_tiles(self, vector: IntArray, side: Side) -> bytes:
         """The ciphertexts of some tiles."""
@@ -392,12 +389,12 @@ class BfvSecretKey:
     def decrypt_shares(self, answer: EncryptedAnswer, length: int) -> IntArray:
         """The products modulo ``2^modulus_bits``; the same work for all values.
 
-        A number uniform modulo t is added to each entry before it is decrypted and taken off
-        afterwards (``decrypting``).
+        A number uniform modulo t is added to each entry before it is decrypted and subtracted
+        afterwards (``operations``).
         """
         ring = wrapping(self.public.capacity)
         layout, parts = self._checked(answer, length)
-        blinds = ring.draw(answer.length, self._coins)
+        blinds = ring.draw(answer.length, self._entropy)
         return ring.centred(self._entries(layout, parts, blinds).view(np.int64) - blinds)
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
@@ -425,19 +422,19 @@ class BfvSecretKey:
     def _answer_bytes(self, side: Side) -> int:
         return widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
 
-    def decrypt_tiles(self, parts: Parts, side: Side) -> IntArray:
+    def decrypt_tiles(self, parts: ByteReader, side: Side) -> IntArray:
         """The entries of some tiles."""
         ring = wrapping(self.public.capacity)
         values = np.empty(side.length, dtype=np.int64)
         for tile in side.slices():
-            blinds = ring.draw(len(values[tile]), self._coins)
-            words = self._decrypting.entries(
+            blinds = ring.draw(len(values[tile]), self._entropy)
+            words = self._client_ops.entries(
                 parts, side.answered(len(blinds)), self._blinds(blinds)
             )
             values[tile] = ring.centred(words.view(np.int64) - blinds)
         return values
 
-    def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, Parts]:
+    def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, ByteReader]:
         if answer.length < 1 or length < 1:
             raise CryptoError(f"an answer of {answer.length} entries to a vector of {length}")
         layout = Layout.of(answer.length, length)
@@ -445,11 +442,11 @@ class BfvSecretKey:
         size = entry * (layout.answers * DEGREE + answer.length)
         return layout, exactly(answer.data, size, "an answer")
 
-    def _entries(self, layout: Layout, parts: Parts, blinds: IntArray) -> WordArray:
+    def _entries(self, layout: Layout, parts: ByteReader, blinds: IntArray) -> WordArray:
         values = np.empty(len(blinds), dtype=np.uint64)
         for rows in layout.groups():
             places = layout.places(rows.stop - rows.start)
-            values[rows] = self._decrypting.entries(parts, places, self._blinds(blinds[rows]))
+            values[rows] = self._client_ops.entries(parts, places, self._blinds(blinds[rows]))
         return values
 
     def __repr__(self) -> str:
@@ -467,9 +464,6 @@ class BfvScheme:
 
     ``engine`` does not change what is computed. ``part_tiles`` is the number of row tiles per
     message; both sides must have the same.
-
-    >>> BfvScheme().key_bits
-    (128,)
     """
 
     engine: Engine = LOCAL
@@ -482,7 +476,7 @@ class BfvScheme:
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
     def row_parts(self, size: TableSize) -> list[slice]:
-        """Parts of at most ``part_tiles`` row tiles."""
+        """ByteReader of at most ``part_tiles`` row tiles."""
         return Tiling.of(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:

@@ -28,11 +28,7 @@ _HALF_WORD = np.uint64(32)
 
 @dataclass(frozen=True, slots=True)
 class Multiplier:
-    """Multiplies words by a constant modulo ``modulus``.
-
-    >>> Multiplier(5, 7)(np.array([0, 3, 2**64 - 1], dtype=np.uint64)).tolist()
-    [0, 1, 5]
-    """
+    """Multiplication of words by a constant modulo ``modulus``."""
 
     factor: int
     modulus: int
@@ -67,13 +63,10 @@ def _high_words(
 
 
 def products(first: WordArray, second: WordArray, modulus: int) -> WordArray:
-    """Products of numbers below an odd modulus, modulo it, number by number; it is below 2^63.
+    """Elementwise products of numbers below an odd modulus, which is below 2^63.
 
     Montgomery's: what makes the lower word vanish is taken off, and the upper word is the product
     divided by 2^64; one factor is multiplied with that first.
-
-    >>> products(np.array([3, 6], dtype=np.uint64), np.array([5, 6], dtype=np.uint64), 7).tolist()
-    [1, 1]
     """
     shifted = Multiplier((1 << 64) % modulus, modulus)(first)
     upper = _high_words(shifted, second & _LOW, second >> _HALF_WORD)
@@ -88,9 +81,6 @@ def lowered(values: WordArray, modulus: np.uint64) -> WordArray:
 
     The smaller of a number and the number less the modulus: below the modulus the difference wraps
     and is large.
-
-    >>> lowered(np.array([3, 9], dtype=np.uint64), np.uint64(7)).tolist()
-    [3, 2]
     """
     smaller: WordArray = np.minimum(values, values - modulus)
     return smaller
@@ -98,10 +88,10 @@ def lowered(values: WordArray, modulus: np.uint64) -> WordArray:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Puts messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q.
+    """Encoding of messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q.
 
-    With ``h = floor(t/2)`` and ``rho = (q m + h) mod t`` the rounded quotient is
-    ``(q m + h - rho) / t``, and q is nothing modulo its primes: what remains is ``(h - rho) / t``.
+    With ``h = floor(t/2)`` and ``rho = (q m + h) mod t`` the rounded quotient is ``(q m + h - rho)
+    / t``, and q is nothing modulo its primes: what remains is ``(h - rho) / t``.
     """
 
     primes: tuple[int, ...]
@@ -121,11 +111,7 @@ class Grid:
         object.__setattr__(self, "_parts", tuple(parts))
 
     def __call__(self, messages: IntArray) -> WordArray:
-        """The grid points of integers of the classes modulo t; one row for each prime.
-
-        >>> Grid((97, 101), 16)(np.array([0, 1, -1])).tolist()
-        [[0, 30, 67], [0, 6, 95]]
-        """
+        """Grid points of integers modulo t; one row for each prime."""
         modulus = np.uint64(self.modulus)
         rest = self._message(reduced(messages, self.modulus))
         rest = lowered(rest + np.uint64(self.modulus // 2), modulus)
@@ -138,11 +124,6 @@ class Grid:
         """``floor((q m + u) / t)`` modulo each prime: each message rounded to its own mean.
 
         Messages are below t; offsets u are uniform below t.
-
-        >>> Grid((97, 101), 16).at_random(
-        ...     np.array([0, 1, 1], dtype=np.uint64), np.array([0, 0, 15], dtype=np.uint64)
-        ... ).tolist()
-        [[0, 30, 31], [0, 6, 7]]
         """
         modulus = np.uint64(self.modulus)
         rest = lowered(self._message(messages) + offsets, modulus)
@@ -154,11 +135,7 @@ class Grid:
 
 
 def reduced(values: IntArray, modulus: int) -> WordArray:
-    """Integers of at most ``modulus`` in size, as numbers from 0 to it, with the same work for all.
-
-    >>> reduced(np.array([3, -2]), 7).tolist()
-    [3, 5]
-    """
+    """Integers of at most ``modulus`` in size, as numbers from 0 to it, in constant time."""
     # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.
     words = values.astype(np.uint64)
     words += np.uint64(modulus) * (words >> np.uint64(63))
@@ -166,11 +143,7 @@ def reduced(values: IntArray, modulus: int) -> WordArray:
 
 
 def block_sums(values: WordArray, modulus: int) -> WordArray:
-    """The sum of each row of numbers below a modulus, modulo it; for up to 2^31 of them.
-
-    >>> block_sums(np.array([[6, 5], [1, 0]], dtype=np.uint64), 7).tolist()
-    [4, 1]
-    """
+    """Sum of each row of numbers below a modulus, modulo it; for up to 2^31 of them."""
     low = (values & _LOW).sum(axis=1, dtype=np.uint64)
     high = (values >> _HALF_WORD).sum(axis=1, dtype=np.uint64)
     summed = Multiplier(1 << 32, modulus)(high) + Multiplier(1, modulus)(low)

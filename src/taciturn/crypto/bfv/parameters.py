@@ -39,12 +39,12 @@ of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2
 differ by a multiple of q, which is nothing. Both bounds hold for vectors that are uniform modulo t
 and products that wrap; a smaller multiple of q/t would have left ``(q mod t) floor(X m / t)``.
 
-**Whole tables** (``tiles``): n rows, d columns, tiles of a by b. An entry of an answer sums over
+**Whole tables** (``layout``): n rows, d columns, tiles of a by b. An entry of an answer sums over
 all tiles of its row or column, and with T the table's entries, at most ``2^m`` in size,
 
 - over rows, ``E = sum T e + sum_i t_ij rho_i + zero``: the errors e of all coefficients meet all
   entries of the tiles, ``n b`` of them, but only coefficients that carry a value were rounded, by
-  ``|rho| <= 1/2``, and of those the n of its own column alone reach the entry (``tiles`` has why);
+  ``|rho| <= 1/2``, and of those the n of its own column alone reach the entry (``layout`` has why);
 - over columns likewise with ``d a`` entries and d roundings.
 
 The distance of ``E + U`` from U, given all that Bob knows, is at most ``|E| / 2R``, so over his

@@ -1,9 +1,12 @@
-"""The door to Microsoft SEAL: what goes in and out of it passes here.
+"""The interface to Microsoft SEAL, and coefficients as bytes on the wire.
 
 TenSEAL's binding moves objects in and out through files only. The files here are in memory
 (``memfd_create``; elsewhere a temporary one). What comes from a peer never reaches SEAL's parser as
 a file: the peer's numbers are checked for their number and put into a header of our own, and SEAL
 checks that every coefficient lies below its prime.
+
+On the wire each coefficient takes as many bytes as its prime has, the lowest first. Lengths are
+checked before anything is read; ranges by SEAL, when it loads the words.
 
 SEAL's layout, little-endian, of a ciphertext [SEAL, Ciphertext::save_members]::
 
@@ -32,7 +35,7 @@ import numpy as np
 import tenseal.sealapi as sealapi
 import zstandard
 
-from taciturn.arrays import WordArray
+from taciturn.arrays import ByteArray, WordArray
 from taciturn.crypto.bfv.parameters import DEGREE, BfvParameters
 from taciturn.errors import CryptoError
 
@@ -115,7 +118,7 @@ class Plaintexts:
         return cls(_encoding_context(degree, modulus), degree)
 
     def save(self, thing: Any) -> bytes:  # noqa: ANN401
-        """What SEAL writes of an object: a header, then compressed members."""
+        """SEAL's serialisation of an object: a header, then compressed members."""
         return self._file.take(thing.save)
 
     def members(self, thing: Any) -> bytes:  # noqa: ANN401
@@ -126,7 +129,7 @@ class Plaintexts:
         return body
 
     def coefficients(self, plain: Any) -> WordArray:  # noqa: ANN401
-        """A plaintext's coefficients; SEAL leaves out zeros at the top."""
+        """Coefficients of a plaintext; SEAL leaves out zeros at the top."""
         words = np.zeros(self._degree, dtype=np.uint64)
         body = self.members(plain)
         present = np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
@@ -134,7 +137,7 @@ class Plaintexts:
         return words
 
     def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
-        """The plaintext polynomial of coefficients below the plaintext modulus."""
+        """Plaintext polynomial of coefficients below the plaintext modulus."""
         data = _little(coefficients)
         array = self._array(data)
         head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
@@ -145,9 +148,6 @@ class Plaintexts:
 
     def _header(self, size: int) -> bytes:
         return _HEADER.pack(_MAGIC, _HEADER.size, *self._version, 0, 0, _HEADER.size + size)
-
-    def _framed(self, members: bytes) -> bytes:
-        return self._header(len(members)) + members
 
     def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes) -> T:
         size = len(head) + body.nbytes + len(tail)
@@ -210,7 +210,8 @@ class Seal(Plaintexts):
 
     def load_seeded(self, first: WordArray, seed: bytes) -> Any:  # noqa: ANN401
         """The ciphertext whose second polynomial a seed expands to."""
-        prng = self._framed(_PRNG.pack(_BLAKE2XB, seed))
+        members = _PRNG.pack(_BLAKE2XB, seed)
+        prng = self._header(len(members)) + members
         return self._load_cipher(first[np.newaxis], 2, self.first_id, prng)
 
     def load_cipher(
@@ -244,23 +245,63 @@ class Seal(Plaintexts):
         *,
         ntt: bool = False,
     ) -> Any:  # noqa: ANN401
-        head, body = self._cipher_parts(polynomials, size, parms_id, ntt=ntt)
-        return self._load(sealapi.Ciphertext(), head, body, tail)
-
-    def _cipher_parts(
-        self,
-        polynomials: WordArray,
-        size: int,
-        parms_id: Any,  # noqa: ANN401
-        *,
-        ntt: bool,
-    ) -> tuple[bytes, memoryview]:
         data = _little(polynomials)
         identity = struct.pack("<4Q", *parms_id)
-        primes = polynomials.shape[1]
-        members = _CIPHER.pack(identity, ntt, size, DEGREE, primes, 1.0, 1)
-        return members + self._array(data), data
+        members = _CIPHER.pack(identity, ntt, size, DEGREE, polynomials.shape[1], 1.0, 1)
+        return self._load(sealapi.Ciphertext(), members + self._array(data), data, tail)
 
 
 def _little(values: WordArray) -> memoryview:
     return np.ascontiguousarray(values, dtype="<u8").reshape(-1).view(np.uint8).data
+
+
+def width(prime: int) -> int:
+    """Bytes of a number modulo a prime."""
+    return (prime.bit_length() + 7) // 8
+
+
+def widths(primes: tuple[int, ...]) -> int:
+    """Bytes of a number modulo all of some primes."""
+    return sum(map(width, primes))
+
+
+def bytes_of(values: WordArray) -> ByteArray:
+    """Words as rows of eight bytes, the lowest first."""
+    return np.ascontiguousarray(values, dtype="<u8").view(np.uint8).reshape(-1, 8)
+
+
+def trimmed(values: WordArray, prime: int) -> bytes:
+    """The low bytes of each word: as many as its prime has."""
+    return bytes_of(values)[:, : width(prime)].tobytes()
+
+
+def _widened(data: memoryview, prime: int) -> WordArray:
+    size = width(prime)
+    if size == 8:
+        return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
+    whole = np.zeros((len(data) // size, 8), dtype=np.uint8)
+    whole[:, :size] = np.frombuffer(data, np.uint8).reshape(-1, size)
+    return whole.view("<u8").reshape(-1)
+
+
+class ByteReader:
+    """Reader of fields from the front of some bytes."""
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        self._rest = memoryview(data)
+
+    def words(self, count: int, prime: int) -> WordArray:
+        """The next numbers modulo a prime."""
+        return _widened(self.bytes(count * width(prime)), prime)
+
+    def bytes(self, size: int) -> memoryview:
+        """The next bytes."""
+        part, self._rest = self._rest[:size], self._rest[size:]
+        return part
+
+
+def exactly(data: bytes | memoryview, size: int, kind: str) -> ByteReader:
+    """Reader of bytes of this size; raises ``CryptoError`` for any other."""
+    if len(data) != size:
+        raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
+    return ByteReader(data)

@@ -15,7 +15,7 @@ takes these numbers for values at the roots (NTT form), which are as uniform as 
 SEAL's own keys have, and that the parameters' security was estimated for. The same seeds give the
 same key, to the last bit.
 
-**Assumes.** ``rng.KeyedEntropy``; for whoever knows the public seed, its stream as a random oracle.
+**Assumes.** ``rng.KeyedEntropy``; given the public seed, its stream as a random oracle.
 """
 
 from __future__ import annotations
@@ -28,28 +28,23 @@ import numpy as np
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.bfv.modular import lowered, products, reduced
 from taciturn.crypto.bfv.parameters import DEGREE
-from taciturn.crypto.bfv.seal import Seal
-from taciturn.crypto.bfv.wire import exactly, trimmed, widths
+from taciturn.crypto.bfv.seal import Seal, exactly, trimmed, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 _ERROR_COINS = 21
-"""Heads less tails of so many each: SEAL's error, of standard deviation 3.24."""
+"""Number of coins for heads, and for tails: SEAL's error, of standard deviation 3.24."""
 _SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 
 
 @lru_cache(maxsize=8)
 def uniform_half(primes: tuple[int, ...], seed: bytes) -> WordArray:
-    """The uniform half, as values at the roots: primes by N. Not to be written to.
-
-    >>> uniform_half((97, 193), bytes(32)).shape
-    (2, 8192)
-    """
-    coins = KeyedEntropy(seed)
+    """The uniform half, as values at the roots: primes by N. Not to be written to."""
+    entropy = KeyedEntropy(seed)
     half = np.stack(
         [
-            coins.fork(f"uniform half {at}").integers(prime, DEGREE)
+            entropy.fork(f"uniform half {at}").integers(prime, DEGREE)
             for at, prime in enumerate(primes)
         ]
     )
@@ -81,8 +76,9 @@ class KeySeeds:
     @classmethod
     def draw(cls, entropy: Entropy, public: bytes | None) -> KeySeeds:
         """Draw new seeds; a public seed that was not agreed on is drawn as well."""
-        coins = entropy.fork("uniform half")
-        return cls(entropy.token(KEY_BYTES), coins.token(KEY_BYTES) if public is None else public)
+        if public is None:
+            public = entropy.fork("uniform half").token(KEY_BYTES)
+        return cls(entropy.token(KEY_BYTES), public)
 
     @classmethod
     def of_bytes(cls, data: bytes) -> KeySeeds:
@@ -95,16 +91,16 @@ class KeySeeds:
         return self.secret + self.public
 
     @cached_property
-    def _coins(self) -> KeyedEntropy:
+    def _entropy(self) -> KeyedEntropy:
         return KeyedEntropy(self.secret)
 
     def secret_values(self, seal: Seal) -> WordArray:
         """Values of the secret at the roots: primes by N."""
-        return _at_roots(seal, ternary(self._coins.fork("secret")))
+        return _at_roots(seal, ternary(self._entropy.fork("secret")))
 
     def public_half(self, seal: Seal, secret: WordArray) -> PublicHalf:
         """Public half of the key, for s at the roots."""
-        error = _at_roots(seal, centred_binomial(self._coins.fork("error")))
+        error = _at_roots(seal, centred_binomial(self._entropy.fork("error")))
         primes = seal.primes[:-1]
         a = uniform_half(primes, self.public)
         first = np.empty((len(primes), DEGREE), dtype=np.uint64)

@@ -29,9 +29,8 @@ import tenseal.sealapi as sealapi
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, check_slots
-from taciturn.crypto.bfv.answering import Answering
-from taciturn.crypto.bfv.decrypting import Decrypting
 from taciturn.crypto.bfv.modular import Grid, lowered, reduced
+from taciturn.crypto.bfv.operations import ClientOps, ServerOps
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     SECURITY_BITS,
@@ -39,9 +38,8 @@ from taciturn.crypto.bfv.parameters import (
     SLOTS,
     slot_leak_bits,
 )
-from taciturn.crypto.bfv.seal import SEED_BYTES, Plaintexts, Seal
+from taciturn.crypto.bfv.seal import SEED_BYTES, Plaintexts, Seal, bytes_of, exactly, width, widths
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
-from taciturn.crypto.bfv.wire import bytes_of, exactly, width, widths
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
@@ -58,7 +56,7 @@ def slots_for(count: int) -> int:
     return max(LEAST_SLOTS, 1 << (count - 1).bit_length())
 
 
-class Coder:
+class SlotEncoder:
     """Converter of numbers in n slots, a power of two, to polynomials in y; holds no secret."""
 
     def __init__(self, slots: int) -> None:
@@ -89,17 +87,17 @@ class Coder:
         return entropy.integers(SLOT_MODULUS, self.slots)
 
 
-class Coders:
-    """Coders of one key: each has its own file, and parties may be threads of one process."""
+class SlotEncoders:
+    """SlotEncoders of one key: each has its own file, and parties may be threads of one process."""
 
     def __init__(self) -> None:
-        self._made: dict[int, Coder] = {}
+        self._made: dict[int, SlotEncoder] = {}
 
-    def of(self, count: int) -> Coder:
-        """The coder for ``count`` numbers."""
+    def of(self, count: int) -> SlotEncoder:
+        """The encoder for ``count`` numbers."""
         slots = slots_for(count)
         if slots not in self._made:
-            self._made[slots] = Coder(slots)
+            self._made[slots] = SlotEncoder(slots)
         return self._made[slots]
 
 
@@ -110,8 +108,8 @@ class BfvSlotPublicKey:
         self.modulus = seal.plain_modulus
         self._seal = seal
         self._half = half
-        self._answering = Answering(seal, half.polynomials(seal))
-        self._coders = Coders()
+        self._server_ops = ServerOps(seal, half.polynomials(seal))
+        self._encoders = SlotEncoders()
 
     def to_bytes(self) -> bytes:
         """One polynomial and the seed of the other."""
@@ -121,14 +119,17 @@ class BfvSlotPublicKey:
         """An empty sum."""
         if not 1 <= length <= DEGREE:
             raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
-        return BfvSlotSum(self._seal, self._answering, self._coders.of(length), length)
+        return BfvSlotSum(self._seal, self._server_ops, self._encoders.of(length), length)
 
 
 class BfvSlotSum:
     """A running sum of products under one public key: re-randomised, masked and flooded once."""
 
-    def __init__(self, seal: Seal, answering: Answering, coder: Coder, length: int) -> None:
-        self._seal, self._answering, self._coder, self._length = seal, answering, coder, length
+    def __init__(
+        self, seal: Seal, server_ops: ServerOps, encoder: SlotEncoder, length: int
+    ) -> None:
+        self._seal, self._server_ops = seal, server_ops
+        self._encoder, self._length = encoder, length
         self._sum: Any = None
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
@@ -153,29 +154,29 @@ class BfvSlotSum:
         """The masked sum, switched to the kept primes."""
         if masks.shape != (self._length,):
             raise CryptoError(f"masks of shape {masks.shape} for a sum of {self._length}")
-        coder = self._coder
+        encoder = self._encoder
         # Slots that are left get a mask as well: what is in them is nobody's business.
-        whole = coder.uniform(entropy.fork("slots"))
+        whole = encoder.uniform(entropy.fork("slots"))
         whole[: len(masks)] = masks.astype(np.uint64)
-        covered = coder.polynomial(whole).view(np.int64)
-        cover = self._answering.cover(covered, coder.places, entropy.fork("flood"))
-        answer = self._answering.covered(self._sum, cover)
-        return EncryptedAnswer(self._answering.written(answer, coder.places), self._length)
+        covered = encoder.polynomial(whole).view(np.int64)
+        cover = self._server_ops.cover(covered, encoder.places, entropy.fork("flood"))
+        answer = self._server_ops.covered(self._sum, cover)
+        return EncryptedAnswer(self._server_ops.written(answer, encoder.places), self._length)
 
     def _piece(self, vector: EncryptedVector) -> Any:  # noqa: ANN401
-        coder, primes = self._coder, self._seal.primes[:-1]
-        size = coder.slots * widths(primes) + SEED_BYTES
+        encoder, primes = self._encoder, self._seal.primes[:-1]
+        size = encoder.slots * widths(primes) + SEED_BYTES
         parts = exactly(vector.data, size, "an encrypted vector")
         first = np.zeros((len(primes), DEGREE), dtype=np.uint64)
         for at, prime in enumerate(primes):
-            first[at, coder.places] = parts.words(coder.slots, prime)
+            first[at, encoder.places] = parts.words(encoder.slots, prime)
         piece = self._seal.load_seeded(first, bytes(parts.bytes(SEED_BYTES)))
         self._seal.evaluator.transform_to_ntt_inplace(piece)
         return piece
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
-        coder, whole = self._coder, np.zeros(DEGREE, dtype=np.uint64)
-        whole[coder.places] = coder.polynomial(coder.filled(reduced(table, SLOT_MODULUS)))
+        encoder, whole = self._encoder, np.zeros(DEGREE, dtype=np.uint64)
+        whole[encoder.places] = encoder.polynomial(encoder.filled(reduced(table, SLOT_MODULUS)))
         plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
         evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
         evaluator.multiply_plain_inplace(piece, plain)
@@ -193,9 +194,9 @@ class BfvSlotSecretKey:
         self._grid = Grid(seal.primes[:-1], SLOT_MODULUS)
         self._blinds = Grid(seal.primes[: len(SLOTS.kept)], SLOT_MODULUS)
         # For blinds and roundings; like SEAL's own draws they change no result.
-        self._coins = KeyedEntropy.from_system()
-        self._decrypting = Decrypting(seal, secret, self._coins)
-        self._coders = Coders()
+        self._entropy = KeyedEntropy.from_system()
+        self._client_ops = ClientOps(seal, secret, self._entropy)
+        self._encoders = SlotEncoders()
         self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
@@ -205,33 +206,33 @@ class BfvSlotSecretKey:
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt: a fresh encryption of zero plus the numbers' polynomial on the grid of q/t."""
         check_slots(values, DEGREE, "a vector")
-        coder = self._coders.of(len(values))
-        polynomial = self._blinded(coder, coder.filled(reduced(values, SLOT_MODULUS)))
-        points = self._grid.at_random(polynomial, coder.uniform(self._coins))
+        encoder = self._encoders.of(len(values))
+        polynomial = self._blinded(encoder, encoder.filled(reduced(values, SLOT_MODULUS)))
+        points = self._grid.at_random(polynomial, encoder.uniform(self._entropy))
         first, seed = self._seal.seeded(self._encryptor.encrypt_zero_symmetric())
         parts = []
         for at, prime in enumerate(self._seal.primes[:-1]):
-            words = lowered(first[at, coder.places] + points[at], np.uint64(prime))
+            words = lowered(first[at, encoder.places] + points[at], np.uint64(prime))
             parts.append(bytes_of(words)[:, : width(prime)].tobytes())
         return EncryptedVector(b"".join([*parts, seed]), len(values))
 
-    def _blinded(self, coder: Coder, values: WordArray) -> WordArray:
+    def _blinded(self, encoder: SlotEncoder, values: WordArray) -> WordArray:
         """The polynomial of numbers, of which SEAL sees uniform ones only."""
-        blinds = coder.uniform(self._coins)
-        summed = coder.polynomial(lowered(values + blinds, _T))
-        return lowered(summed + _T - coder.polynomial(blinds), _T)
+        blinds = encoder.uniform(self._entropy)
+        summed = encoder.polynomial(lowered(values + blinds, _T))
+        return lowered(summed + _T - encoder.polynomial(blinds), _T)
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked sums modulo t; the same work for all of them."""
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
-        coder, primes = self._coders.of(answer.length), self._blinds.primes
-        size = (coder.slots + DEGREE) * widths(primes)
+        encoder, primes = self._encoders.of(answer.length), self._blinds.primes
+        size = (encoder.slots + DEGREE) * widths(primes)
         parts = exactly(answer.data, size, "an answer")
-        blinds = coder.uniform(self._coins)
-        shifts = self._blinds(coder.polynomial(blinds).view(np.int64))
-        words = self._decrypting.entries(parts, coder.places, shifts)
-        return lowered(coder.numbers(words) + _T - blinds, _T)[: answer.length]
+        blinds = encoder.uniform(self._entropy)
+        shifts = self._blinds(encoder.polynomial(blinds).view(np.int64))
+        words = self._client_ops.entries(parts, encoder.places, shifts)
+        return lowered(encoder.numbers(words) + _T - blinds, _T)[: answer.length]
 
     def __repr__(self) -> str:
         return "BfvSlotSecretKey(<hidden>)"

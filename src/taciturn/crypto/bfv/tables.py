@@ -1,8 +1,8 @@
 """Products with a whole table: Alice's polynomials in NTT form, summed before they leave it.
 
-A tile's plaintext serves both products (``tiles``) and every pass, so it is made once and kept, as
+A tile's plaintext serves both products (``layout``) and every pass, so it is made once and kept, as
 long as there is memory for it; the rest is made anew whenever it is needed, which takes three times
-as long as its product. A large table is shared by several processes (``crew``): each has some of
+as long as its product. A large table is shared by several processes (``workers``): each has some of
 its row tiles.
 """
 
@@ -25,11 +25,14 @@ from taciturn.crypto.base import (
     Wrapping,
     check_length,
     named_part,
+    next_part,
     require_all,
-    turn_of,
 )
-from taciturn.crypto.bfv.answering import Answering
-from taciturn.crypto.bfv.crew import (
+from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
+from taciturn.crypto.bfv.operations import ServerOps
+from taciturn.crypto.bfv.parameters import require_fit
+from taciturn.crypto.bfv.seal import ByteReader, exactly
+from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,
     Job,
@@ -37,23 +40,19 @@ from taciturn.crypto.bfv.crew import (
     Writable,
     written,
 )
-from taciturn.crypto.bfv.parameters import require_fit
-from taciturn.crypto.bfv.tiles import Side, Tiling, even_shares
-from taciturn.crypto.bfv.wire import Parts, exactly
 from taciturn.errors import CryptoError, FileError
-from taciturn.memmap import Place, forget
+from taciturn.memmap import ArrayLocation, drop_pages
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 SAMPLED_ROWS = 64
 LEAST_SHARED_TILES = 512
-"""Below, starting a helper costs about what it saves in a training."""
+"""Below, starting a worker costs about what it saves in a training."""
 
 
 def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
     """Refuse a training that would leak too much of the table, or whose sums could be wrong.
 
-    ``products`` counts the passes, each a product from either side. Returns -log2 of the
-    statistical distance of what they reveal of the table.
+    Arguments and result are those of ``Scheme.check_tables``.
     """
     tiling = Tiling.of(size)
     return require_fit(capacity).check_table(
@@ -62,15 +61,15 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class TileRows:
     """Row tiles of a table, in memory or a mapped file; ``places`` are the rows of each tile."""
 
     values: IntArray
     places: dict[int, slice]
 
     @classmethod
-    def of(cls, values: IntArray, side: Side, shares: Iterable[range]) -> Rows:
-        """Rows that hold these tiles and no others, one after the other."""
+    def of(cls, values: IntArray, side: Side, shares: Iterable[range]) -> TileRows:
+        """Rows of these tiles, one after the other."""
         places, start = {}, 0
         for tile in (tile for share in shares for tile in share):
             entries = side.entries(range(tile, tile + 1))
@@ -79,7 +78,7 @@ class Rows:
         return cls(values, places)
 
     @classmethod
-    def of_all(cls, values: IntArray, side: Side) -> Rows:
+    def of_all(cls, values: IntArray, side: Side) -> TileRows:
         """All rows of a table."""
         return cls(values, dict(enumerate(side.slices())))
 
@@ -87,36 +86,36 @@ class Rows:
         """Rows of a tile."""
         return self.values[self.places[number]]
 
-    def forget(self) -> None:
+    def drop_pages(self) -> None:
         """Release the memory of a mapped file; its rows are read again when needed."""
-        forget(self.values)
+        drop_pages(self.values)
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
     """Sum of products that has not left its process."""
 
-    answering: Answering
+    server_ops: ServerOps
     cipher: Any
 
     def to_bytes(self) -> bytes:
         """Serialise the sum for another process; empty where all of its tiles are zero."""
-        return b"" if self.cipher is None else self.answering.saved(self.cipher)
+        return b"" if self.cipher is None else self.server_ops.saved(self.cipher)
 
 
-class Sheet:
-    """Worker of Alice's with some row tiles; keeps plaintexts in ``memory`` bytes."""
+class TableWorker:
+    """Worker with some row tiles of Alice's; keeps plaintexts in ``memory`` bytes."""
 
     def __init__(
-        self, answering: Answering, ring: Wrapping, tiling: Tiling, rows: Rows, memory: int
+        self, server_ops: ServerOps, ring: Wrapping, tiling: Tiling, rows: TileRows, memory: int
     ) -> None:
-        self._answering = answering
-        self._evaluator = answering.seal.evaluator
+        self._server_ops = server_ops
+        self._evaluator = server_ops.seal.evaluator
         self._ring = ring
         self._tiling = tiling
         self._rows = rows
-        self._low = np.uint64(answering.seal.plain_modulus - 1)
-        self._most = memory // answering.plain_bytes
+        self._low = np.uint64(server_ops.seal.plain_modulus - 1)
+        self._most = memory // server_ops.plain_bytes
         self._kept: dict[tuple[int, int], Any] = {}
         self._turned: tuple[int, WordArray] | None = None
         self._product = sealapi.Ciphertext()
@@ -124,16 +123,16 @@ class Sheet:
     def __call__(self, job: Job) -> Reply:
         """Run a job of ``BfvTable``."""
         key, masks, pieces = job.frames
-        coins, values = KeyedEntropy(bytes(key)), np.frombuffer(masks, "<i8")
-        tiles, parts = range(job.facts["first"], job.facts["last"]), Parts(pieces)
+        entropy, values = KeyedEntropy(bytes(key)), np.frombuffer(masks, "<i8")
+        tiles, parts = range(job.facts["first"], job.facts["last"]), ByteReader(pieces)
         if job.name == "columns":
-            return (self._sums_over_columns(tiles, parts, values, coins),)
+            return (self._sums_over_columns(tiles, parts, values, entropy),)
         covered = range(job.facts["first_covered"], job.facts["last_covered"])
-        totals = self._sums_over_rows(tiles, parts, covered, values, coins)
-        return tuple(Sum(self._answering, total) for total in totals)
+        totals = self._sums_over_rows(tiles, parts, covered, values, entropy)
+        return tuple(Sum(self._server_ops, total) for total in totals)
 
     def _sums_over_rows(
-        self, tiles: range, parts: Parts, covered: range, masks: IntArray, entropy: Entropy
+        self, tiles: range, parts: ByteReader, covered: range, masks: IntArray, entropy: Entropy
     ) -> list[Any]:
         """For each column tile the sum of its tiles' products with ``r(x)``.
 
@@ -141,37 +140,37 @@ class Sheet:
         it, or are None where all of their tiles are zero.
         """
         side, totals = self._tiling.columns, [None] * self._tiling.columns.tiles
-        pieces = self._answering.pieces(parts, len(tiles))
+        pieces = self._server_ops.pieces(parts, len(tiles))
         for row, piece in zip(tiles, pieces, strict=True):
             for column, total in enumerate(totals):
                 totals[column] = self._added(total, piece, row, column)
-            self._rows.forget()
+            self._rows.drop_pages()
         for at, column in enumerate(covered):
             mask = masks[at * side.span : (at + 1) * side.span]
             totals[column] = self._covered(totals[column], mask, side, entropy.fork(str(column)))
         return totals
 
     def _sums_over_columns(
-        self, tiles: range, parts: Parts, masks: IntArray, entropy: Entropy
+        self, tiles: range, parts: ByteReader, masks: IntArray, entropy: Entropy
     ) -> bytes:
         """The answers of these rows to ``v(x)``, one for each row tile."""
         side, answers = self._tiling.rows, []
-        pieces = list(self._answering.pieces(parts, self._tiling.columns.tiles))
+        pieces = list(self._server_ops.pieces(parts, self._tiling.columns.tiles))
         for at, row in enumerate(tiles):
             total = None
             for column, piece in enumerate(pieces):
                 total = self._added(total, piece, row, column)
-            self._rows.forget()
+            self._rows.drop_pages()
             mask = masks[at * side.span : (at + 1) * side.span]
             answer = self._covered(total, mask, side, entropy.fork(str(row)))
-            answers.append(self._answering.written(answer, side.answered(len(mask))))
+            answers.append(self._server_ops.written(answer, side.answered(len(mask))))
         return b"".join(answers)
 
     def _covered(self, total: Any, mask: IntArray, side: Side, entropy: Entropy) -> Any:  # noqa: ANN401
         places = side.answered(len(mask))
-        cover = self._answering.cover(self._ring.centred(mask), places, entropy)
+        cover = self._server_ops.cover(self._ring.centred(mask), places, entropy)
         # For tiles of zeros the cover alone is the answer.
-        return self._answering.covered(total, cover)
+        return self._server_ops.covered(total, cover)
 
     def _added(self, total: Any, piece: Any, row: int, column: int) -> Any:  # noqa: ANN401
         plain = self._plain(row, column)
@@ -201,8 +200,8 @@ class Sheet:
         # SEAL refuses the product with a zero polynomial; the sum does without it.
         if not coefficients.any():
             return None
-        plain = self._answering.seal.load_plain(coefficients)
-        self._evaluator.transform_to_ntt_inplace(plain, self._answering.seal.first_id)
+        plain = self._server_ops.seal.load_plain(coefficients)
+        self._evaluator.transform_to_ntt_inplace(plain, self._server_ops.seal.first_id)
         return plain
 
     def _coefficients(self, row: int) -> WordArray:
@@ -225,7 +224,7 @@ class BfvRowSum:
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
         """Add the product of the next part of the rows."""
         parts = self._table.parts
-        due = turn_of(part, parts, self._done)
+        due = next_part(part, parts, self._done)
         mask = self._mask if self._done == len(parts) - 1 else None
         self._totals = self._table.add_rows(self._totals, vector, due, mask)
         self._done += 1
@@ -243,7 +242,7 @@ class BfvTable:
     of zero; over a whole training Bob learns of the table no more than
     ``parameters.table_leak_bits`` states, as a statistical distance.
 
-    **Assumes.** What ``BfvPublicKey`` assumes, and that whoever trains asked ``check_tables``.
+    **Assumes.** What ``BfvPublicKey`` assumes, and that the training passed ``check_tables``.
 
     ``memory`` is in bytes, for plaintexts over all processes. Each of ``parts``, rows whose
     ciphertexts travel together, is cut into its own shares.
@@ -251,7 +250,7 @@ class BfvTable:
 
     def __init__(
         self,
-        answering: Answering,
+        server_ops: ServerOps,
         ring: Wrapping,
         whole: IntArray,
         memory: int,
@@ -260,22 +259,25 @@ class BfvTable:
         parts: list[slice],
     ) -> None:
         self.size = TableSize(*whole.shape)
-        self._answering = answering
+        self._server_ops = server_ops
         self._tiling = Tiling.of(self.size)
         self._parts = parts
         tiles = [self._tiling.row_tiles(part) for part in parts]
         count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
         # The same shares in every pass: what a worker keeps is of use to it again.
         self._shares = {
-            part.start: [_moved(share, of.start) for share in even_shares(len(of), count)]
+            part.start: [
+                range(share.start + of.start, share.stop + of.start)
+                for share in even_shares(len(of), count)
+            ]
             for part, of in zip(parts, tiles, strict=True)
         }
         memory //= count
-        held = Rows.of_all(whole, self._tiling.rows)
-        self._sheet: Sheet | None = Sheet(answering, ring, self._tiling, held, memory)
+        held = TileRows.of_all(whole, self._tiling.rows)
+        self._worker: TableWorker | None = TableWorker(server_ops, ring, self._tiling, held, memory)
         facts = {**ring_facts(ring), **asdict(self.size), "memory": memory}
-        place = Place.of(whole) if engine.reads_files else None
-        self._crew = engine.crew(
+        place = ArrayLocation.of(whole) if engine.reads_files else None
+        self._pool = engine.pool(
             [
                 partial(_setup, key, facts, whole, place, self._tiling.rows, list(shares))
                 for shares in zip(*self._shares.values(), strict=True)
@@ -283,7 +285,7 @@ class BfvTable:
         )
         # For floods; like SEAL's own draws they change no result, and two answers never share one,
         # whatever entropy a caller hands in.
-        self._coins = KeyedEntropy.from_system()
+        self._entropy = KeyedEntropy.from_system()
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> BfvRowSum:
         """``table.T @ vector + mask``; covers are drawn from the operating system."""
@@ -300,10 +302,10 @@ class BfvTable:
         far; None where there is none.
         """
         side, shares = self._tiling.columns, self._shares[part.start]
-        sheet = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(part)))
+        worker = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(part)))
         covered = even_shares(0 if mask is None else side.tiles, len(shares))
         masks = np.empty(0, dtype=np.int64) if mask is None else mask
-        size, first = self._answering.piece_bytes, shares[0].start
+        size, first = self._server_ops.piece_bytes, shares[0].start
         data = memoryview(vector.data)
         jobs = [
             Job(
@@ -317,7 +319,7 @@ class BfvTable:
             )
             for share, columns in zip(shares, covered, strict=True)
         ]
-        replies = self._crew.run(jobs, sheet)
+        replies = self._pool.run(jobs, worker)
         owners = {column: worker for worker, share in enumerate(covered) for column in share}
         return [
             self._merged(total, [reply[column] for reply in replies], owners.get(column))
@@ -328,14 +330,14 @@ class BfvTable:
         """Write the covered sums of all column tiles."""
         side = self._tiling.columns
         answers = [
-            self._answering.written(total, side.answered(tile.stop - tile.start))
+            self._server_ops.written(total, side.answered(tile.stop - tile.start))
             for total, tile in zip(totals, side.slices(), strict=True)
         ]
         return EncryptedAnswer(b"".join(answers), side.length)
 
     @property
     def parts(self) -> list[slice]:
-        """Parts of the rows."""
+        """ByteReader of the rows."""
         return self._parts
 
     def product(
@@ -343,33 +345,33 @@ class BfvTable:
     ) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system."""
         part = named_part(part, self._parts)
-        side, sheet = self._tiling.rows, self._opened(vector, self._tiling.columns)
+        side, worker = self._tiling.rows, self._opened(vector, self._tiling.columns)
         check_length(mask, part.stop - part.start, "mask")
         jobs = []
         for share in self._shares[part.start]:
             rows = side.entries(share)
             masks = _little(mask[rows.start - part.start : rows.stop - part.start])
             jobs.append(Job("columns", _span(share), (self._fresh(), masks, vector.data)))
-        replies = self._crew.run(jobs, sheet)
+        replies = self._pool.run(jobs, worker)
         answers = [frame for reply in replies for frame in written(reply)]
         return EncryptedAnswer(b"".join(answers), len(mask))
 
     def close(self) -> None:
         """Free the plaintexts and end the worker processes."""
-        self._sheet = None
-        self._crew.close()
+        self._worker = None
+        self._pool.close()
 
-    def _opened(self, vector: EncryptedVector, sent: Side) -> Sheet:
-        if self._sheet is None:
+    def _opened(self, vector: EncryptedVector, sent: Side) -> TableWorker:
+        if self._worker is None:
             raise CryptoError("the table was closed")
         if vector.length != sent.length:
             raise CryptoError(f"a vector of {vector.length} where {sent.length} were expected")
-        exactly(vector.data, sent.tiles * self._answering.piece_bytes, "an encrypted vector")
-        return self._sheet
+        exactly(vector.data, sent.tiles * self._server_ops.piece_bytes, "an encrypted vector")
+        return self._worker
 
     def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
         """In NTT form, unless one of the shares has the cover, and has left it."""
-        evaluator = self._answering.seal.evaluator
+        evaluator = self._server_ops.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:
                 continue
@@ -391,18 +393,18 @@ class BfvTable:
         if isinstance(part, Sum):
             return part.cipher
         (data,) = written((part,))
-        return self._answering.loaded(data, ntt=ntt) if data else None
+        return self._server_ops.loaded(data, ntt=ntt) if data else None
 
     def _fresh(self) -> bytes:
         """Key of one share's floods in one product."""
-        return self._coins.token(KEY_BYTES)
+        return self._entropy.token(KEY_BYTES)
 
 
 def _setup(
     key: bytes,
     facts: dict[str, int],
     whole: IntArray,
-    place: Place | None,
+    place: ArrayLocation | None,
     side: Side,
     shares: list[range],
 ) -> Job:
@@ -415,35 +417,31 @@ def _setup(
     return Job("alice", facts, (key, rows.tobytes(), tiles.tobytes()))
 
 
-def sheet_of(setup: Job, answering: Answering, ring: Wrapping) -> Sheet:
+def table_worker(setup: Job, server_ops: ServerOps, ring: Wrapping) -> TableWorker:
     """Make the worker of a setup; raises ``FileError`` if the table's file is another."""
     facts, source = setup.facts, setup.frames[1]
     tiling = Tiling.of(TableSize(facts["rows"], facts["columns"]))
     if setup.name == "alice, mapped":
-        place = Place.of_json(bytes(source).decode())
+        place = ArrayLocation.of_json(bytes(source).decode())
         whole = place.opened()
         if _sample(whole) != bytes(setup.frames[2]):
             raise FileError("the table's file has other numbers in it", where=place.path)
-        rows = Rows.of_all(whole, tiling.rows)
+        rows = TileRows.of_all(whole, tiling.rows)
     else:
         held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
         tiles = np.frombuffer(setup.frames[2], "<i8").reshape(-1, 2).tolist()
-        rows = Rows.of(held, tiling.rows, [range(first, last) for first, last in tiles])
-    return Sheet(answering, ring, tiling, rows, facts["memory"])
+        rows = TileRows.of(held, tiling.rows, [range(first, last) for first, last in tiles])
+    return TableWorker(server_ops, ring, tiling, rows, facts["memory"])
 
 
 def _sample(whole: IntArray) -> bytes:
-    """A digest of some rows all over a table.
+    """Digest of some rows all over a table.
 
     A file of that name may be another one where a worker looks for it, left there by an earlier
     training: its sums would be wrong, and nobody would notice.
     """
     some = np.linspace(0, len(whole) - 1, SAMPLED_ROWS).astype(np.int64)
     return hashlib.blake2b(whole[some].astype("<i8").tobytes(), digest_size=16).digest()
-
-
-def _moved(share: range, by: int) -> range:
-    return range(share.start + by, share.stop + by)
 
 
 def _span(tiles: range) -> dict[str, int]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from taciturn.arrays import IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES
 from taciturn.errors import RemoteProtocolError
-from taciturn.memmap import MEMORY, Scratch, forget
+from taciturn.memmap import MEMORY, Scratch, drop_pages
 
 ElementArray: TypeAlias = NDArray[np.bytes_]
 _ELEMENT = np.dtype(f"S{ELEMENT_BYTES}")
@@ -78,7 +78,7 @@ class ElementBuckets:
         places = np.repeat(firsts - before, counts) + np.arange(len(fresh))
         self._numbered[places] = fresh[np.argsort(buckets, kind="stable")]
         self._filled += counts
-        forget(self._numbered)
+        drop_pages(self._numbered)
 
     def _buckets(self, elements: bytes) -> IndexArray:
         octets = np.frombuffer(elements, np.uint8).reshape(-1, ELEMENT_BYTES)
@@ -95,7 +95,7 @@ class ElementBuckets:
             if (ranked[1:] == ranked[:-1]).any():
                 raise RemoteProtocolError(self._fault)
             yield ranked, bucket["row"][order].astype(np.int64)
-            forget(self._numbered)
+            drop_pages(self._numbered)
 
 
 def common_to(

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation, Spelling, further, in_words, spellings
+from taciturn.data.normalisation import (
+    Normalisation,
+    Spelling,
+    describe_spellings,
+    further,
+    spellings,
+)
 from taciturn.errors import RowOrderError
 from taciturn.faces import Hint
 from taciturn.jobs.align.pairwise import Alignment, Match, Spread, align, match_ids
@@ -61,7 +67,7 @@ class MatchRequirement:
         if better == self.normalisation:
             way_out = "name the same kind of id on both sides; or "
         else:
-            way_out = f"{in_words(tried, own)}: try {{normalise}} on both sides; or "
+            way_out = f"{describe_spellings(tried, own)}: try {{normalise}} on both sides; or "
         raise RowOrderError(
             f"only {common:,} ids are common, {fraction:.1%} of the shorter list, and "
             f"minimum-match is {self.least:g}: {own:,} here, {match.peer_ids:,} there",
@@ -80,7 +86,7 @@ class MatchRequirement:
             where=self.where,
             hint=Hint(
                 "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({in_words(tried, own)})" if tried else "")
+                "{normalise}" + (f" ({describe_spellings(tried, own)})" if tried else "")
             ),
         )
 

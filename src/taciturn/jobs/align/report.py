@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from taciturn.data.normalisation import Normalisation, further, in_words
+from taciturn.data.normalisation import Normalisation, describe_spellings, further
 from taciturn.jobs.align.result import AlignmentResult
 from taciturn.report.blocks import Block, Facts, Paragraph
 from taciturn.report.words import share, time_with_waits, traffic
@@ -51,7 +51,7 @@ def _spellings(result: AlignmentResult) -> list[Block]:
         return []
     better = further(Normalisation.of(result.normalise), tried)
     way_out = f"; to try it, give --normalise {better} on both sides"
-    words = f"Of the spelling: {in_words(tried, result.ids)}"
+    words = f"Of the spelling: {describe_spellings(tried, result.ids)}"
     return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
 
 

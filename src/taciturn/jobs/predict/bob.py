@@ -9,7 +9,7 @@ import numpy as np
 from taciturn.data.tables import FeatureTable
 from taciturn.jobs.base import SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
-from taciturn.numerics.threshold import Threshold, one_half
+from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.prediction import Scored, meet
@@ -22,7 +22,7 @@ from taciturn.rng import Entropy
 class LabelSide(PredictionSide):
     """Bob's side; above ``threshold`` the class is 1."""
 
-    threshold: Threshold = field(default_factory=one_half)
+    threshold: Threshold = field(default_factory=even_odds)
 
     def score(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         """The scores of these rows, from all Alices."""

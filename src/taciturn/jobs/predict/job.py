@@ -22,7 +22,7 @@ from taciturn.crypto.group import library
 from taciturn.data.normalisation import Normalisation
 from taciturn.jobs.base import Job
 from taciturn.jobs.predict.side import Answer, PredictionSide
-from taciturn.numerics.threshold import at_probability
+from taciturn.numerics.sorted_scores import threshold_at
 from taciturn.party.agreed import require_begun_in_time
 from taciturn.party.aligned import AlignedRows
 from taciturn.party.config import PartyConfig
@@ -76,4 +76,4 @@ class PredictJob(Job[Answer]):
 
         if self.threshold is None:
             return LabelSide(*known, threshold=used.threshold(self.model))
-        return LabelSide(*known, threshold=at_probability(self.threshold, used.shift))
+        return LabelSide(*known, threshold=threshold_at(self.threshold, used.shift))

@@ -14,7 +14,7 @@ from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thre
 from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
-from taciturn.numerics.threshold import one_half
+from taciturn.numerics.sorted_scores import even_odds
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.new_rows import NewRows
@@ -52,7 +52,7 @@ class Answer:
         """Each row with its log-odds, its probability, and its class."""
         if self.scores is None:
             return ()
-        threshold = self.result.threshold or one_half()
+        threshold = self.result.threshold or even_odds()
         return scored_rows(self.ids, self.scores, self.shift, threshold)
 
 

@@ -28,21 +28,25 @@ from taciturn.jobs.scorecard.standard_errors import Fit, exact_errors
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part
-from taciturn.numerics.bands import Bands
+from taciturn.numerics.bands import Bands, stability
 from taciturn.numerics.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,
     spiegelhalter,
 )
-from taciturn.numerics.cutoffs import Costs, cheapest, cutoffs
-from taciturn.numerics.gains import gains
 from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.ranked import Ranked
-from taciturn.numerics.roc import ks_point, roc_points
 from taciturn.numerics.scorecard import Scale
-from taciturn.numerics.stability import stability
-from taciturn.numerics.threshold import Threshold
+from taciturn.numerics.sorted_scores import (
+    Costs,
+    SortedScores,
+    Threshold,
+    cheapest,
+    cutoffs,
+    gains,
+    ks_point,
+    roc_points,
+)
 from taciturn.party.used_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
@@ -175,7 +179,7 @@ def judged_rows(
     moved the logits.
     """
     fitted = name == TRAINING
-    ranked, odds = Ranked.of(rows.scores, rows.labels), rows.scores - shift
+    ranked, odds = SortedScores.of(rows.scores, rows.labels), rows.scores - shift
     groups = calibration_groups(odds, rows.labels)
     return JudgedRows(
         name=name,

@@ -15,8 +15,8 @@ from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
     from taciturn.jobs.scorecard.result import ModelReport
-    from taciturn.numerics.cutoffs import Costs
     from taciturn.numerics.scorecard import Scale
+    from taciturn.numerics.sorted_scores import Costs
     from taciturn.party.config import PartyConfig
 
 
@@ -126,7 +126,7 @@ def write_model_page(result: ModelReport, out: Path) -> None:
 
 
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
-    from taciturn.numerics.cutoffs import Costs
+    from taciturn.numerics.sorted_scores import Costs
 
     miss = settings.output.miss_cost
     if text is None:

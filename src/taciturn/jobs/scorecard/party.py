@@ -17,9 +17,9 @@ import polars as pl
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
-from taciturn.data.own import OwnTable
 from taciturn.data.source import read_frame
 from taciturn.data.tables import FeatureTable
+from taciturn.data.user_table import UserTable
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.jobs.scorecard.build import (
     HELD_OUT,
@@ -37,7 +37,7 @@ from taciturn.jobs.scorecard.build import (
 from taciturn.jobs.scorecard.coefficients import SideWeights
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
 from taciturn.jobs.scorecard.standard_errors import bound_errors
-from taciturn.model.scores_file import KeptScores, ScoredRows, scores_path
+from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part, WholeModel, whole_model
 from taciturn.party.config import PartyConfig
@@ -200,9 +200,9 @@ class _LabelSide:
         sets: dict[str, ScoredRows] = {}
         place, needed = scores_path(self.path), self.request.scores is None and whole is None
         if needed or place.exists():
-            kept = KeptScores.load(place)
+            kept = StoredScores.load(place)
         else:
-            kept = KeptScores(self.share.session)
+            kept = StoredScores(self.share.session)
             self.notes.append("There are no kept scores of this model's training beside it.")
         if kept.session != self.share.session:
             raise FileError(
@@ -253,7 +253,7 @@ class _LabelSide:
             require_column(frame.columns, name, where=str(path))
         try:
             known = RowIds.of(frame[section.id])
-            values = OwnTable.of(section).labels.values(frame[label], known).to_numpy()
+            values = UserTable.of(section).labels.values(frame[label], known).to_numpy()
         except DataError as problem:
             raise problem.at(str(path)) from None
         labels: LabelArray = values[known.rows_of(ids, where=str(path))]

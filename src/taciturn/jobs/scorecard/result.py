@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.numerics.bands import BandRow
+from taciturn.numerics.bands import BandRow, Stability
 from taciturn.numerics.calibration_tests import (
     CalibrationGroup,
     CalibrationLine,
     HosmerLemeshow,
     Spiegelhalter,
 )
-from taciturn.numerics.cutoffs import Cutoff
-from taciturn.numerics.gains import GainsRow
 from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.roc import KsPoint, RocPoint
-from taciturn.numerics.stability import Stability
-from taciturn.numerics.threshold import Threshold
+from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:

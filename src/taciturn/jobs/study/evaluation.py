@@ -18,7 +18,7 @@ from taciturn.errors import FileError
 from taciturn.jobs.study.plan import StudyModel
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import arrival
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.party.model_file import keep_scores
 from taciturn.results.serialise import record_of
@@ -38,7 +38,7 @@ def evaluated(side: StudySide, finished: FinishedStudy) -> StudyRun:
 def _evaluate(side: StudySide, finished: FinishedStudy, one: StudiedSetting) -> StudiedSetting:
     *folds, whole = (model for model in side.plan.models if model.point.number == one.number)
     trained = finished.trained[whole.number]
-    arrived = arrival(trained.losses)
+    arrived = assess_convergence(trained.losses)
     figures = (_metrics(side, model) for model in folds)
     judged = one.judged(
         tuple(

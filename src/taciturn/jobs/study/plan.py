@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taciturn.arrays import IndexArray
-from taciturn.data.folds import filled_folds
-from taciturn.data.ids import RowIds
+from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores

@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-from taciturn.data.folds import filled_folds
+from taciturn.data.ids import filled_folds
 from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.errors import ConfigError, LocalProtocolError
 from taciturn.faces import Hint

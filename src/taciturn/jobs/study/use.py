@@ -22,7 +22,7 @@ from pathlib import Path
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import FileError
 from taciturn.files import reporting_write_errors
-from taciturn.model.scores_file import KeptScores, scores_path
+from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.keep import state_key
@@ -95,7 +95,7 @@ def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel
     source = _numbered(config.path(config.output.models_folder))[number]
     # Where there are no scores the model has no page.
     with suppress(FileError):
-        KeptScores.load(scores_path(source)).save(scores_path(target))
+        StoredScores.load(scores_path(source)).save(scores_path(target))
     return UsedModel(
         role=config.role,
         model=number,

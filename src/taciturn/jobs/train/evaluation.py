@@ -16,8 +16,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.jobs.train.result import PartyRun
-from taciturn.memmap import MEMORY, Scratch, forget
-from taciturn.numerics.convergence import arrival
+from taciturn.memmap import MEMORY, Scratch, drop_pages
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.metrics import Metrics, added_auc, evaluate
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.party.tables import PartyTables
@@ -106,7 +106,7 @@ def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
     values: FloatArray = scratch.unnamed((len(loads), len(first)), np.float64)
     for number, load in enumerate(loads):
         values[number] = load() if number else first
-        forget(values)
+        drop_pages(values)
     return values
 
 
@@ -124,7 +124,7 @@ def assess(
         return run
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
-    arrived = arrival(losses)
+    arrived = assess_convergence(losses)
     run = replace(
         run,
         metrics=replace(run.metrics, train=_figures(finished.train_scores, labels.values, shift)),

@@ -12,11 +12,10 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.acceleration import fit_on_schedule
 from taciturn.numerics.likelihood import of_labels, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
-from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import Optimum

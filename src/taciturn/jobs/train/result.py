@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
-from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import ToldQuality
 from taciturn.results.check import ColumnExposure

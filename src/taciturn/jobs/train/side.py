@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto.bfv.crew import Engine
+from taciturn.crypto.bfv.workers import Engine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import AgreementError
 from taciturn.jobs.resumable import BudgetCheck, ResumableSide, SessionOutcome
 from taciturn.jobs.train.plan import TrainingPlan
-from taciturn.numerics.threshold import Threshold, at_probability, chosen, one_half
+from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.agreed import require_fit, require_signed
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
@@ -140,9 +140,9 @@ class TrainingSide(ResumableSide[O, R]):
         """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
-            return at_probability(output.threshold, shift)
+            return threshold_at(output.threshold, shift)
         if held_out is None or scores is None:
-            return one_half(shift)
+            return even_odds(shift)
         return chosen(scores, held_out.values, output.miss_cost, shift)
 
     def opening(self) -> Program[None]:

@@ -20,10 +20,9 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.crypto.bfv.crew import LocalEngine
-from taciturn.crypto.engines import cluster_on_this_machine, on_engine
-from taciturn.crypto.registry import scheme
-from taciturn.data.raw import RawData
+from taciturn.crypto.bfv.workers import LocalEngine
+from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
+from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Observer, ignore
@@ -36,11 +35,10 @@ from taciturn.faces import Hint
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, compare
 from taciturn.jobs.train.shared import Shared
-from taciturn.numerics.convergence import arrival
+from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import training_loss
+from taciturn.numerics.logistic import row_products, training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
-from taciturn.numerics.row_products import row_products
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import acceptance, conditioning
@@ -196,7 +194,7 @@ class _Run:
         alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
         # Where nobody sees a score on the way, a simulation still knows the end.
         end = training_loss(train, labels.values, weights)
-        arrived = arrival(batches.losses(), self._gap(comparison), end)
+        arrived = assess_convergence(batches.losses(), self._gap(comparison), end)
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed
         result = TrainingRun(

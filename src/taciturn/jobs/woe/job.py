@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, TypeVar
 import polars as pl
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.crypto.engines import on_engine
-from taciturn.crypto.registry import scheme
+from taciturn.crypto.registry import on_engine, scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.own import OwnRows
 from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
+from taciturn.data.user_table import UserRows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
@@ -282,7 +281,7 @@ def _require_allowed(config: PartyConfig) -> None:
         )
 
 
-def _training_rows(config: PartyConfig) -> tuple[OwnRows[Columns], ChosenRows, WoeTerms]:
+def _training_rows(config: PartyConfig) -> tuple[UserRows[Columns], ChosenRows, WoeTerms]:
     raw = raw_table(config)
     rows, _, _ = chosen_rows(config, raw.ids)
     require_agreed_rows(config, len(rows.ids))
@@ -298,7 +297,7 @@ def _terms(config: PartyConfig, rows: int) -> WoeTerms:
 
 
 def _agreed_columns(
-    config: PartyConfig, raw: OwnRows[Columns], rows: ChosenRows
+    config: PartyConfig, raw: UserRows[Columns], rows: ChosenRows
 ) -> Iterator[pl.Series]:
     """Alice's raw columns; of an agreement that names columns, only those."""
     agreement, listed = config.agreement_file, None

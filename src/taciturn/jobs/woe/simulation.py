@@ -10,7 +10,7 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import RawData
 from taciturn.data.split import random_partition, split_columns
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Observer, ignore

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from taciturn.crypto.exchange import ExchangeKey
-from taciturn.crypto.signatures import Identity
+from taciturn.crypto.signatures import ExchangeKey, Identity
 from taciturn.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from taciturn.protocol.circle import (
     Circle,

@@ -42,7 +42,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, own_scores, receive_weights

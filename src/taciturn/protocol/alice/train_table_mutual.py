@@ -13,7 +13,7 @@ import numpy as np
 
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.acceleration import momentum
+from taciturn.numerics.shared_fraction import momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share

@@ -21,7 +21,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.memmap import forget, over_blocks
+from taciturn.memmap import drop_pages, over_blocks
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
 from taciturn.numerics.metrics import Metrics, evaluate
@@ -212,7 +212,7 @@ class _Opened:
     def note(self, number: int, scores: IntArray | None) -> None:
         if self.scores is not None and scores is not None:
             self.scores[number] = scores
-            forget(self.scores)
+            drop_pages(self.scores)
 
     def passes(self, solver: Solver, scales: Scales) -> OpenedPasses | None:
         if self.scores is None:
@@ -249,7 +249,7 @@ class _Looks:
 
     def note(self, number: int, scores: FloatArray) -> None:
         self.scores[number] = scores
-        forget(self.scores)
+        drop_pages(self.scores)
 
     def metrics(self, number: int, solver: Solver) -> Metrics | None:
         if self.held_out is None:

@@ -16,7 +16,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.row_products import row_products
+from taciturn.numerics.logistic import row_products
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores

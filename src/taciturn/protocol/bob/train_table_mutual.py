@@ -17,7 +17,7 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.acceleration import momentum
+from taciturn.numerics.shared_fraction import momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs

@@ -25,7 +25,7 @@ from taciturn.jobs.serve.http.requests import (
 )
 from taciturn.jobs.serve.rounds import MOST_ASKED, MOST_ID_LETTERS, Verdict
 from taciturn.jobs.serve.sources import FetchedRows, Preparer, RowSource, ServedRows
-from taciturn.numerics.threshold import Threshold
+from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
 from taciturn.party.used_model import UsedModel, scored_rows

@@ -1,21 +1,25 @@
-"""The whole visit: the machine, and a party's file where one is named."""
+"""All checks: the machine, and a party's file where one is named."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from taciturn.doctor.datasets import look_at_datasets
-from taciturn.doctor.extensions import look_at_extensions
-from taciturn.doctor.machine import look_at_machine
-from taciturn.doctor.packages import look_at_extras, look_at_packages, look_at_python
-from taciturn.doctor.schemes import look_at_schemes
+from taciturn.doctor.machine import (
+    check_datasets,
+    check_extensions,
+    check_extras,
+    check_machine,
+    check_packages,
+    check_python,
+    check_schemes,
+)
 from taciturn.results.doctor import Finding
 from taciturn.results.ledger import PastExposure
 from taciturn.results.outlook import Outlook
 
 
-def visit(
+def run_checks(
     config: Path | None,
     announce: Callable[[str], None],
     report: Callable[[Outlook | PastExposure], None] = lambda part: None,
@@ -26,13 +30,13 @@ def visit(
     columns, where they can be known.
     """
     announce("packages")
-    findings = [look_at_python(), *look_at_packages(), *look_at_extras(), *look_at_extensions()]
+    findings = [check_python(), *check_packages(), *check_extras(), *check_extensions()]
     announce("machine")
-    findings += look_at_machine()
+    findings += check_machine()
     announce("schemes")
-    findings += look_at_schemes()
+    findings += check_schemes()
     announce("datasets")
-    findings += look_at_datasets()
+    findings += check_datasets()
     if config is not None:
         announce(str(config))
         findings += _party(config, report)
@@ -42,7 +46,7 @@ def visit(
 def _party(config: Path, report: Callable[[Outlook | PastExposure], None]) -> list[Finding]:
     try:
         # Imported here: where gRPC or file locks are missing, the rest is still told.
-        from taciturn.doctor.party import look_at_party
+        from taciturn.doctor.party import check_party
     except ImportError as problem:
         return [
             Finding.problem(
@@ -51,4 +55,4 @@ def _party(config: Path, report: Callable[[Outlook | PastExposure], None]) -> li
                 "see the findings on packages and the platform",
             )
         ]
-    return look_at_party(config, report)
+    return check_party(config, report)

@@ -1,4 +1,4 @@
-"""Readings: a raw column's values as numbers or as levels, whatever kind of column they came in.
+"""Column parsing: a raw column's values as numbers or as levels, whatever type they came in.
 
 A date is read as the days since 1970-01-01, with a fraction where it has a time of day. Its year,
 month and weekday can be read too; weekday 1 is Monday. Offsets from UTC are not looked at.
@@ -39,13 +39,7 @@ _ISO_START = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a raw value is read.
-
-    ``format`` is that of a date in text, in the manner of ``strftime``; None is ISO 8601.
-
-    >>> Reading("month").named("opened"), Reading("days").named("opened")
-    ('opened.month', 'opened')
-    """
+    """Parsing of a raw value; ``format`` is a ``strftime`` format of dates, None ISO 8601."""
 
     kind: ReadingKind = "number"
     format: str | None = None
@@ -59,15 +53,11 @@ class Reading:
             )
 
     def named(self, column: str) -> str:
-        """What the column is called that is read so: a part of a date has a name of its own."""
+        """Name of the parsed column: a part of a date has its own."""
         return f"{column}.{self.kind}" if self.kind in PARTS else column
 
     def numbers(self, series: pl.Series, ids: RowIds | None = None) -> FloatArray:
-        """A column's values as float64, NaN where missing.
-
-        >>> Reading("days").numbers(pl.Series("a", ["1970-01-02", "1970-01-02T12:00"])).tolist()
-        [1.0, 1.5]
-        """
+        """Values of a column as float64, NaN where missing."""
         if self.kind == "number":
             return numbers(series, ids)
         moments = dates(series, self.format, ids)
@@ -77,11 +67,7 @@ class Reading:
         return self._part(moments).cast(pl.Float64).to_numpy()
 
     def levels(self, series: pl.Series) -> pl.Series:
-        """A column's values as the text of their levels, null where missing.
-
-        >>> Reading("weekday").levels(pl.Series("a", ["2026-11-16"])).to_list()
-        ['1']
-        """
+        """Values of a column as the text of their levels, null where missing."""
         if self.kind == "number":
             return as_levels(series)
         return self._part(dates(series, self.format)).cast(pl.String)
@@ -96,7 +82,7 @@ NUMBER = Reading()
 
 
 def looks_like_dates(series: pl.Series) -> bool:
-    """Whether every value of a text column that is there is a date in ISO 8601.
+    """Whether every value of a text column is missing or a date in ISO 8601.
 
     >>> looks_like_dates(pl.Series(["2026-11-16", None])), looks_like_dates(pl.Series(["2026"]))
     (True, False)
@@ -111,7 +97,7 @@ def looks_like_dates(series: pl.Series) -> bool:
 
 
 def other_date_form(series: pl.Series) -> str | None:
-    """How the dates of a column of text are written, where they are dates and not in ISO 8601.
+    """Date format of a text column, where it has dates that are not in ISO 8601.
 
     >>> other_date_form(pl.Series(["31.1.2026", None])), other_date_form(pl.Series(["1.2", "x"]))
     ('%d.%m.%Y', None)
@@ -126,11 +112,7 @@ def other_date_form(series: pl.Series) -> str | None:
 
 
 def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None) -> pl.Series:
-    """A column's values as moments, null where missing; ``form`` is as in ``Reading.format``.
-
-    >>> dates(pl.Series("a", ["31.1.2026"]), "%d.%m.%Y").dt.month().to_list()
-    [1]
-    """
+    """Values of a column as datetimes, null where missing; ``form`` is as in ``Reading.format``."""
     kind = series.dtype
     if kind == pl.Date:
         return series.cast(pl.Datetime("us"))
@@ -172,11 +154,7 @@ def _iso(text: pl.Series) -> pl.Series:
 
 
 def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
-    """A column's numbers, booleans or text as float64, NaN where missing.
-
-    >>> numbers(pl.Series("a", ["1.5", None])).tolist()
-    [1.5, nan]
-    """
+    """A column's numbers, booleans or text as float64, NaN where missing."""
     kind = series.dtype
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, *TEXT)):
         raise kind_error(series)
@@ -200,13 +178,7 @@ def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
 
 
 def as_levels(series: pl.Series) -> pl.Series:
-    """A column's values as the text of their levels, null where missing.
-
-    >>> as_levels(pl.Series("a", [1, 2])).to_list()
-    ['1', '2']
-    >>> as_levels(pl.Series("a", [1.0, None])).to_list()
-    ['1', None]
-    """
+    """Values of a column as the text of their levels, null where missing."""
     kind = series.dtype
     if kind in (*TEXT, pl.Boolean, pl.Null) or kind.is_integer():
         return series.cast(pl.String)
@@ -229,7 +201,7 @@ def as_levels(series: pl.Series) -> pl.Series:
 
 
 def words_error(series: pl.Series, wrong: pl.Series, ids: RowIds | None) -> ColumnError:
-    """The error for words among numbers."""
+    """Error for words among numbers."""
     return ColumnError(
         f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers",
         where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
@@ -243,7 +215,7 @@ def words_error(series: pl.Series, wrong: pl.Series, ids: RowIds | None) -> Colu
 
 
 def missing_error(name: str, missing: NDArray[np.bool_], ids: RowIds | None) -> MissingValueError:
-    """The error for missing values that nothing fills."""
+    """Error for missing values that are not imputed."""
     return MissingValueError(
         f"column {name!r}: {int(missing.sum())} of {len(missing)} values are missing",
         where=f"first at {row_name(int(missing.argmax()), ids)}",
@@ -256,7 +228,7 @@ def missing_error(name: str, missing: NDArray[np.bool_], ids: RowIds | None) -> 
 
 
 def kind_error(series: pl.Series) -> ColumnError:
-    """The error for a kind of column that no rule takes."""
+    """Error for a type of column that no rule takes."""
     return ColumnError(
         f"column {series.name!r} is {series.dtype}: neither numbers, booleans, dates nor text",
         hint=Hint("leave it out: {drop}", drop=[series.name]),

@@ -1,4 +1,4 @@
-"""Plain data: rules to and from what JSON can hold, every key and value checked on the way in."""
+"""Rules to and from JSON; every key and value is checked when they are read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from taciturn.data.readings import Reading
+from taciturn.data.column_parsing import Reading
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError, nearest
@@ -37,7 +37,7 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
 
 
 def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
-    """The rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
+    """Read the rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
     kind = str(data.get("kind")) if isinstance(data, dict) else ""
     former = _FORMER.get(version or 0, {})
     known = [*former] if version == 1 else [*_RULES]
@@ -74,7 +74,7 @@ def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
 
 
 def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    """An object with exactly these keys."""
+    """The value, if it is an object with exactly these keys; else ``ConfigError``."""
     if not isinstance(data, dict):
         raise ConfigError(
             f"{type(data).__name__} where an object must stand", where=where, hint="see to_json"
@@ -89,14 +89,14 @@ def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]
 
 
 def list_of(value: object, where: str) -> list[object]:
-    """A list."""
+    """The value, if it is a list; else ``ConfigError``."""
     if not isinstance(value, list):
         raise ConfigError("a list must stand here", where=where, hint="write the file again")
     return value
 
 
 def text_of(value: object, where: str) -> str:
-    """A text."""
+    """The value, if it is a text; else ``ConfigError``."""
     if not isinstance(value, str):
         raise ConfigError("text must stand here", where=where, hint="write the file again")
     return value

@@ -1,12 +1,16 @@
-"""Alice's part of a product: read a vector, cover an answer, write it.
+"""Both parties' operations on an answer: Alice makes it, Bob decrypts it.
 
 An answer is a sum of products plus a *cover*: a fresh encryption of zero under Bob's public key,
 the masks on the grid of q/t, and the flood. With u ternary and e, e' centred binomial the
 encryption of zero is ``(p_0 u + e, p_1 u + e')``: u goes to the products while they are in NTT
-form, so that both leave it together, and e and e' stand beside masks and flood. All must be in
+form, so that both leave it together, and e and e' are added to masks and flood. All must be in
 before the dropped prime is switched away: added after it, the rounding of the masks to the coarse
-grid of q'/t would stand beside the noise, and tell Bob a little about each mask. Of an answer's
+grid of q'/t would be added to the noise, and tell Bob a little about each mask. Of an answer's
 first polynomial only the coefficients that hold entries are written.
+
+Bob does the same work for all entries. He adds a number uniform modulo t to each entry before it is
+decrypted (``shifts``; the caller subtracts it), and the coefficients that hold no entry are uniform
+too: SEAL decrypts, and compresses on its way out, numbers that are uniform whatever the peer sent.
 """
 
 from __future__ import annotations
@@ -22,9 +26,8 @@ from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import MOST_MODULUS_BITS
 from taciturn.crypto.bfv.modular import Flood, Grid, lowered, reduced
 from taciturn.crypto.bfv.parameters import DEGREE, flood_half
-from taciturn.crypto.bfv.seal import SEED_BYTES, Seal
+from taciturn.crypto.bfv.seal import SEED_BYTES, ByteReader, Seal, trimmed, widths
 from taciturn.crypto.bfv.seeds import centred_binomial, ternary
-from taciturn.crypto.bfv.wire import Parts, trimmed, widths
 from taciturn.rng import Entropy, KeyedEntropy
 
 Places: TypeAlias = slice | IntArray
@@ -43,8 +46,8 @@ class Cover:
     shift: Any = field(repr=False)
 
 
-class Answering:
-    """Operations with Bob's public key.
+class ServerOps:
+    """Alice's operations, with Bob's public key.
 
     ``polynomials`` are both halves of the key at the roots, modulo the primes of a ciphertext;
     factors of ciphertexts are at most 2^factor_bits in size.
@@ -58,7 +61,7 @@ class Answering:
         self._key = seal.load_cipher(polynomials, seal.first_id, ntt=True)
         # For encryptions of zero; like SEAL's own draws they change no result, and two answers
         # never share one, whatever entropy a caller hands in.
-        self._coins = KeyedEntropy.from_system()
+        self._entropy = KeyedEntropy.from_system()
         self._primes = seal.primes[:-1]
         self._kept = seal.primes[: len(seal.parameters.kept)]
         self._grid = Grid(self._primes, plain_modulus)
@@ -75,7 +78,7 @@ class Answering:
         """Bytes of a plaintext in NTT form, in memory."""
         return 8 * DEGREE * len(self._primes)
 
-    def pieces(self, parts: Parts, count: int) -> Iterator[Any]:
+    def pieces(self, parts: ByteReader, count: int) -> Iterator[Any]:
         """Read the ciphertexts of a vector, in NTT form."""
         for _ in range(count):
             first = np.empty((len(self._primes), DEGREE), dtype=np.uint64)
@@ -92,7 +95,7 @@ class Answering:
         alone.
         """
         points, floods = self._grid(values), self._flood(len(values), entropy)
-        first, second = (centred_binomial(self._coins) for _ in range(2))
+        first, second = (centred_binomial(self._entropy) for _ in range(2))
         shifts = np.zeros((2, len(self._primes), DEGREE), dtype=np.uint64)
         for at, prime in enumerate(self._primes):
             modulus = np.uint64(prime)
@@ -103,7 +106,7 @@ class Answering:
         return Cover(self._zero(), self.seal.load_cipher(shifts, self.seal.first_id))
 
     def _zero(self) -> Any:  # noqa: ANN401
-        plain = self.seal.load_plain(reduced(ternary(self._coins), self.seal.plain_modulus))
+        plain = self.seal.load_plain(reduced(ternary(self._entropy), self.seal.plain_modulus))
         self.seal.evaluator.transform_to_ntt_inplace(plain, self.seal.first_id)
         zero = sealapi.Ciphertext()
         self.seal.evaluator.multiply_plain(self._key, plain, zero)
@@ -135,3 +138,34 @@ class Answering:
         """Load a ciphertext that ``saved`` wrote."""
         words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), DEGREE)
         return self.seal.load_cipher(words, self.seal.first_id, ntt=ntt)
+
+
+class ClientOps:
+    """Bob's operations with his secret key; ``entropy`` fills coefficients that hold no entry."""
+
+    def __init__(self, seal: Seal, secret: Any, entropy: KeyedEntropy) -> None:  # noqa: ANN401
+        self._seal, self._entropy = seal, entropy
+        self._primes = seal.primes[: len(seal.parameters.kept)]
+        self._decryptor = sealapi.Decryptor(seal.context, secret)
+
+    def entries(self, parts: ByteReader, places: Places, shifts: WordArray) -> WordArray:
+        """Decrypt the entries of the next answer, shifted, modulo t.
+
+        ``places`` are the coefficients of the first polynomial that were sent. ``shifts`` are added
+        to them on the grid of q'/t: primes by entries.
+        """
+        primes = self._primes
+        polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
+        noise = self._entropy.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
+        for at, prime in enumerate(primes):
+            # Below a power of two that is at most twice the prime, as ``lowered`` needs it.
+            beyond = noise[at] >> np.uint64(64 - prime.bit_length())
+            polynomials[0, at] = lowered(beyond, np.uint64(prime))
+            words = parts.words(shifts.shape[1], prime)
+            # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
+            summed = lowered(words + shifts[at], np.uint64(prime))
+            polynomials[0, at, places] = np.where(words < np.uint64(prime), summed, words)
+            polynomials[1, at] = parts.words(DEGREE, prime)
+        plain = sealapi.Plaintext()
+        self._decryptor.decrypt(self._seal.load_cipher(polynomials, self._seal.kept_id), plain)
+        return self._seal.coefficients(plain)[places]

@@ -1,6 +1,6 @@
-"""Labels among the columns: columns that give the label away, or look as if they were one.
+"""Target leakage: columns that give the label away, or look as if they were one.
 
-Which columns go with the labels is for who has the labels: Bob, about his own columns, and a
+Only the party with the labels can compare columns with them: Bob, for his own columns, and a
 simulation. Of Alice's columns only names and values are looked at, by her.
 """
 
@@ -15,7 +15,7 @@ from taciturn.data.parquet import Columns
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import spelled
 from taciturn.faces import Hint
-from taciturn.memmap import forget
+from taciturn.memmap import drop_pages
 
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
 _NEAR, _FEWEST = 0.995, 12
@@ -28,11 +28,11 @@ _NAMES = re.compile(
 _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
 
 
-def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    """A remark on each prepared column that alone tells the labels nearly always."""
+def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
+    """A remark on each prepared column that alone predicts the labels nearly perfectly."""
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
-    forget(table.values)
+    drop_pages(table.values)
     ones = int(truth.sum())
     if min(ones, len(truth) - ones) < _FEWEST:
         return ()
@@ -54,7 +54,7 @@ def near_the_label(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def named_like_labels(frame: Columns) -> tuple[str, ...]:
+def label_name_notes(frame: Columns) -> tuple[str, ...]:
     """A remark on each raw column of two values whose name is that of a label."""
     return tuple(
         f"column {name} has two values and the name of a label, and Alice's columns hold none: if "

@@ -1,4 +1,4 @@
-"""The parts of a page, as frozen values; ``record_of`` makes JSON of them."""
+"""Sections of the dashboard, as frozen values; ``record_of`` makes JSON of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Side: TypeAlias = Literal["alice", "bob", "both"]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What runs; in a simulation ``side`` is ``both`` and ``peer`` empty.
+    """The command that runs; in a simulation ``side`` is ``both`` and ``peer`` empty.
 
     ``started`` is in seconds since 1970; ``unit`` is what a training counts.
     """
@@ -30,7 +30,7 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How far it is: the outermost of ``bars`` first.
+    """Progress, the outermost of ``bars`` first.
 
     ``remaining`` is in seconds, for all of it, and ``rate`` counts the innermost bar in a second;
     None where there is no pace yet.
@@ -43,8 +43,8 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossed:
-    """What crossed between the sides, since this start."""
+class Traffic:
+    """Traffic between the sides, since this start."""
 
     bytes_sent: int = 0
     bytes_received: int = 0
@@ -53,16 +53,16 @@ class Crossed:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Where the seconds since the first connection went."""
+class TimeSpent:
+    """Seconds of waiting and of computing since the first connection."""
 
     waiting: float
     computing: float
 
 
 @dataclass(frozen=True, slots=True)
-class LinkShown:
-    """A link: its state, since when, and how often it was connected."""
+class LinkView:
+    """State of a link, since when, and how often it was connected."""
 
     peer: str
     state: LinkState
@@ -72,15 +72,15 @@ class LinkShown:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line that was said on the screen, and when."""
+    """A line that was printed on the screen, and when."""
 
     at: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """What it costs: the ledger at Bob, opened scores at Alice."""
+class PrivacyCost:
+    """Privacy cost: the ledger at Bob, opened scores at Alice."""
 
     title: str
     entries: tuple[Fact, ...]

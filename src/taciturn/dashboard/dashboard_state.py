@@ -1,9 +1,9 @@
-"""``Board``: what a page shows; ``BobBoard``: the same with what depends on labels.
+"""``DashboardState``: what a page shows; ``BobDashboardState``: also what depends on labels.
 
-A board is fed by callbacks from the threads that work, and asked by the one that serves. Feeding
-it is cheap: it keeps the last value of everything, and puts sections together when it is asked.
+A state is fed by callbacks from the threads that work, and read by the one that serves. Feeding it
+is cheap: it keeps the last value of everything, and puts sections together when it is asked.
 
-**Guarantee.** A ``Board`` has no field for anything that depends on labels, and refuses it
+**Guarantee.** A ``DashboardState`` has no field for anything that depends on labels, and refuses it
 (``PrivacyError``): losses, scores, held-out figures, the ledger, tables of results, what Bob told
 of the model. So Alice's page shows nothing that the labels decide, but for what she sees without
 it: whether, when and how the command ends.
@@ -20,16 +20,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from taciturn.dashboard.shown import (
+from taciturn.dashboard.dashboard_view import (
     About,
-    Account,
-    Crossed,
     End,
     Fact,
     Line,
-    LinkShown,
+    LinkView,
+    PrivacyCost,
     Side,
-    Spent,
+    TimeSpent,
+    Traffic,
     Work,
 )
 from taciturn.engine.pulse import Pulse
@@ -64,7 +64,7 @@ MOST_LINES = 60
 MOST_POINTS = 240
 MOST_ROWS = 200
 MOST_LETTERS = 400
-# Rates are told over the last seconds, and drawn over the last two minutes.
+# Rates are computed over the last seconds, and drawn over the last two minutes.
 RATE_SECONDS, SAMPLES = 8.0, 120
 # What other work counts.
 _STEPS = "steps"
@@ -78,8 +78,8 @@ class _Sample(NamedTuple):
     received: int
 
 
-class Board:
-    """What a page shows of a side that has no labels; ``wall`` gives seconds since 1970."""
+class DashboardState:
+    """Dashboard of a side that has no labels; ``wall`` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -97,17 +97,17 @@ class Board:
         self._activity = "starting"
         # When work of several levels was first looked at, and how far it was.
         self._first: tuple[float, float] | None = None
-        self._crossed, self._spent = Crossed(), None if side == "both" else Spent(0.0, 0.0)
-        self._links: dict[str, LinkShown] = {}
+        self._crossed, self._spent = Traffic(), None if side == "both" else TimeSpent(0.0, 0.0)
+        self._links: dict[str, LinkView] = {}
         self._lines: deque[Line] = deque(maxlen=MOST_LINES)
-        self._account: Account | None = None
+        self._account: PrivacyCost | None = None
         self._end = End()
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
 
-    # What callbacks tell.
+    # What callbacks report.
 
     def observe(self, event: Event) -> None:
-        """Take note of an event; PrivacyError if it depends on labels."""
+        """Record an event; ``PrivacyError`` if it depends on labels."""
         self._require_label_free(event)
         if isinstance(event, ClusterJoined):
             self.say(f"a cluster of {counted(event.workers, 'worker')} computes")
@@ -117,17 +117,17 @@ class Board:
                     self._activity = event.work
 
     def announce(self, activity: str) -> None:
-        """Takes note of what runs now; how far the work is stays as it was."""
+        """Record what runs now; its progress stays as it was."""
         with self._lock:
             self._activity = activity
 
     def progress(self, done: int, total: int) -> None:
-        """Takes note of how much of it is done."""
+        """Record how much of it is done."""
         with self._lock:
             self._pulse.advance(_STEPS, done, total)
 
     def say(self, text: str) -> None:
-        """Takes note of a line that is said on the screen."""
+        """Record a line that is printed on the screen."""
         if not self._may_say(text):
             return
         shown = "".join(letter if letter.isprintable() else " " for letter in text[:MOST_LETTERS])
@@ -135,7 +135,7 @@ class Board:
             self._lines.append(Line(self._wall(), shown))
 
     def publish(self, news: News) -> None:
-        """Take note of what a side publishes; PrivacyError if it depends on labels."""
+        """Record what a side publishes; ``PrivacyError`` if it depends on labels."""
         with self._lock:
             match news:
                 case Setup():
@@ -155,14 +155,14 @@ class Board:
                     self._take_label_side(news)
 
     def end(self, problem: BaseException | None) -> None:
-        """Takes note of how it ended: with no problem, or with this one."""
+        """Record how it ended: with no problem, or with this one."""
         with self._lock:
             self._end = _end(problem, self._wall())
 
-    # What whoever serves asks.
+    # What the server asks.
 
     def sample(self) -> None:
-        """Notes how far it is now; called about once a second."""
+        """Sample the progress; called about once a second."""
         with self._lock:
             crossed = self._crossed
             done, _ = self._pulse.reach
@@ -204,20 +204,20 @@ class Board:
         )
         self._about = replace(about, peer=identity.peer, facts=facts, unit=unit)
 
-    def _link(self, news: LinkChanged) -> LinkShown:
+    def _link(self, news: LinkChanged) -> LinkView:
         before = self._links.get(news.peer)
         connections = (0 if before is None else before.connections) + (news.state == "connected")
-        return LinkShown(news.peer, news.state, self._wall(), connections)
+        return LinkView(news.peer, news.state, self._wall(), connections)
 
     def _take_figures(self, figures: PartyFigures) -> None:
         self._require_no_losses(figures)
         self._take_traffic(figures)
 
     def _take_traffic(self, figures: PartyFigures | TrafficSeen) -> None:
-        self._crossed = Crossed(
+        self._crossed = Traffic(
             figures.bytes_sent, figures.bytes_received, figures.frames_sent, figures.frames_received
         )
-        self._spent = Spent(figures.waiting_seconds, figures.computing_seconds)
+        self._spent = TimeSpent(figures.waiting_seconds, figures.computing_seconds)
 
     def _work(self) -> Work:
         (done, total), bars = self._pulse.reach, self._stages
@@ -229,12 +229,12 @@ class Board:
 
     def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
         """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
-        now, part = self._clock(), whole_part(bars)
+        now, part = self._clock(), overall_progress(bars)
         since, before = self._first = self._first or (now, part)
         return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
 
     def _rate(self) -> float | None:
-        """How much was done a second, over the last seconds."""
+        """Steps per second, over the last seconds."""
         recent = [one for one in self._samples if one.at >= self._samples[-1].at - RATE_SECONDS]
         # Other work may have begun meanwhile, and be less far.
         if len(recent) < 2 or recent[-1].done < recent[0].done:
@@ -242,7 +242,7 @@ class Board:
         return (recent[-1].done - recent[0].done) / (recent[-1].at - recent[0].at)
 
     def _pace(self) -> list[tuple[int, int]]:
-        """Bytes a second that were sent and received, between each two samples."""
+        """Bytes per second sent and received, between consecutive samples."""
         samples = list(self._samples)
         return [
             (
@@ -272,8 +272,8 @@ class Board:
         raise _refusal(news)
 
 
-class BobBoard(Board):
-    """What a page shows of the side that has the labels, or of both in a simulation."""
+class BobDashboardState(DashboardState):
+    """Dashboard of the side that has the labels, or of both in a simulation."""
 
     def __init__(
         self, command: str, side: Side = "bob", peer: str = "", facts: tuple[Fact, ...] = ()
@@ -283,7 +283,7 @@ class BobBoard(Board):
         self._table: GrowingTable | None = None
 
     def observe(self, event: Event) -> None:
-        """Takes note of an event."""
+        """Record an event."""
         super().observe(event)
         if self._about.side == "both" and isinstance(event, Progress):
             # A pass of newton has all rows, and names none.
@@ -305,7 +305,7 @@ class BobBoard(Board):
         self._curve = figures.curve
 
     def _take_step(self, step: SimulatedStep) -> None:
-        self._crossed = Crossed(
+        self._crossed = Traffic(
             step.bytes_to_alice, step.bytes_to_bob, step.frames_to_alice, step.frames_to_bob
         )
         if step.train_loss is None:
@@ -331,10 +331,10 @@ class BobBoard(Board):
             self._table = news
 
 
-def whole_part(bars: tuple[Stage, ...]) -> float:
-    """How far work of several levels is as a whole, from 0 to 1.
+def overall_progress(bars: tuple[Stage, ...]) -> float:
+    """Progress of work of several levels as a whole, from 0 to 1.
 
-    >>> whole_part((Stage("model", 1, 4), Stage("pass", 6, 12)))
+    >>> overall_progress((Stage("model", 1, 4), Stage("pass", 6, 12)))
     0.375
     """
     part = 0.0
@@ -349,7 +349,7 @@ def _per_second(before: _Sample, after: _Sample, old: int, new: int) -> int:
 
 
 def thinned(curve: tuple[CurvePoint, ...]) -> tuple[CurvePoint, ...]:
-    """A curve of no more points than can be told apart, its last one included.
+    """A curve of at most about ``MOST_POINTS`` points, its last one included.
 
     >>> len(thinned(tuple(CurvePoint(n) for n in range(10_000)))) <= MOST_POINTS + 1
     True
@@ -373,10 +373,10 @@ def _refusal(kind: object) -> PrivacyError:
     )
 
 
-def _opened(news: ScoresOpened) -> Account:
+def _opened(news: ScoresOpened) -> PrivacyCost:
     given = f"{news.given_before:,}"
     limit = "none" if news.limit is None else f"{news.limit:,}"
-    return Account(
+    return PrivacyCost(
         "Scores opened to the peer",
         (
             ("of one row, in this training", f"{news.per_row:,}"),
@@ -387,9 +387,9 @@ def _opened(news: ScoresOpened) -> Account:
     )
 
 
-def _ledger(news: LedgerPlanned) -> Account:
+def _ledger(news: LedgerPlanned) -> PrivacyCost:
     statement = news.statement
-    return Account(
+    return PrivacyCost(
         "The labels' ledger, as it will stand at the end",
         (
             ("label epsilon", _epsilon(statement.label_epsilon_total)),

@@ -1,6 +1,6 @@
-"""What a helper process runs: one table's rows, or one key, and the jobs that are asked of it.
+"""Main program of a worker process: it holds one table's rows or one key, and runs jobs.
 
-The first job sets it up. It ends when there is nobody left to ask.
+The first job sets it up. It ends when its pipe does.
 """
 
 from __future__ import annotations
@@ -9,29 +9,24 @@ import os
 from multiprocessing.connection import Connection
 
 from taciturn.crypto.base import Wrapping
-from taciturn.crypto.bfv.crew import Job, Pipe, Worker, receive, send, written
 from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.bfv.tables import sheet_of
+from taciturn.crypto.bfv.tables import table_worker
+from taciturn.crypto.bfv.workers import Job, Pipe, Worker, receive, send, written
 from taciturn.errors import CryptoError
 
 
 def worker(setup: Job) -> Worker:
     """Make the worker of a setup: some rows of Alice's table, or the owner's key."""
-    ring, key, bits = _ring(setup), bytes(setup.frames[0]), BfvScheme.key_bits[0]
+    facts, key, bits = setup.facts, bytes(setup.frames[0]), BfvScheme.key_bits[0]
+    ring = Wrapping.of(facts["modulus_bits"], facts["matrix_bits"], facts["terms"])
     if setup.name == "bob":
         return BfvScheme().read_secret(key, bits, ring).reply
-    return sheet_of(setup, BfvScheme().read_public(key, bits, ring).answering, ring)
-
-
-def _ring(setup: Job) -> Wrapping:
-    facts = setup.facts
-    return Wrapping.of(facts["modulus_bits"], facts["matrix_bits"], facts["terms"])
+    return table_worker(setup, BfvScheme().read_public(key, bits, ring).server_ops, ring)
 
 
 def serve(jobs: Pipe, replies: Pipe) -> None:
     """Run jobs until the pipe ends."""
-    setup = receive(jobs)
-    work = worker(setup)
+    work = worker(receive(jobs))
     while True:
         job = receive(jobs)
         try:

@@ -1,16 +1,16 @@
-"""Engines: where the work on many tiles is done. The local one has helper processes.
+"""Engines: backends for the work on many tiles. The local one has worker processes.
 
-SEAL's Python binding keeps other threads waiting, so that threads do not help. A helper is a Python
-of its own that runs ``helper``; what it needs, keys included, goes to it over a pipe and never
-through a file. It ends when its pipe ends: with ``close``, with the last reference to its crew, or
-with the process that started it, however that ends.
+SEAL's Python binding keeps other threads waiting, so that threads do not help. A worker process is
+a Python of its own that runs ``worker``; what it needs, keys included, goes to it over a pipe and
+never through a file. It ends when its pipe ends: with ``close``, with the last reference to its
+pool, or with the process that started it, however that ends.
 
 Processes are started from scratch, and not by ``multiprocessing``: a fork would copy the locks of
 other threads, and a spawn would run a caller's own script a second time.
 
 **What an engine may rely on.** A setup and a job are plain (a name, public facts, bytes), and a
 reply is a pure function of both: a worker keeps nothing from one job to the next that changes a
-result. So a job may be run twice, or on another worker that was set up alike. Masks come with the
+result. So a job may be run twice, or on another worker that had the same setup. Masks come with the
 job, and encryptions of zero and floods are drawn afresh where it runs: what is decrypted from a
 repeated answer is the same number under the same mask, and no mask ever covers two. Sums are of
 integers modulo t, so that results do not depend on how the work was cut.
@@ -53,12 +53,11 @@ class Writable(Protocol):
 
     def to_bytes(self) -> bytes:
         """Serialise the part for another process."""
-        ...
 
 
 Reply: TypeAlias = "tuple[Frame | Writable, ...]"
 Worker: TypeAlias = Callable[[Job], Reply]
-"""What a setup makes (``helper.worker``): it does jobs, one after the other."""
+"""What a setup makes (``worker.worker``): it does jobs, one after the other."""
 Setup: TypeAlias = Callable[[], Job]
 """Makes a setup when it is needed: it may be a copy of many rows."""
 
@@ -70,7 +69,7 @@ def written(reply: Reply) -> tuple[Frame, ...]:
     )
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Workers that were set up for one table or one key."""
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
@@ -80,11 +79,9 @@ class Crew(Protocol):
         that was refused, or a worker that is lost for good, raises ``CryptoError``; later jobs
         still run.
         """
-        ...
 
     def close(self) -> None:
-        """End the workers that this crew started."""
-        ...
+        """End the workers that this pool started."""
 
 
 class Engine(Protocol):
@@ -94,9 +91,8 @@ class Engine(Protocol):
     def reads_files(self) -> bool:
         """Whether workers can open the files of this process by their paths.
 
-        Rows of a mapped table are then named by their place (``memmap.Place``), and sent otherwise.
+        Rows of a mapped table are then sent as their location (``memmap.ArrayLocation``).
         """
-        ...
 
     def shares(self, work: int, least: int) -> int:
         """Number of shares to cut the work into; workers get one setup per share.
@@ -104,21 +100,16 @@ class Engine(Protocol):
         ``work`` is the public number of tiles or ciphertexts. Below ``least`` sharing costs about
         what it saves on one machine.
         """
-        ...
 
-    def crew(self, setups: Sequence[Setup]) -> Crew:
-        """A crew with one setup per share."""
-        ...
+    def pool(self, setups: Sequence[Setup]) -> WorkerPool:
+        """A pool with one setup per share."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """This process, and helpers on the same machine where there is work for them.
+    """This process, and worker processes on the same machine for larger work.
 
     ``cores`` counts the processes, this one included; None means one per core, up to 8.
-
-    >>> LocalEngine(cores=2).shares(work=600, least=512), LocalEngine(cores=2).shares(100, 512)
-    (2, 1)
     """
 
     cores: int | None = None
@@ -131,9 +122,9 @@ class LocalEngine:
         alone = work < least or not sys.executable
         return 1 if alone else self.cores or min(usable_cores(), MOST_PROCESSES)
 
-    def crew(self, setups: Sequence[Setup]) -> Crew:
+    def pool(self, setups: Sequence[Setup]) -> WorkerPool:
         """Worker processes for all shares but the first, which is this process's."""
-        return LocalCrew(setups[1:])
+        return LocalWorkerPool(setups[1:])
 
 
 def send(pipe: Pipe, name: str, facts: dict[str, int], frames: tuple[Frame, ...]) -> None:
@@ -151,7 +142,7 @@ def receive(pipe: Pipe) -> Job:
     return Job(head["name"], head["facts"], frames)
 
 
-class _Helper:
+class _WorkerProcess:
     def __init__(self) -> None:
         # The module is found where this one was, and not in the folder one happens to be in.
         places = os.pathsep.join(entry for entry in sys.path if entry)
@@ -161,7 +152,7 @@ class _Helper:
         self._from: Pipe = Connection(ours_in, writable=False)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "taciturn.crypto.bfv.helper"],
+                [sys.executable, "-P", "-m", "taciturn.crypto.bfv.worker"],
                 stdin=theirs_in,
                 stdout=theirs_out,
                 env={**os.environ, "PYTHONPATH": places},
@@ -191,8 +182,8 @@ class _Helper:
             self._process.wait()
 
 
-class LocalCrew:
-    """Helper processes that were set up for one table or one key.
+class LocalWorkerPool:
+    """Worker processes that were set up for one table or one key.
 
     **Guarantee.** They are gone when this object is. Those that ended, or refused a job, are
     replaced when the next jobs come.
@@ -200,18 +191,18 @@ class LocalCrew:
 
     def __init__(self, setups: Sequence[Setup] = ()) -> None:
         self._setups = setups
-        self._helpers: list[_Helper] = []
-        self._end = weakref.finalize(self, _close_all, self._helpers)
+        self._processes: list[_WorkerProcess] = []
+        self._end = weakref.finalize(self, _close_all, self._processes)
         self._start()
 
     def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
         """Run the first job here and the others in worker processes, replaced after a failure."""
         self._start()
         try:
-            helpers = self._helpers[: len(jobs) - 1]
-            for helper, job in zip(helpers, jobs[1:], strict=True):
-                helper.start(job)
-            return [own(jobs[0]), *(helper.finish() for helper in helpers)]
+            processes = self._processes[: len(jobs) - 1]
+            for process, job in zip(processes, jobs[1:], strict=True):
+                process.start(job)
+            return [own(jobs[0]), *(process.finish() for process in processes)]
         except (EOFError, OSError) as problem:
             self.close()
             raise _ended() from problem
@@ -222,15 +213,15 @@ class LocalCrew:
 
     def close(self) -> None:
         """End the worker processes."""
-        _close_all(self._helpers)
+        _close_all(self._processes)
 
     def _start(self) -> None:
-        if self._helpers:
+        if self._processes:
             return
         for setup in self._setups:
-            self._helpers.append(_Helper())
+            self._processes.append(_WorkerProcess())
             try:
-                self._helpers[-1].start(setup())
+                self._processes[-1].start(setup())
             except OSError as problem:
                 self.close()
                 raise _ended() from problem
@@ -238,11 +229,11 @@ class LocalCrew:
 
 def _ended() -> CryptoError:
     return CryptoError(
-        "a helper process ended before its work was done",
+        "a worker process ended before its work was done",
         hint="is there enough memory? allow a table less of it",
     )
 
 
-def _close_all(helpers: list[_Helper]) -> None:
-    while helpers:
-        helpers.pop().close()
+def _close_all(processes: list[_WorkerProcess]) -> None:
+    while processes:
+        processes.pop().close()

@@ -1,4 +1,4 @@
-"""Choices: how a table's columns are prepared, said for all of them or column by column."""
+"""Preparation settings, for all columns of a table or column by column."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar, get_args
 
-from taciturn.data.readings import PARTS, DatePart
+from taciturn.data.column_parsing import PARTS, DatePart
 from taciturn.data.rules import check_clip
 from taciturn.data.transforms import TransformKind
 from taciturn.errors import ConfigError, nearest
@@ -30,14 +30,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PrepareSettings:
-    """How to prepare columns that nobody has looked at yet.
+    """Preparation settings for columns that nobody has looked at yet.
 
     A mapping is by column; its key ``*`` stands for every column that it does not name. With "none"
     for ``impute`` a missing number is an error; with "bin" it is a bin in columns that are cut into
     bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
-    ``winsorise`` is the share of rows at either end whose numbers become the next one inwards.
-    The rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
-    ``rare_share``, are grouped into one.
+    ``winsorise`` is the share of rows at either end whose numbers become the next one inwards. The
+    rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
+    ``rare_share``, are merged into one.
     """
 
     impute: Impute = "median"
@@ -80,13 +80,13 @@ class PrepareSettings:
             _one_of("date_parts", part, PARTS)
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """Every column that a choice names, with the setting that names it."""
+        """Every column that a setting names, with that setting."""
         for setting in ("keep", "drop", *BY_COLUMN):
             yield from ((name, setting) for name in getattr(self, setting) or () if name != EVERY)
 
 
 def of_column(choices: Mapping[str, T], column: str) -> T | None:
-    """What choices by column say of one column.
+    """Value of a by-column setting for one column.
 
     >>> of_column({"*": 5, "age": 10}, "age"), of_column({"*": 5}, "age"), of_column({}, "age")
     (10, 5, None)

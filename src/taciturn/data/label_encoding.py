@@ -1,4 +1,4 @@
-"""Label words: labels that are written in words, or in other numbers than 0 and 1."""
+"""Label encoding: labels that are words, or other numbers than 0 and 1, as 0 and 1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from taciturn.data.column_parsing import TEXT, as_levels
 from taciturn.data.ids import RowIds, row_name
-from taciturn.data.readings import TEXT, as_levels
 from taciturn.errors import ColumnError, LabelValueError
 from taciturn.faces import Hint
 
@@ -30,28 +30,20 @@ _PAIRS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LabelWords:
-    """Which words mean 1 and which mean 0; case and blanks around them do not matter.
-
-    Without ``negative`` the only other word means 0.
-    """
+class LabelEncoding:
+    """Words that mean 1 and 0, without case; without ``negative`` the only other word means 0."""
 
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, choices: object) -> LabelWords:
-        """The words that settings choose, which have them under the same names."""
+    def of(cls, choices: object) -> LabelEncoding:
+        """Label words from settings of the same names."""
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
         return cls(positive, negative)
 
     def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
-        """A label column as 0 and 1, null where missing; other numbers as they are.
-
-        >>> words = LabelWords(("yes",))
-        >>> words.values(pl.Series("y", ["Yes", "no"]), RowIds.numbered(2)).to_list()
-        [1, 0]
-        """
+        """A label column as 0 and 1, null where missing; other numbers unchanged."""
         if not (self.positive or self.negative):
             return _plain_values(series, ids)
         text = _words(series)
@@ -90,7 +82,7 @@ class LabelWords:
         )
 
 
-PLAIN = LabelWords()
+PLAIN = LabelEncoding()
 
 
 def _words(series: pl.Series) -> pl.Series | None:
@@ -112,7 +104,7 @@ def _plain_values(series: pl.Series, ids: RowIds | None) -> pl.Series:
             f"{wrong.sum()} of {len(text)} labels are text other than 0 and 1 "
             f"({text.n_unique()} distinct values in all)",
             where=f"column {series.name!r}, first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint=_say_which(text),
+            hint=_label_hint(text),
         )
     return values
 
@@ -129,12 +121,12 @@ def _refuse_numbers(series: pl.Series, ids: RowIds | None) -> None:
             where=f"column {series.name!r}, first at {row_name(int(wrong.arg_max() or 0), ids)}",
             hint="turn them into 0 and 1 (1 is the class to predict)"
             if text is None
-            else _say_which(text),
+            else _label_hint(text),
         )
 
 
-def _say_which(text: pl.Series) -> Hint:
-    """The line that says which word means 1; the labels' own words only where all know them."""
+def _label_hint(text: pl.Series) -> Hint:
+    """Hint which word to name as 1; the labels' own words only where they are common ones."""
     present = set(text.drop_nulls().unique().to_list())
     word = next((one for one, zero in _PAIRS if present == {one, zero}), "WORD")
     return Hint("say which of them means 1, the class to predict: {positive}", positive=word)

@@ -1,4 +1,4 @@
-"""Own data: a person's file or frame, with its label column and perhaps an id column named."""
+"""A user's table: a file or frame with a label column and perhaps an id column."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import polars as pl
 
-from taciturn.data.choices import BY_COLUMN, EVERY, PrepareSettings
+from taciturn.data.column_options import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
 from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds
-from taciturn.data.label_words import PLAIN, LabelWords
+from taciturn.data.label_encoding import PLAIN, LabelEncoding
 from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
-from taciturn.data.prepare import fit
-from taciturn.data.problems import Problems
-from taciturn.data.raw import RawData
+from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
@@ -31,24 +29,21 @@ C = TypeVar("C", bound=Columns)
 
 
 @dataclass(frozen=True, slots=True)
-class OwnTable:
-    """How a table of one's own is read and prepared."""
+class UserTable:
+    """How a user's table is read and prepared."""
 
     settings: PrepareSettings = DEFAULTS
     dialect: Dialect = USUAL
-    labels: LabelWords = PLAIN
+    labels: LabelEncoding = PLAIN
 
     @classmethod
-    def of(cls, choices: object) -> OwnTable:
-        """What settings choose, which have it under the same names; the rest has its default."""
-        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelWords.of(choices))
+    def of(cls, choices: object) -> UserTable:
+        """From settings of the same names; the rest has its default."""
+        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelEncoding.of(choices))
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
-    """The preparation settings ``base``, with what ``choices`` sets under the same names.
-
-    By column, ``base`` holds where the choices do not name the column.
-    """
+    """The settings ``base``, overridden, also by column, by ``choices`` of the same names."""
     given: dict[str, Any] = {
         entry.name: value
         for entry in fields(PrepareSettings)
@@ -60,12 +55,12 @@ def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
     return replace(base, **{**given, **by_column})
 
 
-AS_USUAL = OwnTable()
+AS_USUAL = UserTable()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OwnRows(Generic[C]):
-    """A table of one's own, looked over."""
+class UserRows(Generic[C]):
+    """A user's table after validation."""
 
     columns: C
     ids: RowIds
@@ -74,36 +69,32 @@ class OwnRows(Generic[C]):
     sources: tuple[Fingerprint, ...] = ()
 
 
-def own_data(
+def user_data(
     source: object,
     *,
     label_column: str,
     id_column: str | None = None,
-    table: OwnTable = AS_USUAL,
+    table: UserTable = AS_USUAL,
 ) -> RawData:
-    """Take in a table of one's own; every column beside id and label is a raw feature.
+    """Read a user's table; every column except id and label is a raw feature.
 
     ``source`` is a path to CSV or Parquet, or a pandas or polars frame. Without ``id_column`` the
     rows are numbered from 0. Several problems are raised as one ``TableError``.
-
-    >>> people = pl.DataFrame({"who": ["a", "b"], "age": [31, 44], "paid": [True, False]})
-    >>> own_data(people, label_column="paid", id_column="who")
-    RawData(own data, 2 rows, 1 raw columns)
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=_text(id_column))
-    return _raw(read.name, _looked_over(frame, read.where, label_column, id_column, table))
+    return _raw(read.name, _validated(frame, read.where, label_column, id_column, table))
 
 
-def own_rows(
+def user_rows(
     source: TableSource,
     *,
     label_column: str | None,
     id_column: str,
-    table: OwnTable,
+    table: UserTable,
     folder: Path | None = None,
-) -> OwnRows[Columns]:
-    """Take in a party's table; the columns of Parquet files are not read yet.
+) -> UserRows[Columns]:
+    """Open a party's table; the columns of Parquet files are not read yet.
 
     Bob's table needs no column beside ``label_column``, which is None at Alice. ``folder`` is as in
     ``TableSource.open``.
@@ -114,48 +105,48 @@ def own_rows(
         require_unchanged(file)
     if isinstance(opened, TextColumns):
         files = files or opened.fingerprints
-    rows = _looked_over(opened, source.where, label_column, id_column, table, columns_needed=needed)
+    rows = _validated(opened, source.where, label_column, id_column, table, columns_needed=needed)
     return replace(rows, sources=files)
 
 
-def _looked_over(
+def _validated(
     frame: C,
     where: str,
     label_column: str | None,
     id_column: str | None,
-    table: OwnTable,
+    table: UserTable,
     *,
     columns_needed: bool = True,
-) -> OwnRows[C]:
+) -> UserRows[C]:
     if label_column is not None and label_column == id_column:
         raise ConfigError(
             f"column {label_column!r} is named as id and as label",
             hint="name two different columns",
         )
-    problems, settings = Problems(), table.settings
+    problems, settings = ErrorCollector(), table.settings
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
-    with problems.noted():
+    with problems.collecting():
         require_names(frame.columns, where=where)
-    with problems.noted():
+    with problems.collecting():
         if id_column is not None:
             require_column(frame.columns, id_column, "id", where=where)
             ids, named = RowIds.of(frame[id_column]), True
     # Without sound ids a row goes by its number.
     names = ids if named else None
-    with problems.noted():
+    with problems.collecting():
         if label_column is not None:
             require_column(frame.columns, label_column, "label", where=where)
             labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
     beside = [name for name in frame.columns if name not in (label_column, id_column)]
     features = frame.select(beside)
-    with problems.noted():
+    with problems.collecting():
         features = _chosen_columns(features, settings, where, problems, needed=columns_needed)
     if problems:
         # What else is wrong is said now, not the next time.
-        with problems.noted():
+        with problems.collecting():
             fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
-    return OwnRows(features, ids, labels, settings)
+    return UserRows(features, ids, labels, settings)
 
 
 def _wanted(features: C, settings: PrepareSettings) -> C:
@@ -165,10 +156,10 @@ def _wanted(features: C, settings: PrepareSettings) -> C:
 
 
 def _chosen_columns(
-    features: C, settings: PrepareSettings, where: str, problems: Problems, *, needed: bool
+    features: C, settings: PrepareSettings, where: str, problems: ErrorCollector, *, needed: bool
 ) -> C:
     for problem in unknown_columns(settings, features.columns):
-        with problems.noted():
+        with problems.collecting():
             raise problem
     wanted = _wanted(features, settings)
     if needed and not wanted.columns:
@@ -189,28 +180,27 @@ def unknown_columns(settings: PrepareSettings, columns: list[str]) -> Iterator[C
             )
 
 
-def columns_alone(
+def unlabelled_data(
     source: object,
     *,
     id_column: str | None = None,
     label_column: str | None = None,
-    table: OwnTable = AS_USUAL,
+    table: UserTable = AS_USUAL,
 ) -> RawData:
-    """Take in a table whose labels do not matter, such as Alice's, who has none.
+    """Read a table without labels, such as Alice's; ``label_column`` is left out, where present.
 
-    ``label_column`` is left out, where it is there. The labels of the result alternate and mean
-    nothing.
+    The labels of the result alternate and mean nothing.
 
-    >>> columns_alone(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
+    >>> unlabelled_data(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=_text(id_column))
     frame = frame.select(column for column in frame.columns if column != label_column)
-    return _raw(read.name, _looked_over(frame, read.where, None, id_column, table))
+    return _raw(read.name, _validated(frame, read.where, None, id_column, table))
 
 
-def _raw(name: str, rows: OwnRows[pl.DataFrame]) -> RawData:
+def _raw(name: str, rows: UserRows[pl.DataFrame]) -> RawData:
     labels = rows.labels or LabelTable(rows.ids, (np.arange(len(rows.ids)) % 2).astype(np.int8))
     return RawData(name, rows.columns, rows.ids, labels, rows.settings, own=True)
 
