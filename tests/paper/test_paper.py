@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
 
-from taciturn.cli import whole_app
+from taciturn.__main__ import run
 from taciturn.errors import ConfigError, OutputError
 from taciturn.faces import COMMAND_LINE
 from taciturn.report import Block, render_html, render_markdown, render_terminal
@@ -256,12 +255,12 @@ def test_the_page_of_the_documents_is_that_of_its_data():
 
 
 @REPRODUCES
-def test_the_command_writes_the_report(record, shelf, monkeypatch):
+def test_the_command_writes_the_report(record, shelf, monkeypatch, capsys):
     monkeypatch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
-    invocation = CliRunner().invoke(whole_app(), [*arguments, "--cache", str(shelf), "--json"])
-    assert invocation.exit_code == 0, invocation.output
-    assert json.loads(invocation.stdout)["rows"] == json.loads(json.dumps(record["table2"]["rows"]))
+    assert run([*arguments, "--cache", str(shelf), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert rows == json.loads(json.dumps(record["table2"]["rows"]))
 
 
 @REPRODUCES
@@ -287,11 +286,8 @@ def test_both_schemes_take_part_and_everything_that_encrypts():
 
 @pytest.mark.slow
 def test_all_of_it_quickly_on_every_dataset_that_is_here(tmp_path):
-    invocation = CliRunner().invoke(
-        whole_app(),
-        ["reproduce", "all", "--quick", "--cache", str(tmp_path), "--report", str(tmp_path)],
-    )
-    assert invocation.exit_code == 0, invocation.output
+    written = ["--cache", str(tmp_path), "--report", str(tmp_path)]
+    assert run(["reproduce", "all", "--quick", *written]) == 0
     assert (tmp_path / "reproduction.html").stat().st_size < 2_000_000
     data = json.loads((tmp_path / "reproduction" / "table2.json").read_text())
     assert len(data["rows"]) == 17 * len(data["settings"])

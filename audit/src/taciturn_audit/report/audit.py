@@ -67,7 +67,7 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
             claim = (
                 f"{attack} ranks a row labelled 1 above a row labelled 0 in {value} of all pairs"
             )
-    sentence = f"{lead}{claim}; without any message {controls}."
+    sentence = f"{lead}{claim}. Without any message: {controls}."
     return sentence[:1].upper() + sentence[1:]
 
 
