@@ -590,15 +590,6 @@ CASES = (
         f"{PROTECTED} label-rr --epsilon 1 --over sealed --reveal --reveal-epsilon 1",
         "reveal_epsilon",
     ),
-    Case(f"{PROTECTED} sealed --solver sgd", "solver"),
-    Case(f"{PROTECTED} mutual --solver sgd", "solver"),
-    Case(f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver sgd", "solver"),
-    Case(f"{PROTECTED} sealed --epochs 5", "epochs"),
-    Case(
-        f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver newton --reveal "
-        "--reveal-epsilon 1",
-        "reveal_epsilon",
-    ),
     Case(f"{PROTECTED} mutual --scheme paillier", "scheme"),
     Case(f"{PROTECTED} sealed --scheme paillier", "scheme"),
     Case(

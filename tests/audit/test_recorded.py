@@ -11,28 +11,20 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.engine import Recorder, Transcript, run_pair
-from taciturn.errors import FileError, RowOrderError, TranscriptError
-from taciturn.jobs.train import TrainJob
+from taciturn.errors import FileError, TranscriptError
 from taciturn.model import ModelShare
-from taciturn.party import PartyConfig
 from taciturn.report import render_html, render_markdown
 from taciturn.results import of_record
-from taciturn.rng import KeyedEntropy
 from taciturn_audit import (
     GuessesFile,
-    OtherSide,
     RecordedSession,
     Status,
-    audit_guesses,
     audit_recording,
     before_judgement,
     conclude_session,
-    examine,
 )
 from taciturn_audit.report import session_blocks, session_page
 from taciturn_audit.results import Findings, SessionAudit
-from taciturn_audit.views import AliceView
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
@@ -70,32 +62,6 @@ def timeless(findings: Findings | None) -> Findings:
     assert findings is not None
     attacks = tuple(replace(score, seconds=0.0) for score in findings.attacks)
     return replace(findings, attacks=attacks)
-
-
-def simulated(folder: Path) -> Findings:
-    """The same training, both programs in one process with the coins that were recorded."""
-    sides = {}
-    for role in ("alice", "bob"):
-        config = PartyConfig.read(folder / f"{role}.toml")
-        party = TrainJob().prepare(config).inputs
-        header = Transcript.load(folder / f"{role}.transcript").header
-        sides[role] = party, KeyedEntropy(bytes.fromhex(header["coins"][role]))
-    (alice, hers), (bob, his) = sides["alice"], sides["bob"]
-    recorder = Recorder()
-    run_pair(alice.program(hers, None), bob.program(his, bob.bob_side(his)), tap=recorder)
-    transcript = recorder.finish(Transcript.load(folder / "alice.transcript").header)
-    view = AliceView.of(transcript, alice.tables.train, alice.tables.held_out)
-    assert bob.tables.labels is not None
-    return examine(view, bob.tables.labels).findings
-
-
-@pytest.mark.slow  # some seconds
-def test_a_session_is_audited_as_the_same_training_in_one_process_is(folder, judged):
-    assert timeless(judged.findings) == timeless(simulated(folder))
-    assert max(score.accuracy for score in timeless(judged.findings).attacks) == 1.0
-    conclusion = conclude_session(judged)
-    assert conclusion is not None
-    assert conclusion.status is Status.LEAK
 
 
 def test_the_session_is_named_by_what_both_sides_have(folder, session, judged):
@@ -201,14 +167,6 @@ def test_a_recording_of_another_session_is_not_judged(folder, session, tmp_path)
     audit = audit_recording(session, other / "bob.toml", canary=False)
     assert audit.judgement is not None
     assert not audit.judgement.same_session
-
-
-def test_labels_of_other_rows_are_refused(folder, judged):
-    file = GuessesFile.load(folder / "guesses.json")
-    truth = OtherSide.read(folder / "bob.toml", file.recording)
-    other = replace(file, recording=replace(file.recording, ids_digest="another"))
-    with refused(RowOrderError):
-        audit_guesses(other, truth)
 
 
 @pytest.mark.parametrize(
