@@ -703,6 +703,11 @@ CASES = (
     Case("compare --dataset x --mechanisms ,", "mechanisms"),
     Case("compare --dataset x --mechanisms sealed,magic", "mechanism"),
     Case("compare --dataset x --mechanisms add:much", "mechanisms"),
+    # All that was asked for is refused: there is nothing to compare.
+    Case(
+        "compare --dataset breast-cancer --mechanisms add --epsilon 1 --class-weight 0.5,1",
+        "class_weight",
+    ),
     Case("compare", "dataset"),
     Case("compare --dataset x --html no/where.html", kind=OutputError),
     Case("study --dataset breast-cancer"),
