@@ -590,15 +590,6 @@ CASES = (
         f"{PROTECTED} label-rr --epsilon 1 --over sealed --reveal --reveal-epsilon 1",
         "reveal_epsilon",
     ),
-    Case(f"{PROTECTED} sealed --solver sgd", "solver"),
-    Case(f"{PROTECTED} mutual --solver sgd", "solver"),
-    Case(f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver sgd", "solver"),
-    Case(f"{PROTECTED} sealed --epochs 5", "epochs"),
-    Case(
-        f"{PROTECTED} label-rr --epsilon 1 --over sealed --solver newton --reveal "
-        "--reveal-epsilon 1",
-        "reveal_epsilon",
-    ),
     Case(f"{PROTECTED} mutual --scheme paillier", "scheme"),
     Case(f"{PROTECTED} sealed --scheme paillier", "scheme"),
     Case(
@@ -712,6 +703,11 @@ CASES = (
     Case("compare --dataset x --mechanisms ,", "mechanisms"),
     Case("compare --dataset x --mechanisms sealed,magic", "mechanism"),
     Case("compare --dataset x --mechanisms add:much", "mechanisms"),
+    # All that was asked for is refused: there is nothing to compare.
+    Case(
+        "compare --dataset breast-cancer --mechanisms add --epsilon 1 --class-weight 0.5,1",
+        "class_weight",
+    ),
     Case("compare", "dataset"),
     Case("compare --dataset x --html no/where.html", kind=OutputError),
     Case("study --dataset breast-cancer"),

@@ -56,7 +56,6 @@ def shown(value: Any) -> str:
 
 
 def row(section: str, name: str, setting: Setting) -> str:
-    """The line of one setting."""
     field = SECTIONS[section].model_fields.get(name)
     kind = DERIVED_TYPES[name] if field is None else OTHER_KEYS.get(name, word(field.annotation))
     required = field is not None and field.is_required() and section != "agreement"
@@ -65,7 +64,6 @@ def row(section: str, name: str, setting: Setting) -> str:
 
 
 def line(name: str, kind: str, default: str, setting: Setting) -> str:
-    """A line of a table."""
     meaning = f"{setting.in_file or setting.help} {setting.detail}".strip().removesuffix(".")
     return f"| `{hyphenated(name)}` | {kind} | {default} | {meaning} |\n"
 

@@ -99,16 +99,6 @@ def test_settings_come_from_a_file_and_options_lie_over_it(tmp_path, capsys):
     assert (record["epochs"], record["batch_size"]) == (1, 100)
 
 
-def test_class_weights_on_the_command_line_change_the_model(capsys):
-    runs = []
-    for extra in ("", "--class-weight 1,0.1"):
-        assert run(shlex.split(f"train {QUICK} --json {extra}")) == 0
-        runs.append(json.loads(capsys.readouterr().out))
-    assert [record["class_weight"] for record in runs] == [None, [1.0, 0.1]]
-    assert runs[1]["max_weight_difference"] < runs[1]["weight_bound"]
-    assert runs[0]["train"]["loss"] < runs[1]["train"]["loss"]
-
-
 @pytest.mark.parametrize(
     ("option", "meant"),
     [("--epsilonn", "--epsilon"), ("--alice-columsn", "--alice-columns"), ("--recrod", "--record")],
@@ -250,17 +240,6 @@ def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total
     else:
         assert 0 < ledger["label_epsilon_total_delta"] <= ledger["label_epsilon_total"]
         assert ledger["releases_per_row"] == (1 if options.startswith("label-rr") else 2)
-
-
-def test_a_budget_ends_the_training_and_says_so(capsys):
-    record = printed(
-        "train --dataset breast-cancer --mechanism add --epsilon 1 --budget 1.6 --seed 1 --json",
-        capsys,
-    )
-    assert (record["epochs"], record["iterations"], record["budget"]) == (10, 3 * 29, 1.6)
-    assert record["stopped"] is not None
-    assert record["ledger"]["label_epsilon_total"] == pytest.approx(1.5)
-    assert record["ledger"]["releases_per_row"] == 3
 
 
 def test_the_command_alone_shows_its_help(capsys):

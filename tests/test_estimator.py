@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import subprocess
 import sys
@@ -21,14 +20,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import (
     check_class_weight_classifiers,
     check_classifiers_classes,
-    check_estimator,
     check_estimators_pickle,
     check_fit_idempotent,
     parametrize_with_checks,
 )
 
 import taciturn
-from taciturn.__main__ import run
 from taciturn.errors import ColumnError, ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.train import simulate
@@ -70,16 +67,6 @@ def test_the_check_of_class_weights_given_the_epochs_that_it_needs():
 )
 def test_some_checks_with_the_default_scheme(check):
     check("VerticalLogisticRegression", VerticalLogisticRegression(passes=2))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:the training diverged")
-def test_all_checks_with_the_default_scheme():
-    estimator = VerticalLogisticRegression(passes=4)
-    few = {"check_class_weight_classifiers": "four passes are too few; shown with a quick scheme"}
-    # The one that looks for an array library which is not here is skipped.
-    done = check_estimator(estimator, on_skip=None, expected_failed_checks=few)
-    assert {check["status"] for check in done} <= {"passed", "skipped", "xfail"}
 
 
 @pytest.fixture(scope="module")
@@ -349,22 +336,6 @@ def test_nothing_of_the_rows_or_labels_is_kept(cancer):
     # 569 rows of 30 columns take 136,560 bytes.
     assert len(pickle.dumps(model)) < 20_000
     assert all(np.shape(attribute)[:1] != (len(y),) for attribute in vars(model).values())
-
-
-@pytest.mark.slow  # two audits; the keys of each are tested where they are made
-def test_the_record_of_an_audit_is_that_of_the_command(cancer, capsys):
-    options = "--dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
-    assert run(["audit", *options.split(), "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    X, y = cancer
-    model = VerticalLogisticRegression(
-        mechanism="none", scheme="clear", random_state=1, epochs=1
-    ).fit(X, y)
-    record = model.audit(X, y)
-    # A command also says when it was run.
-    assert [*record, "audited"] == list(printed)
-    assert list(model.ledger_) == list(printed["ledger"])
-    assert json.loads(json.dumps(record)) == record
 
 
 def test_an_audit_with_other_rows_or_labels_is_refused(cancer):

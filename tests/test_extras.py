@@ -20,6 +20,7 @@ from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
 from tests.results.test_schema import problems
 from tests.tampering import Scene
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
 # A process in which no package of an extra can be imported, as after an install of the core alone.
@@ -116,7 +117,7 @@ main()
 def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_missing(tmp_path):
     furnish(tmp_path, MECHANISMS["add"])
     parties = [start_core_alone(PARTY, role, folder=tmp_path) for role in ("alice", "bob")]
-    said = [party.communicate(timeout=120)[0] for party in parties]
+    said = [party.communicate(timeout=HANG)[0] for party in parties]
     assert [party.returncode for party in parties] == [0, 0], said
     assert ["dp-accounting" in text for text in said] == [False, True]
     share = ModelShare.load(tmp_path / "bob.model.json")

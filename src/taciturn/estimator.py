@@ -91,7 +91,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
         score_range: `mutual`: the largest score that does not wrap (default: 64).
         sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
-            (default: 0.001).
+            (default: 0.003).
         budget: Stop before a label's epsilon, summed over releases, exceeds this.
         delta: The delta of the tighter total in the ledger.
         scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
@@ -100,7 +100,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         solver: `newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning
             rate (default: newton for `sealed`, `mutual`, own data).
         passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
-            Alices 20, with `mutual` 40).
+            Alices 20, with `mutual` 28).
         batch_size: `sgd`: rows per iteration.
         minimum_batch: Smallest batch: a shorter last batch is merged with the one before it.
         epochs: `sgd`: passes over the rows.

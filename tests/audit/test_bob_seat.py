@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike
 
 import taciturn
 from taciturn.data import FeatureTable, LabelTable
-from taciturn.errors import ConfigError
 from taciturn.numerics import t_interval
 from taciturn.results import CLEAR, of_record
 from taciturn.rng import KeyedEntropy
@@ -24,8 +22,7 @@ from taciturn_audit.column_attacks import (
     KnownRows,
     PredictionAttack,
 )
-from tests.audit.column_attacks.runs import newton, run, sgd
-from tests.expected import refused
+from tests.audit.column_attacks.runs import newton, run
 
 SMALL: dict[str, Any] = {
     "dataset": "breast-cancer",
@@ -176,25 +173,6 @@ def test_a_run_with_permuted_rows_is_its_own_canary():
     assert seat["attacks"] == seat["canary"]["attacks"]
 
 
-def test_without_scores_every_attack_is_listed_with_what_bob_lacks():
-    one = sgd()
-    view = replace(one.view, predictions=None)
-    view.__dict__["observations"] = ()
-    findings = examine_columns(view, one.truth, KeyedEntropy.from_seed(1))
-    assert not findings.attacks
-    assert not findings.leaks
-    assert [skip.name for skip in findings.skipped] == [one.name for one in COLUMN_ATTACKS]
-    assert all(skip.reason for skip in findings.skipped)
-
-
-def test_a_transcript_of_a_simulation_is_alices(tmp_path):
-    path = tmp_path / "run"
-    taciturn.train(**SMALL, mechanism="none", record=path)
-    assert taciturn.audit(transcript=path).to_dict()["seat"] == "alice"
-    with refused(ConfigError, setting="seat"):
-        taciturn.audit(transcript=path, seat="bob")
-
-
 # --- mutual, in which nothing is opened -------------------------------------------------------
 
 
@@ -255,12 +233,3 @@ def test_a_check_of_mutual_says_what_is_opened():
     assert len(seat.advice) == 1
     assert seat.exposed == ()
     assert seat.level == CLEAR
-
-
-@pytest.mark.parametrize(
-    ("options", "setting"),
-    [({"seat": "carol"}, "seat"), ({"seat": "alice", "known_rows": 3}, "known_rows")],
-)
-def test_a_seat_that_is_none_is_refused(options, setting):
-    with refused(ConfigError, setting=setting):
-        taciturn.audit(**SMALL, mechanism="none", **options)

@@ -67,7 +67,6 @@ def shuffled(options: dict[str, Any]) -> AuditResult:
 
 
 def audited(options: dict[str, Any]) -> dict[str, Any]:
-    """Its record."""
     return shuffled(options).to_dict()
 
 

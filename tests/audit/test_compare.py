@@ -12,7 +12,6 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.errors import ConfigError
 from taciturn.report import render_html, render_markdown
 from taciturn.results import of_record
 from taciturn_audit.report import compare_blocks, compare_page
@@ -62,19 +61,6 @@ def test_a_rare_label_is_compared_by_auc():
     assert best.leak
     assert best.value == 1.0
     assert best.known < 0.8
-
-
-@pytest.mark.slow  # some seconds
-def test_what_the_settings_exclude_is_a_line_with_the_reason():
-    """The mechanism of the settings is compared too, as of a file written for one training."""
-    result = taciturn.compare(
-        mechanism="none", mechanisms=("add",), **OPTIONS, class_weight=(0.5, 1.0), epsilon=1.0
-    )
-    assert [one.mechanism for one in result.compared] == ["none"]
-    assert [one.mechanism for one in result.refused] == ["add"]
-    assert "add" in shown(compare_blocks(result))
-    with pytest.raises(ConfigError):
-        taciturn.compare(mechanisms=("add",), **OPTIONS, class_weight=(0.5, 1.0), epsilon=1.0)
 
 
 def test_it_is_read_back_fits_a_terminal_and_has_a_picture(comparison):

@@ -12,7 +12,7 @@ import pytest
 
 import taciturn
 from taciturn.engine import Callbacks, Transcript
-from taciturn.errors import ConfigError, FileError, TranscriptError
+from taciturn.errors import FileError, TranscriptError
 from taciturn.protocol import KeyOffer, PublicBytes, encode
 from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.report import render_html
@@ -145,23 +145,6 @@ def test_where_alices_table_is_here_it_judges(folder):
 
 
 # --- what does not fit -------------------------------------------------------------------------
-
-
-def test_the_seat_is_the_recorders(folder):
-    with refused(ConfigError, setting="seat"):
-        audited(folder, seat="alice")
-    assert audited(folder, seat="bob").seat == "bob"
-
-
-@pytest.mark.parametrize(
-    "options", [{"write_guesses": "g.json"}, {"truth": "alice.toml", "shuffle_truth": True}]
-)
-def test_what_is_for_labels_is_refused(folder, options):
-    options = {
-        key: folder / value if isinstance(value, str) else value for key, value in options.items()
-    }
-    with refused(ConfigError, setting=[*options][-1]):
-        audited(folder, **options)
 
 
 def test_a_recording_without_his_keys_is_refused(folder):

@@ -13,12 +13,9 @@ import taciturn
 from taciturn.__main__ import run as run_command
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
-from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import (
-    Status,
     Truth,
-    conclude,
     distinguish,
     examine_columns,
     judge_columns,
@@ -86,47 +83,6 @@ def test_one_alice_has_no_number_and_known_rows_are_no_coalitions():
 # --- Alice's seat --------------------------------------------------------------------------------
 
 
-@pytest.mark.slow  # both seats, some seconds
-def test_all_of_them_are_the_default_and_bob_beside():
-    record = audited().to_dict()
-    assert (record["seat"], record["pooled"]) == ("both", NAMES)
-    assert record["bob_seat"]["separation"]["alices"] == NAMES
-    one = audited(parties=1, seat="both", canary=False).to_dict()
-    assert "pooled" not in one
-    assert "separation" not in one["bob_seat"]
-
-
-@pytest.mark.slow  # two trainings and their attacks
-def test_a_coalition_solves_what_one_does_not_in_the_canary_too():
-    """Ten columns do not solve sixteen rows, but for the short batch that ends an epoch."""
-    alone, pair = audited(seat="alice-2"), audited(seat="alice-1+alice-3")
-    for result in (alone.findings, alone.canary):
-        assert result is not None
-        assert next(one for one in result.attacks if one.name == "exact-solve").decided < 0.05
-    for result in (pair.findings, pair.canary):
-        assert result is not None
-        solved = next(one for one in result.attacks if one.name == "exact-solve")
-        assert solved.decided > 0.95
-        assert solved.decided_correct == 1.0
-    assert conclude(pair).status is Status.LEAK
-    assert [one.epochs for one in pair.runs[0].over_epochs] == [1, 2]
-    assert of_record(pair.to_dict()).to_dict() == pair.to_dict()
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_a_recording_is_audited_from_any_alices_seat(tmp_path):
-    path = tmp_path / "run.transcript"
-    taciturn.train(**SMALL, record=path)
-    pair = taciturn.audit(transcript=path, seat="alice-1+alice-3").to_dict()
-    live = audited(seat="alice-1+alice-3").to_dict()
-    assert pair["pooled"] == ["alice-1", "alice-3"]
-    accuracies = [[one["accuracy"] for one in record["attacks"]] for record in (pair, live)]
-    assert accuracies[0] == accuracies[1]
-    assert taciturn.audit(transcript=path).to_dict()["pooled"] == NAMES
-    with refused(ConfigError, setting="seat", names="alice-9"):
-        taciturn.audit(transcript=path, seat="alice-9")
-
-
 # --- sealed -------------------------------------------------------------------------------------
 
 
@@ -160,27 +116,10 @@ def test_bob_reconstructs_the_joined_columns():
     assert lattice.recovered > 0.85
 
 
-@pytest.mark.parametrize("made", [sgd, newton], ids=["batches", "passes"])
-@pytest.mark.sampled(1)
-def test_scores_of_other_rows_tell_nothing_of_several_either(made):
-    one = made("none", parties=2)
-    known = KeyedEntropy.from_seed(2)
-    findings = examine_columns(one.hidden, one.truth, known, known_rows=10)
-    assert not findings.leaks
-
-
 def test_batches_tell_him_more_than_the_controls():
     one = sgd("none", parties=2)
     findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(2), known_rows=10)
     assert max(score.r2 or 0.0 for score in findings.attacks) > 0.8
-
-
-def test_his_canary_permutes_all_alices_rows_alike():
-    one = newton("sealed", parties=2, permute_rows=True)
-    plain = newton("sealed", parties=2)
-    assert np.array_equal(np.sort(one.hers, axis=0), np.sort(plain.hers, axis=0))
-    order = [int(np.flatnonzero((plain.hers == row).all(axis=1))[0]) for row in one.hers[:20]]
-    assert order != list(range(20))
 
 
 @pytest.mark.parametrize(("mechanism", "solver"), [("none", "sgd"), ("sealed", "newton")])

@@ -13,7 +13,6 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.errors import ConfigError
 from taciturn.jobs.woe import (
     TrainingRows,
     WoeResult,
@@ -31,7 +30,6 @@ from taciturn.simulation import Coins, load_raw
 from taciturn_audit import audit_woe, judge_guess
 from taciturn_audit.report import woe_audit_page
 from taciturn_audit.results import WoeAudit
-from tests.expected import refused
 from tests.modules import module_of
 
 COMMON = "--dataset breast-cancer --scheme clear --seed 1 --alice-columns 5"
@@ -151,13 +149,6 @@ def test_what_bob_learns_is_ordered_and_within_bounds(audit):
     for one in audit.bob:
         assert one.prior <= one.posterior <= 1
         assert 0 <= one.bits <= 1
-
-
-def test_several_alices_and_a_foreign_smoothing_are_refused():
-    wrong: dict[str, Any] = {"parties": 2, "smoothing": -1, "min_rows": 0}
-    for setting, value in wrong.items():
-        with refused(ConfigError, setting=setting):
-            taciturn.woe(dataset="breast-cancer", **{setting: value})
 
 
 def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):

@@ -126,7 +126,6 @@ class Opened:
 
 
 def answer_noise(opened: Opened, answer: EncryptedAnswer, length: int) -> FloatArray:
-    """The noise of every entry of an answer."""
     layout, primes = Layout.of(answer.length, length), kept_primes(opened.key)
     noises = []
     for cipher, rows in zip(unpacked(opened.key, answer, length), layout.groups(), strict=True):

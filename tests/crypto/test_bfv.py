@@ -370,36 +370,6 @@ def test_a_kept_key_is_the_same_to_the_last_bit(key):
     assert again.public.unmask(again.decrypt(answer, 3), mask).tolist() == [6] * 5
 
 
-def test_a_vector_for_another_layout_is_refused():
-    key = bfv_key(LONG)
-    vector = key.encrypt(
-        np.ones(1024, dtype=np.int64), 1, COINS
-    )  # One piece where three are expected.
-    prepared = key.public.prepare(np.ones((81, 1024), dtype=np.int64))
-    with refused(CryptoError):
-        key.public.masked_product(prepared, vector, key.public.draw_mask(81, COINS), COINS)
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        pytest.param(Capacity(20, 19, 16), id="other-modulus"),
-        pytest.param(Capacity(30, 24, 16), id="largest-modulus"),
-    ],
-)
-def test_capacities_that_do_not_match_give_an_error_or_other_numbers(key, theirs):
-    stranger = BfvScheme().read_public(key.public.to_bytes(), 128, theirs)
-    vector = key.encrypt(np.full(16, 5), 40, COINS)
-    mask = stranger.draw_mask(40, COINS)
-    prepared = stranger.prepare(np.full((40, 16), 3))
-    masked = key.decrypt(stranger.masked_product(prepared, vector, mask, COINS), 16)
-    try:
-        unmasked = stranger.unmask(masked, mask).tolist()
-    except CryptoError:
-        unmasked = []
-    assert unmasked.count(240) == 0
-
-
 def test_masks_are_uniform_below_the_modulus():
     """Each of 5 residues within six deviations of 4000 in 20,000: a false alarm in 10^8 runs."""
     values = bfv_key(Capacity(1, 0, 1)).public.draw_mask(20_000, COINS).values

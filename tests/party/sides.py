@@ -209,7 +209,6 @@ def run_both(
     watch: Mapping[str, Callbacks] | None = None,
     kind: Callable[[PartyConfig, Endpoint, Callbacks], Any] = Party,
 ) -> Ends:
-    """Both parties of a folder."""
     wire = wire or Wire()
 
     def side(role: str) -> Any:

@@ -64,7 +64,9 @@ def talk(link: Link, first: bool, rounds: int) -> list[bytes]:
         else:
             heard.append(link.receive())
             link.send(b"b%d" % number)
-    link.finish(0.5)  # where the last word itself was cut off, nobody can know that it was heard
+    # Where the last word itself was cut off, nobody can know that it was heard. Whoever gives up
+    # before a busy machine has made the link anew leaves the other waiting.
+    link.finish(3.0)
     link.close()
     return heard
 

@@ -13,6 +13,7 @@ from taciturn.results import ResultFolder, run_folders
 from tests.party.sides import MECHANISMS, write_certificates, write_config, write_tables
 from tests.seldom import seldom
 from tests.system import free_port
+from tests.waiting import HANG
 
 # The command as it is, except that it names its modules as it leaves, which it does by os._exit.
 COMMAND = """
@@ -93,7 +94,7 @@ def loaded(folder: Path, options: dict[str, list[str]]) -> dict[str, set[str]]:
         for role, words in options.items()
     }
     for process in running.values():
-        out, _ = process.communicate(timeout=120)
+        out, _ = process.communicate(timeout=HANG)
         assert process.returncode == 0, out
     return {role: set(json.loads((folder / f"{role}.modules").read_text())) for role in running}
 

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import stat
-import struct
 import threading
 import time
 from dataclasses import replace
@@ -21,13 +20,11 @@ from taciturn.engine import VERSION as TRANSCRIPT_VERSION
 from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     AgreementError,
-    BudgetExceeded,
     ConnectionLost,
     DivergenceError,
     FileError,
     OutputError,
     PeerAbsent,
-    PeerSilent,
     PeerStopped,
     StateError,
     TaciturnError,
@@ -127,14 +124,6 @@ def test_fresh_begins_anew_with_other_coins(folder):
         assert Path(kept.file).read_bytes() == content
 
 
-@pytest.mark.parametrize("who", ROLES)
-def test_fresh_on_one_side_alone_is_refused_on_both(folder, who):
-    stopped_midway(folder)
-    ends = run_both(folder, act=lambda party: party.run(fresh=party.config.role == who))
-    for end in (ends.alice, ends.bob):
-        assert isinstance(end, StateError | PeerStopped)
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_a_lost_state_folder_is_noticed_and_mended_by_beginning_anew_on_both_sides(folder, role):
     stopped_midway(folder)
@@ -145,19 +134,6 @@ def test_a_lost_state_folder_is_noticed_and_mended_by_beginning_anew_on_both_sid
     run_both(folder, act=anew).records  # noqa: B018 - raises where a side failed
     shares = [ModelShare.load(folder / f"{side}.model.json") for side in ROLES]
     assert shares[0].session == shares[1].session
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_an_old_copy_of_the_state_is_refused(folder, role):
-    stopped_midway(folder, 12)
-    shutil.copytree(folder / f"{role}-state", folder / "old")
-    stopped_midway(folder, 30)
-    shutil.rmtree(folder / f"{role}-state")
-    shutil.move(folder / "old", folder / f"{role}-state")
-    ends = run_both(folder)
-    assert StateError in {type(ends.alice), type(ends.bob)}
-    for end in (ends.alice, ends.bob):
-        assert isinstance(end, StateError | PeerStopped)
 
 
 def waited_in_vain(folder: Path, role: str, agreement: dict[str, Any]) -> None:
@@ -360,16 +336,6 @@ def test_a_dry_run_counts_passes(folder, name):
     assert not (folder / "bob-state").exists()
 
 
-def test_alices_limit_counts_passes(folder):
-    set_up(folder, **SEALED)
-    limit = 2 * NEWTON["passes"] - 1
-    write_config(folder, "alice", agreement=SEALED, privacy={"scores-per-row": limit})
-    run_both(folder).records  # noqa: B018 - raises where a side failed
-    again = run_both(folder, act=anew)
-    assert isinstance(again.alice, BudgetExceeded)
-    assert str(limit) in again.alice.message
-
-
 def test_init_writes_newton_and_nothing_to_tune():
     for mechanism in ("sealed", "mutual", "none", "label-rr"):
         text = template("bob", Trial(mechanism))
@@ -384,7 +350,7 @@ def test_init_writes_newton_and_nothing_to_tune():
     ("agreed", "solver"),
     [
         ({"mechanism": "sealed"}, ("newton", 12, None)),
-        ({"mechanism": "mutual"}, ("newton", 40, None)),
+        ({"mechanism": "mutual"}, ("newton", 28, None)),
         ({"mechanism": "none", "epochs": 3}, ("sgd", None, 3)),
     ],
 )
@@ -405,25 +371,6 @@ def test_answers_leave_at_their_steps(folder):
     start = time.monotonic()
     _, bob = run_both(folder).records
     assert time.monotonic() - start > bob["run"]["iterations"] * 0.020
-
-
-def test_a_budget_ends_the_training_on_both_sides(folder):
-    write_config(folder, "alice", agreement=MECHANISMS["add"])
-    write_config(folder, "bob", agreement=MECHANISMS["add"], privacy={"budget": 1.0})
-    alice, bob = run_both(folder).records
-    assert bob["stopped"] != alice["stopped"]
-    assert bob["ledger"]["label_epsilon_total"] == 1.0
-    # The iteration whose release was not paid for is no one's.
-    assert alice["run"]["iterations"] == bob["run"]["iterations"] == BATCHES
-
-
-def test_early_stopping_is_bobs_and_the_ledger_says_what_it_costs(folder):
-    set_up(folder, **MECHANISMS["add"], evaluate="epoch", patience=1, epochs=30)
-    alice, bob = run_both(folder).records
-    assert bob["stopped"] != alice["stopped"]
-    assert alice["run"]["iterations"] == bob["run"]["iterations"]
-    assert bob["ledger"]["label_epsilon_total"] == "inf"
-    assert len(bob["metrics"]["curve"]) < 30
 
 
 @pytest.mark.parametrize("event", [20, 45])
@@ -473,37 +420,6 @@ def test_a_diverging_training_ends_in_words_on_both_sides(folder):
     for end in (ends.alice, ends.bob):
         assert isinstance(end, TaciturnError)
     assert DivergenceError in {type(ends.alice), type(ends.bob)}
-
-
-def test_a_full_disk_ends_one_side_in_words_and_the_other_is_told_the_kind(folder, monkeypatch):
-    append, calls = Vault.append, []
-
-    def full(self: Vault, record: bytes) -> None:
-        calls.append(record)
-        if len(calls) > 60:
-            raise OutputError("the party's state cannot be written: No space left on device")
-        append(self, record)
-
-    monkeypatch.setattr(Vault, "append", full)
-    ends = run_both(folder)
-    full_disk, received = OutputError.exit_code, PeerStopped.exit_code
-    codes = sorted(end.exit_code for end in (ends.alice, ends.bob))
-    assert codes in ([received, full_disk], [full_disk, full_disk])
-    monkeypatch.setattr(Vault, "append", append)
-    run_both(folder).records  # noqa: B018 - goes on once there is room
-
-
-def test_a_peer_that_does_not_come_and_one_that_is_silent(folder):
-    soon = {"connect-seconds": 0.1, "answer-seconds": 0.1}
-    config = PartyConfig.read(write_config(folder, "bob", agreement=MECHANISMS["add"], link=soon))
-    with refused(PeerAbsent):
-        Party(config, Wire().endpoint(serves=True), Callbacks()).run()
-    wire = Wire()
-    nonce, nobody = b"a" * 16, bytes(16)
-    opening = struct.pack("<BBB16s16sQ", 1, 1, 1, nonce, nobody, 0)
-    wire.endpoint(serves=False).connect(1).send(opening)
-    with refused(PeerSilent):
-        Party(config, wire.endpoint(serves=True), Callbacks()).run()
 
 
 PLACE = "of an inner-machine"
@@ -621,7 +537,9 @@ def test_the_page_names_every_figure_and_every_event(folder):
                 assert f"`{key}`" in PAGE, key
     package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
     files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
-    source = "".join(path.read_text("utf-8") for path in (*files, *package.glob("jobs/**/*.py")))
+    # The events of a service are in docs/serve.md.
+    jobs = [path for path in package.glob("jobs/**/*.py") if "serve" not in path.parts]
+    source = "".join(path.read_text("utf-8") for path in (*files, *jobs))
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
     assert len(events) > 10
     for event in events:

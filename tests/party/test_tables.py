@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from taciturn.data import RowIds, held_out_rows
 from taciturn.errors import (
     ColumnError,
-    DataError,
     LabelValueError,
     MissingValueError,
     RowIdError,
@@ -94,17 +93,6 @@ names = st.lists(
     max_size=40,
     unique=True,
 )
-
-
-@given(names, st.randoms(use_true_random=False), st.floats(0.05, 0.95))
-def test_both_sides_hold_out_the_same_rows_for_any_ids(ids, shuffle, share):
-    other = list(ids)
-    shuffle.shuffle(other)
-    held = {
-        frozenset(np.array(listed)[held_out_rows(RowIds.of(listed), share, "salt")].tolist())
-        for listed in (ids, other)
-    }
-    assert len(held) == 1
 
 
 @given(names)
@@ -215,28 +203,6 @@ def test_a_column_like_the_label_is_told_to_bob_and_not_to_alice(tmp_path):
     assert "default" in note
 
 
-@pytest.mark.parametrize(("last", "named"), [("p000", "p000"), (None, "")])
-def test_repeated_and_missing_ids_are_named(tmp_path, last, named):
-    ids = bobs()["id"].to_list()
-    with refused(RowIdError, names=named):
-        load(tmp_path, bobs(id=[*ids[:-1], last]))
-
-
-@pytest.mark.parametrize(
-    ("labels", "kind"),
-    [
-        ([2, *[0, 1] * 29, 0], LabelValueError),
-        ([-1, *[0, 1] * 29, 0], LabelValueError),
-        ([1] * ROWS, LabelValueError),
-        ([None, *[0, 1] * 29, 0], MissingValueError),
-    ],
-    ids=["2", "-1", "one class", "missing"],
-)
-def test_labels_that_are_not_fit_for_use_are_named(tmp_path, labels, kind):
-    with refused(kind):
-        load(tmp_path, bobs(sick=labels))
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 def test_bob_may_have_no_columns(tmp_path, intercept):
     tables = load(tmp_path, bobs().drop("age"), data={"intercept": intercept})
@@ -256,13 +222,6 @@ def test_a_mistyped_column_is_named_with_the_nearest(tmp_path, key, role):
     mistyped, nearest = ("sik", "sick") if key == "label" else ("idd", "id")
     with refused(ColumnError, names=(mistyped, nearest)):
         load(tmp_path, frame, role, data={key: mistyped})
-
-
-def test_a_table_that_is_not_there_is_named_with_its_path(tmp_path):
-    config = PartyConfig.read(write_config(tmp_path, "bob"))
-    with pytest.raises(DataError) as caught:
-        load_tables(config)
-    assert "bob.csv" in str(caught.value)
 
 
 def test_leading_zeros_of_ids_count(tmp_path):

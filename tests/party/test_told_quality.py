@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.engine import Callbacks
-from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
+from taciturn.errors import RemoteProtocolError
 from taciturn.jobs.scorecard import model_card as card
 from taciturn.jobs.train import party_blocks
 from taciturn.model import ModelShare
@@ -32,7 +32,6 @@ from tests.party.sides import (
     record,
     run_both,
     set_up,
-    write_config,
     write_tables,
 )
 from tests.report.test_terminal import shown
@@ -133,28 +132,6 @@ def test_her_columns_by_importance_where_she_has_their_weights(folder, reveal):
         weights = dict(zip(model.columns, model.weights, strict=True))
         assert {column["column"]: column["weight"] for column in columns} == weights
         assert columns[0]["column"] in shown(party_blocks(ends.alice))
-
-
-def test_both_must_agree(folder):
-    write_config(folder, "alice", agreement=SEALED)
-    write_config(folder, "bob", agreement={**SEALED, **TOLD})
-    ends = run_both(folder)
-    assert isinstance(ends.alice, AgreementError)
-    assert "tell_alice" in ends.alice.message
-
-
-@pytest.mark.parametrize(
-    ("agreement", "setting"),
-    [
-        ({**SEALED, **TOLD, "held-out": 0}, "tell_alice"),
-        ({**NEWTON, "mechanism": "label-rr", "epsilon": 1.0, "tell-epsilon": 1.0}, "tell_epsilon"),
-        ({**SEALED, **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
-        ({"mechanism": "none", **TOLD, "tell-epsilon": 1.0}, "tell_epsilon"),
-    ],
-)
-def test_what_cannot_be_told_is_refused(folder, agreement, setting):
-    with refused(ConfigError, setting=setting):
-        PartyConfig.read(write_config(folder, "bob", agreement=agreement))
 
 
 @pytest.mark.parametrize(

@@ -195,8 +195,6 @@ class MutatingPeer:
 
 @dataclass(frozen=True)
 class HookedChannel:
-    """A channel with hooks."""
-
     channel: Channel
     hooks: Hooks
 
@@ -213,8 +211,6 @@ class HookedChannel:
 
 @dataclass(frozen=True)
 class HookedEndpoint:
-    """An endpoint whose channels have hooks."""
-
     endpoint: Endpoint
     hooks: Hooks
 

@@ -570,7 +570,6 @@ def test_the_longest_frame_passes_and_one_more_byte_does_not():
 
 
 def made(field_type: object, *senders: str, code: int = 200) -> type[Message]:
-    """A message class with one field."""
     made_class = make_dataclass(
         "Made",
         [("value", field_type)],

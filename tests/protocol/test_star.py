@@ -13,19 +13,16 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data import RowIds
 from taciturn.engine import Driver, run_star
 from taciturn.errors import AgreementError, LocalProtocolError
 from taciturn.protocol import ANY_TABLE, NoisyResidues, PeerTable, Program, ZeroSum
-from taciturn.protocol.alice import TRAININGS as ALICES
-from taciturn.protocol.alice import AliceInputs
 from taciturn.protocol.alice import dry_run as alice_dry_run
-from taciturn.protocol.bob import DirectionScored, Partners
+from taciturn.protocol.bob import DirectionScored
 from taciturn.protocol.bob import dry_run as bob_dry_run
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.parties import BOB, Tables, agreement
-from tests.protocol.stars import Star, StarTalk, converse, names, pins, whole_session
+from tests.protocol.stars import Star, StarTalk, converse, whole_session
 from tests.protocol.test_conversations import ADD
 
 TABLES = Tables.make(rows=40, alice=9, bob=2, intercept=True)
@@ -55,65 +52,10 @@ def test_a_state_of_one_of_several_alices_shows_no_secret():
 # --- an Alice who does not fit --------------------------------------------------------------------
 
 
-def other_rows(star: Star) -> AliceInputs:
-    table = star.shares["alice-2"]
-    ids = RowIds.of([f"x{row}" for row in range(table.rows)])
-    return star.alice_inputs("alice-2", features=replace(table, ids=ids))
-
-
-def other_agreement(star: Star) -> AliceInputs:
-    agreed = star.terms.agreement.model_copy(update={"epochs": 9})
-    return star.alice_inputs("alice-2", terms=replace(star.terms, agreement=agreed))
-
-
-def other_list_of_parties(star: Star) -> AliceInputs:
-    parties = {**pins(names(3)), "alice-3": "0" * 64}
-    agreed = star.terms.agreement.model_copy(update={"parties": parties})
-    return star.alice_inputs("alice-2", terms=replace(star.terms, agreement=agreed))
-
-
-@pytest.mark.parametrize(
-    ("inputs", "named"),
-    [
-        (other_rows, ()),
-        (other_agreement, ("epochs", 9)),
-        (other_list_of_parties, "alice-3"),
-    ],
-)
-@pytest.mark.parametrize("dry", [True, False], ids=["dry run", "training"])
-def test_an_alice_who_does_not_fit_is_named(inputs, named, dry):
-    star = Star.of(TABLES, agreement(**SEALED), 3)
-    bob: Any
-    alices: dict[str, Any]
-    if dry:
-        alices = {name: alice_dry_run(star.alice_inputs(name)) for name in star.parties}
-        alices["alice-2"] = alice_dry_run(inputs(star))
-        bob = bob_dry_run(star.terms, TABLES.bob, None, ANY_TABLE, star.parties, BOB)
-    else:
-        alices = star.alice_programs() | {"alice-2": ALICES["sealed-table"](inputs(star))}
-        bob = star.bob_program()
-    # Her own side says it too, where it is the first to hear: Bob alone hears their first words.
-    frames = {name: opening_words(program) for name, program in alices.items()}
-    with refused(AgreementError, names=named) as raised:
-        hear(bob, frames)
-    assert raised.value.peer == "alice-2"
-
-
-def hear(bob: Program[Any], frames: dict[str, list[bytes]]) -> None:
-    driver: Driver[Any] = Driver("bob", bob, dict.fromkeys(frames, unheard))
-    driver.start()
-    while not driver.finished:
-        driver.feed(frames[driver.awaits].pop(0))
-
-
 def opening_words(program: Program[Any]) -> list[bytes]:
     said: list[bytes] = []
     Driver("alice", program, said.append).start()
     return said
-
-
-def unheard(frame: bytes) -> None:
-    """An outlet nobody listens at."""
 
 
 def test_a_dry_run_of_all_passes():
@@ -184,28 +126,3 @@ def test_one_of_several_alices_says_nothing_without_masks():
     forgetful = replace(converse(star).boundaries[0]["alice-2"], circle=None)
     with refused(LocalProtocolError):
         opening_words(star.alice_program("alice-2", resume=forgetful))
-
-
-def test_what_bob_decrypts_of_one_alice_is_uniform(monkeypatch):
-    """Half of its signs are set, to 5 deviations (6e-7); the sum of all is a score."""
-    kept: dict[str, list[IntArray]] = {name: [] for name in names(2)}
-    ask = Partners.ask
-
-    def listening(self: Partners, question: Any) -> Program[Any]:
-        results = yield from ask(self, question)
-        for partner, result in zip(self.all, results, strict=True):
-            if len(result) == TABLES.labels.rows:
-                kept[partner.name].append(result)
-        return results
-
-    monkeypatch.setattr(Partners, "ask", listening)
-    talk = converse(Star.of(TABLES, agreement(**SEALED), 2))
-    assert talk.bob.share is not None
-    ring = talk.bob.share.scales.ring(1, 1)
-    for numbers in kept.values():
-        signs = np.concatenate(numbers) < 0
-        assert len(signs) == 12 * TABLES.labels.rows
-        assert abs(signs.mean() - 0.5) < 5 * 0.5 / np.sqrt(len(signs))
-    first, second = (np.concatenate(numbers) for numbers in kept.values())
-    sums = ring.centred(first + second)
-    assert np.abs(talk.bob.share.scales.scores(sums)).max() < 64

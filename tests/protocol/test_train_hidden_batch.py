@@ -323,22 +323,11 @@ def offer_of(subset: list[int], bits: list[int], iteration: int = 0) -> HiddenBa
     )
 
 
-GOOD = offer_of([0, 1, 2, 3, 5, 8, 11], [1, 0, 1, 0, 0, 1, 1])
-
-
 def alice_after(*messages: Message) -> ByHand[Trained]:
     side = ByHand("alice", alice_program(TABLES, AGREED))
     for message in (hello("bob"), KeyOffer(PublicBytes(b"")), *messages):
         side.feed(message)
     return side
-
-
-def test_alice_scores_the_rows_whose_bit_is_one():
-    side = alice_after(GOOD)
-    last = side.said[-1]
-    assert isinstance(last, PartialScores)
-    assert len(last.scores) == 4
-    assert side.driver.expects == "EncryptedResidues"
 
 
 ALL = list(range(7))
@@ -400,9 +389,3 @@ def test_bob_refuses_sizes_that_break_the_requirement_when_he_hears_alices_colum
         side.feed(hello("alice", columns, agreed))
     assert raised.value.hint
     assert [type(message) for message in side.said] == [Hello]
-
-
-@pytest.mark.parametrize("epsilon", [1e-20, 40.0])
-def test_an_epsilon_without_a_coin_is_no_mechanism(epsilon):
-    with refused(ConfigError, setting="epsilon"):
-        bob_program(TABLES, hidden(subset_size=7, batch_size=2, epsilon=epsilon))

@@ -135,15 +135,6 @@ def test_mean_one_without_noise_and_with_wide_clips_is_centralised_sgd(monkeypat
     assert np.abs(talked(terms).weights - expected).max() <= grid_tolerance(TABLES, terms)
 
 
-@pytest.mark.parametrize("noise", ["discrete", "continuous"])
-def test_add_with_next_to_no_noise_is_centralised_sgd(noise):
-    """At epsilon 1e8 a discrete draw is not zero with probability exp(-47), and a continuous one
-    beyond 1e-6 with exp(-50).
-    """
-    terms = noisy(epsilon=1e8, noise=noise)
-    assert np.abs(talked(terms).weights - centralised(TABLES, terms)).max() < 1e-5
-
-
 def flipped(tables: Tables) -> Tables:
     return replace(tables, labels=LabelTable.of(1 - tables.labels.values))
 

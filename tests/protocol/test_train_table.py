@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.crypto import ClearScheme, PaillierScheme, Scheme, TableSize
+from taciturn.crypto import ClearScheme, Scheme, TableSize
 from taciturn.crypto.bfv import BfvScheme, LocalEngine
 from taciturn.data import LabelTable
 from taciturn.engine import Pulse, run_pair
 from taciturn.engine import replay_program as replay
-from taciturn.errors import AgreementError, BudgetExceeded, ConfigError, CryptoError
+from taciturn.errors import AgreementError, ConfigError
 from taciturn.numerics import (
     BoundedTable,
     DescentSolver,
@@ -228,19 +228,6 @@ def test_a_pass_of_several_parts_tells_how_far_it_is(mechanism):
     assert shown[-1] == 2
 
 
-@pytest.mark.parametrize(
-    ("agreed", "budget"),
-    [
-        (newton("none"), 1.0),
-        (newton(reveal=True, reveal_epsilon=1.0, reveal_delta=1e-6), 0.9),
-    ],
-    ids=["not protected", "a told model"],
-)
-def test_a_budget_that_does_not_pay_ends_the_training(agreed, budget):
-    with refused(BudgetExceeded):
-        session(agreed, budget=budget)
-
-
 # --- revealed weights -----------------------------------------------------------------------------
 
 
@@ -406,12 +393,6 @@ def test_a_state_of_a_search_shows_no_number_of_it():
 
 
 # --- what is refused ------------------------------------------------------------------------------
-
-
-def test_paillier_has_no_whole_tables():
-    scheme = PaillierScheme(key_bits=(512,))
-    with refused(CryptoError):
-        session(newton(scheme=scheme), scheme=scheme)
 
 
 def test_a_value_far_beyond_its_column_is_refused_with_a_way_out():

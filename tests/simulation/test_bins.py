@@ -12,15 +12,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.errors import ColumnError
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
-from tests.expected import refused
 
 ROWS = 240
 EDGES = [30, 45, 60]
@@ -115,28 +112,6 @@ def test_the_model_is_that_of_centralised_training_on_the_one_hot_table(name):
 
 def test_every_mechanism_is_among_them():
     assert {chosen["mechanism"] for chosen, _ in MECHANISM_SETTINGS.values()} == {*MECHANISMS}
-
-
-@pytest.mark.parametrize("mechanism", ["none", "sealed", "mutual"])
-def test_newton_finds_the_optimum_that_scikit_learn_finds(mechanism):
-    chosen = options(mechanism=mechanism, solver="newton", l2=0.01)
-    result = taciturn.train(data=people(), **chosen)
-    raw = load_raw(Settings.of(chosen), people())
-    data = arrange(Settings.of(chosen).resolved(), raw, Coins.for_seed(3).data)
-    joined = np.hstack([data.alice_train.values, data.bob_train.values[:, :-1]])
-    rows = len(joined)
-    oracle = LogisticRegression(C=1 / (0.01 * rows), tol=1e-10, max_iter=1000)
-    oracle.fit(joined, data.labels_train.values)
-    weights = np.concatenate([result.weights["alice"], result.weights["bob"][:-1]])
-    np.testing.assert_allclose(weights, oracle.coef_[0], atol=2e-2)
-    # No row lacks a tenure or a debt.
-    unseen = [data.alice_train.columns.index("tenure=(missing)")]
-    assert np.abs(weights[unseen]).max() < 1e-6
-
-
-def test_a_name_that_a_dataset_does_not_have_is_refused():
-    with refused(ColumnError, names=("mean radios", "mean radius")):
-        taciturn.train(dataset="breast-cancer", mechanism="none", bins={"mean radios": 3})
 
 
 def test_check_counts_bins_as_columns():

@@ -68,10 +68,6 @@ def test_it_trains_to_the_optimum(name, mechanism, tmp_path, capsys):
     assert -1e-9 < result["optimum"]["gap"] < 1e-4
 
 
-def test_rows_of_one_class_are_refused(tmp_path):
-    assert command(tmp_path, VALUES, np.ones_like(NOISY), "") == 20
-
-
 @pytest.mark.parametrize("rows", [1, 2])
 def test_too_few_rows_to_train_and_test_are_refused(rows, tmp_path, capsys):
     """Of two rows one is trained on: it has one label."""

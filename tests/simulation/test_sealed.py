@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from taciturn import audit, check
 from taciturn.api import train
-from taciturn.engine import Transcript
-from taciturn.protocol import Signal
 from taciturn.results import of_record
-from taciturn_audit.views import AliceView
 
 
 def record(**options: Any) -> dict[str, Any]:
@@ -58,39 +54,6 @@ def test_a_revealed_share_is_priced_and_gives_alice_a_model(tmp_path):
     assert result["ledger"]["label_epsilon_total"] == "inf"
     assert {control["name"] for control in result["controls"]} == {"prior", "model-only"}
     assert "RevealedShare" in {message["message"] for message in result["messages"]}
-
-
-@pytest.mark.slow  # two dozen trainings with encryption, for what would be noticed
-def test_an_audit_finds_no_signal_and_lists_every_message():
-    result = audit(dataset="breast-cancer", mechanism="sealed", seed=1, passes=2).to_dict()
-    assert result["attacks"] == []
-    assert result["canary"]["attacks"] == []
-    assert {skipped["name"] for skipped in result["skipped"]} >= {"exact-solve", "model-only"}
-    assert all(skipped["reason"] for skipped in result["skipped"])
-    listed = {message["message"]: message for message in result["messages"]}
-    vectors = listed["SealedResidues"]
-    assert vectors["encrypted"]
-    assert (vectors["scheme"], vectors["key_bits"]) == ("bfv", 128)
-    assert vectors["count"] == 3
-    # One of them for the held-out rows.
-    assert listed["SealedWeights"]["count"] == 3
-    assert not listed["KeyOffer"]["encrypted"]
-    assert result["verdict"]
-
-
-def test_a_recorded_run_can_be_replayed_from_alices_side(tmp_path: Path):
-    file = tmp_path / "run.taciturn"
-    train(
-        dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1, passes=2, record=file
-    )
-    again = audit(transcript=file, canary=False).to_dict()
-    assert again["attacks"] == []
-    loaded = Transcript.load(file)
-    outcome = train(dataset="breast-cancer", mechanism="sealed", scheme="clear", seed=1)
-    data = outcome.outcomes[0].data
-    view = AliceView.of(loaded, data.alice_train, data.alice_test)
-    assert view.signals == {Signal.FEATURES}
-    assert len(view.observations.weights) == 0
 
 
 def test_a_check_warns_alice_of_her_columns_and_bob_of_what_it_rests_on():

@@ -14,7 +14,6 @@ import taciturn
 from taciturn.api import TrainResult
 from taciturn.engine import Transcript, column_exposure
 from taciturn.engine import disclosure_of as disclosure
-from taciturn.errors import ConfigError
 from taciturn.jobs.train import simulate
 from taciturn.privacy import MECHANISMS
 from taciturn.protocol.bob import forecast_ledger as forecast
@@ -22,10 +21,8 @@ from taciturn.results import FeatureParty, TrainingRun, read
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw
 from taciturn_audit import outcome_view
-from tests.expected import refused
 
 ALICES = [1, 2, 4, 8]
-SEVERAL = ALICES[1:]
 # Each with how far its weights may be from those of centralised training, whoever has the columns.
 BATCHES: dict[str, tuple[dict[str, Any], float]] = {
     "none": ({"mechanism": "none"}, 1e-5),
@@ -201,32 +198,9 @@ def test_canary_runs_permute_the_rows_of_all_alices_together():
 # --- refusals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, it in MECHANISMS.items() if not it.several_alices])
-def test_mechanisms_of_two_parties_refuse_several_by_name(name):
-    with refused(ConfigError, setting="parties", names=(name, "sealed")):
-        record(2, mechanism=name)
-
-
 def test_hybrid_and_mutual_are_the_mechanisms_of_two_parties():
     alone = {name for name, it in MECHANISMS.items() if not it.several_alices}
     assert alone == {"hybrid", "mutual"}
-
-
-def test_a_model_told_with_noise_is_refused():
-    noisy: dict[str, Any] = {"solver": "newton", "reveal": True, "reveal_epsilon": 1.0}
-    with refused(ConfigError, setting="reveal_epsilon"):
-        record(2, mechanism="sealed", **noisy)
-
-
-@pytest.mark.parametrize("parties", [0, 17])
-def test_there_are_one_to_sixteen_alices(parties):
-    with refused(ConfigError, setting="parties"):
-        record(parties, mechanism="none")
-
-
-def test_with_a_partys_file_the_number_is_refused_by_name(tmp_path):
-    with refused(ConfigError, setting="parties"):
-        taciturn.check(party=tmp_path / "alice.toml", parties=2)
 
 
 # --- before a training ---------------------------------------------------------------------------

@@ -149,8 +149,6 @@ class WitnessKey:
 
 @dataclass(frozen=True)
 class WitnessScheme(ClearScheme):
-    """The clear scheme with a witness."""
-
     matrices: list[IntArray | FloatArray] = field(default_factory=list)
 
     def read_public(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,6 @@ from taciturn.jobs.align import (
     TURN_IDS,
     Alignment,
     align_ids,
-    align_tables,
     in_order_of_ids,
 )
 from taciturn.jobs.align import align_program as align
@@ -109,15 +107,6 @@ def test_turns_of_unequal_number(monkeypatch, hers, his):
     assert len(require_right(numbered(0, hers), numbered(0, his))) == min(hers, his)
 
 
-def test_many_small_turns_parts_and_buckets(monkeypatch):
-    """Both sides on threads, with turns, parts and buckets of a few ids."""
-    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 16)
-    monkeypatch.setattr(module_of(Alignment), "PART_IDS", 3)
-    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 2)
-    with ThreadPoolExecutor(2) as pool:
-        require_right(shuffled(numbered(0, 100), 1), numbered(30, 90), spread=pool.map)
-
-
 def test_the_order_is_that_of_code_points_whatever_the_tables_order():
     texts = ["b", "B", "é", "10", "9", "a b", "😀", "\uffee", "z"]
     expected = require_right(ids(*texts), ids(*texts[::-1]))
@@ -189,16 +178,6 @@ def test_normalised_ids_meet_and_keep_their_own_spelling():
     assert aligned.ids.series.to_list() == ["ann", "cy"]
     assert alice.take(aligned.alice.rows).series.to_list() == ["Ann ", "cy"]
     assert bob.take(aligned.bob.rows).series.to_list() == ["ann", "Cy"]
-
-
-def test_two_tables_from_files(tmp_path):
-    (tmp_path / "alice.csv").write_text("id,age\n007,31\n008,44\n010,50\n")
-    (tmp_path / "bob.csv").write_text("who,paid\n010,1\n7,0\n008,0\n")
-    (one,), two = align_tables(
-        [tmp_path / "alice.csv"], str(tmp_path / "bob.csv"), alice_id="id", bob_id="who"
-    )
-    assert one.rows() == [("008", 44), ("010", 50)]
-    assert two.rows() == [("008", 0), ("010", 1)]
 
 
 def test_progress_reaches_its_total():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.data import RowIds
-from taciturn.errors import BudgetExceeded, ConfigError, PeerStopped
-from taciturn.party import PartyConfig
+from taciturn.errors import BudgetExceeded
 from taciturn.party.consent import Charge, ConsentStore, ScoreBudget, ScoreCharge
 from taciturn.results import ExposedSession, of_record
 from tests.expected import refused
-from tests.jobs.predict.test_sides import in_threads, question, write_new
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.results.test_schema import problems
 
@@ -60,14 +57,6 @@ def test_beyond_the_limit_it_refuses_by_name_and_counts_nothing(budget):
     budget.charge(charge(2, "second"))
 
 
-def test_each_partner_has_its_own_count(budget, tmp_path):
-    budget.charge(charge(10))
-    other = given_to("carol", tmp_path, limit=10)
-    other.charge(charge(10))
-    with pytest.raises(BudgetExceeded):
-        budget.charge(charge(1))
-
-
 def test_without_a_limit_it_counts_all_the_same(budget, tmp_path):
     free = given_to("bob", tmp_path)
     for _ in range(3):
@@ -75,12 +64,6 @@ def test_without_a_limit_it_counts_all_the_same(budget, tmp_path):
     assert free.most_given() == 30
     with refused(BudgetExceeded, names=30):
         budget.require(charge(1))
-
-
-def test_the_limit_is_alices(tmp_path):
-    write_config(tmp_path, "bob", privacy={"scores-per-row": 5})
-    with refused(ConfigError, setting="scores_per_row"):
-        PartyConfig.read(tmp_path / "bob.toml")
 
 
 # --- Two parties ---------------------------------------------------------------------------------
@@ -97,29 +80,6 @@ def furnish(folder: Path, limit: int | None, **agreement: Any) -> Path:
 
 def given(folder: Path) -> int:
     return given_to("bob", folder).most_given()
-
-
-@pytest.mark.slow  # some seconds
-def test_predictions_of_the_same_rows_count_with_the_training(tmp_path):
-    furnish(tmp_path, 4, **MECHANISMS["sealed"])
-    write_new(tmp_path)
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    budget = given_to("bob", tmp_path)
-    for number in (1, 2, 3, 4):
-        ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
-        assert not isinstance(ends.alice, BaseException), ends.alice
-        assert budget.most_given() == max(2, number)
-    ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
-    assert isinstance(ends.alice, BudgetExceeded)
-    assert isinstance(ends.bob, PeerStopped)
-    # Rows of the training, two of whose scores it took.
-    for role in ("alice", "bob"):
-        shutil.copy(tmp_path / f"{role}.csv", tmp_path / f"new-{role}.csv")
-    for _ in range(2):
-        ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
-        assert not isinstance(ends.alice, BaseException), ends.alice
-    ends = in_threads(tmp_path, {role: question(tmp_path, role) for role in ("alice", "bob")})
-    assert isinstance(ends.alice, BudgetExceeded)
 
 
 def test_held_out_rows_are_counted_at_every_look(tmp_path):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import RowIds
-from taciturn.errors import BudgetExceeded, OutputError
+from taciturn.errors import BudgetExceeded
 from taciturn.party.consent import (
     ANSWERS,
     DAILY,
@@ -29,7 +29,6 @@ from taciturn.party.consent import (
 )
 from tests.expected import refused
 from tests.modules import module_of
-from tests.system import small_disk
 
 IDS = st.lists(st.sampled_from("abcdef"), unique=True, max_size=6)
 
@@ -144,20 +143,3 @@ def test_threads_and_processes_together_never_exceed_a_limit(tmp_path):
             thread.join()
     elsewhere = sum(int(other.communicate()[0]) for other in others)
     assert sum(given_here) + elsewhere == 30
-
-
-def test_a_full_disk_counts_nothing_and_says_so(tmp_path):
-    with small_disk(tmp_path, 256 << 10) as disk, service(disk) as budget:
-        fill(disk / "rest")
-        with refused(OutputError):
-            budget.spend(at_most(1), [f"p{number}" for number in range(8000)])
-        (disk / "rest").unlink()
-        assert budget.spend(at_most(1), ["p0"]) == [True]
-        assert budget.spend(at_most(1), ["p0"]) == [False]
-
-
-def fill(path: Path) -> None:
-    """Writes until there is no room."""
-    with path.open("wb", buffering=0) as stream, contextlib.suppress(OSError):
-        while True:
-            stream.write(bytes(4096))

@@ -17,7 +17,7 @@ from taciturn.jobs.scorecard.build import (
     model_report,
 )
 from taciturn.jobs.scorecard.result import ModelReport
-from taciturn.jobs.train.simulation import Outcome, joint_scores
+from taciturn.jobs.train import Outcome, joint_scores
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part

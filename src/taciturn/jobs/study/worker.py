@@ -22,7 +22,7 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
-from taciturn.jobs.train.simulation import simulate
+from taciturn.jobs.train import simulate
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation.coins import Coins

@@ -15,5 +15,6 @@ from taciturn.jobs.train.result import PartyRun as PartyRun
 from taciturn.jobs.train.result import Sizes as Sizes
 from taciturn.jobs.train.side import TrainingSide as TrainingSide
 from taciturn.jobs.train.simulation import Outcome as Outcome
+from taciturn.jobs.train.simulation import joint_scores as joint_scores
 from taciturn.jobs.train.simulation import programs as programs
 from taciturn.jobs.train.simulation import simulate as simulate
