@@ -131,7 +131,7 @@ def test_without_labels_there_are_guesses_and_no_findings(folder):
     assert "accuracy" not in shown(session_blocks(audit))
 
 
-def test_permuted_truth_is_at_chance(folder):
+def test_permuted_truth_is_at_chance(folder, judged):
     """Over 92 rows an AUC has a deviation of 0.06: five of them."""
     audit = taciturn.audit_session(
         guesses=folder / "guesses.json", truth=folder / "bob.toml", shuffle_truth=True
