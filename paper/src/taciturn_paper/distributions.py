@@ -63,7 +63,7 @@ SHAPES = {
 }
 NONE_SEED = 0
 # The defaults of score-range and sigmoid-error.
-MUTUAL_RANGE, MUTUAL_ERROR = 64.0, 1e-3
+MUTUAL_RANGE, MUTUAL_ERROR = 64.0, 3e-3
 SEALED_SEEDS = 30
 NONE_SIZES = (4, 8, 12, 16, 20, 24, 28, 30, 31, 32, 36, 44, 52, 64, 76, 90, 110, 130, 150)
 
