@@ -405,9 +405,9 @@ def test_what_errors_name_are_settings_or_parameters_of_commands():
 
 
 def command_parameters() -> set[str]:
-    from taciturn.cli import COMMANDS, app_of
+    from taciturn.cli import whole_app
 
-    command = typer.main.get_command(app_of(*COMMANDS))
+    command = typer.main.get_command(whole_app())
     groups = [command, *command.commands.values()]  # type: ignore[attr-defined]
     groups += [inner for group in groups for inner in getattr(group, "commands", {}).values()]
     return {parameter.name for group in groups for parameter in group.params}
