@@ -121,7 +121,7 @@ def test_a_result_shows_itself_in_a_cell(tmp_path):
     ]
     # One output, which was replaced until the end; the result stands below it.
     (bar,) = (bar for bar in bars if "<progress" in bar)
-    assert 'value="29" max="29"' in bar
+    assert 'value="114" max="114"' in bar
     assert "<table" in bars[-1]
     # Who watches by other means is shown no bar.
     assert len(code_cells(made)[5]["outputs"]) == 1

@@ -6,7 +6,7 @@ The programs of both sides run against each other in this process, for a short w
   scores of all rows at the end.
 - Whole tables: a session of a few passes, over all rows of a small table. Of a large one two
   samples are measured and extrapolated: seconds by rows, and bytes by ciphertexts, whose number
-  grows more slowly than the rows while tiles become narrower (``crypto.bfv.tiles``).
+  grows more slowly than the rows while tiles become narrower (``crypto.bfv.layout``).
 
 A side that has only its own table passes the number of the other side's columns, and uniform
 numbers replace them: no cost depends on values.

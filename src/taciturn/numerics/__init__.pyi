@@ -85,7 +85,6 @@ from taciturn.numerics.subspace import NEWTON_STEPS as NEWTON_STEPS
 from taciturn.numerics.subspace import OUTER_ITERATIONS as OUTER_ITERATIONS
 from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver
-from taciturn.numerics.subspace import damped_solve as damped_solve
 from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
 from taciturn.numerics.whitening import MOST_COLUMNS as MOST_COLUMNS

@@ -480,27 +480,10 @@ def damped_solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
     sizes = np.abs(np.diagonal(matrix))
     # What has no curvature has no slope either, and stays where it is.
     scales = np.where(sizes > _TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, _TINY))
-    scaled = matrix * scales * scales[:, None]
-    scaled[scales == 0.0, scales == 0.0] = 1.0
-    if _clearly_definite(scaled):
-        # The same solution, in a fraction of the time.
-        direct: FloatArray = scales * np.linalg.solve(scaled, scales * right)
-        return direct
-    values, vectors = np.linalg.eigh(scaled)
+    # Always by eigenvectors: a shorter way for some matrices would tell the peer by its time which
+    # they are, and they depend on labels.
+    values, vectors = np.linalg.eigh(matrix * scales * scales[:, None])
     sizes = np.abs(values)
     sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), _TINY))
     solution: FloatArray = scales * (vectors @ ((scales * right) @ vectors / sizes))
     return solution
-
-
-def _clearly_definite(matrix: FloatArray) -> bool:
-    """Whether no eigenvalue is so small that ``damped_solve`` would raise it.
-
-    The trace is a bound on the largest one.
-    """
-    least = _LEAST_CURVATURE * float(np.trace(matrix))
-    try:
-        np.linalg.cholesky(matrix - least * np.eye(len(matrix)))
-    except np.linalg.LinAlgError:
-        return False
-    return True

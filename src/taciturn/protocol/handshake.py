@@ -22,7 +22,7 @@ from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)

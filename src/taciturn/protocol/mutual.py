@@ -12,8 +12,8 @@ once; her share is minus the mask. Of few rows a ciphertext holds several number
 Those sums are modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
 (``SlotScheme.modulus``). With her share s taken from 0 to p and his likewise, ``s + s'`` is
 ``r' + p``, but for a chance of ``|r'| / p``, when it is ``r'`` or ``r' + 2 p``: she takes p off,
-and what is left modulo ``2^k`` is r', or off by delta, a small part of a residue. That happens to
-one of 2^35 residues, and needs no correction.
+and what is left modulo ``2^k`` is r', or off by delta, at most two residues with 120,000 rows. That
+happens to one of 2^35 residues, of 2^40 with many rows, and needs no correction.
 
 **What is told.** Each side receives ciphertexts of the other's key, and decrypts numbers that the
 other's fresh mask makes uniform. Both do the same work for all values, and nothing that either

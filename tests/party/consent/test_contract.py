@@ -427,6 +427,26 @@ def test_damage_is_noticed_where_it_is_read_and_by_a_whole_check(store):
             attempt()
 
 
+def test_an_older_copy_beside_the_log_of_a_killed_program_is_refused(store):
+    """SQLite takes the log in, and with it the newest counts and numbers, but not the rows."""
+    budget = ScoreBudget(store, "bob", 100)
+    budget.charge(many())
+    earlier = store.path.read_bytes()
+    # A connection that stays open keeps the log from being removed.
+    with closing(store.open()):
+        budget.charge(many())
+        # As after 64 pages: the log is copied into the file, and begins anew.
+        execute(store, "pragma wal_checkpoint(restart)")
+        budget.charge(many(0, 1))
+        log = store.log_file.read_bytes()
+    assert log
+    store.path.write_bytes(earlier)
+    store.log_file.write_bytes(log)
+    for attempt in (budget.most_given, lambda: budget.charge(many(0, 1))):
+        with refused(FileError, names=store.path):
+            attempt()
+
+
 def test_an_earlier_version_of_some_rows_is_noticed_by_a_whole_check(store):
     budget = ScoreBudget(store, "bob", LIMIT)
     budget.charge(many())

@@ -38,9 +38,9 @@ class Database:
         self.path, self._connection = path, connection
 
     @classmethod
-    def connect(cls, path: Path) -> Database:
+    def connect(cls, path: Path, mode: str = "rw") -> Database:
         """Open a file that exists; it is not created where another program just removed it."""
-        name = f"{path.absolute().as_uri()}?mode=rw"
+        name = f"{path.absolute().as_uri()}?mode={mode}"
         with explained(path):
             return cls(path, connection(name, uri=True, check_same_thread=False))
 
@@ -110,7 +110,8 @@ def damaged(path: Path) -> FileError:
     return FileError(
         f"this is not a {KIND}, or it is damaged",
         where=str(path),
-        hint="restore the newest copy: without it what was given away is not counted",
+        hint=f"restore the newest copy, and remove {path.name}-wal: without a copy what was given "
+        "away is not counted",
     )
 
 

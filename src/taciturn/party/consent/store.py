@@ -8,7 +8,8 @@ at a time writes. Opening the file takes no longer with more rows in it, and a c
 proportion to the rows that are charged. A record that was changed or lost is refused when it is
 read, and never counts as zero; ``verify`` reads everything. A file that is emptied, removed or of
 another version is refused, and so is an older copy: the number of the last transaction is also
-noted in a file beside the store. The store is for its owner alone.
+noted in a file beside the store. Where a program was killed, or a service runs, SQLite's log is
+there, and opening reads everything. The store is for its owner alone.
 
 **Assumes.** The owner means well, and may forget. Checksums without a key notice accidents, and do
 not stop somebody who can write the file. The note beside the store is not removed, and not restored
@@ -110,6 +111,11 @@ class ConsentStore:
             return records.verify()
 
     @property
+    def log_file(self) -> Path:
+        """SQLite's log of the last transactions."""
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    @property
     def generation_file(self) -> Path:
         """The file with the number of the last transaction."""
         return self.path.with_name(f"{self.path.name}-generation")
@@ -117,8 +123,7 @@ class ConsentStore:
     def _is_absent(self) -> bool:
         """Whether there is no file yet; FileError where one was removed."""
         # Looked for first: another program may be creating the file, which is there before these.
-        log = self.path.with_name(f"{self.path.name}-wal")
-        left = [file for file in (log, self.generation_file) if file.exists()]
+        left = [file for file in (self.log_file, self.generation_file) if file.exists()]
         if left and not self.path.exists():
             raise _removed(self.path, left[0])
         return not self.path.exists()
@@ -139,6 +144,8 @@ class OpenStore:
         if not head:
             # SQLite would take it for a new one.
             raise damaged(store.path)
+        if store.log_file.exists() and store.log_file.stat().st_size > 0:
+            self._verify_beside_log()
         self._database = Database.connect(store.path)
         try:
             self._require_version()
@@ -173,6 +180,14 @@ class OpenStore:
                 raise
             if changed:
                 self._note(records.generation)
+
+    def _verify_beside_log(self) -> None:
+        """Read everything: beside a log an older copy has the numbers of the newest one."""
+        store = self._store
+        # To read alone: who may write copies the log into the file at the end, and the damage.
+        with closing(Database.connect(store.path, "ro")) as database:
+            database.begin(write=False, wait_seconds=store.wait_seconds, announce=store.announce)
+            Records(database).verify()
 
     def close(self) -> None:
         """Releases the file."""
@@ -248,6 +263,6 @@ def _older(store: ConsentStore) -> FileError:
     return FileError(
         f"this {KIND} is an older copy, or another one, than the one that was charged last",
         where=str(store.path),
-        hint="restore the newest copy; without one lower your limits by what was charged since, "
-        f"and remove {store.generation_file.name}",
+        hint=f"restore the newest copy, and remove {store.log_file.name}; without one lower your "
+        f"limits by what was charged since, and remove {store.generation_file.name} too",
     )
