@@ -137,9 +137,9 @@ def main() -> None:
         print(f"| {rows:,}, {alice} and {bob or 'none'} | {cells} | {ratio:.1f} |", flush=True)
     row = sigmoid_exchange()
     kib = row.kib_to_alice + row.kib_to_bob
-    print(f"the sigmoid, one of 32 rows: {row.milliseconds:.2f} ms, {kib:.1f} KiB")
+    print(f"the sigmoid, one of {SIGMOID_ROWS:,} rows: {row.milliseconds:.2f} ms, {kib:.1f} KiB")
     clock, processor = whole_training()
-    print(f"breast-cancer, 15 and 15, 40 passes: {clock:.1f} s by the clock, {processor:.1f} s")
+    print(f"breast-cancer, 15 and 15: {clock:.1f} s by the clock, {processor:.1f} s")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ class BfvParameters:
 
         The entry sums ``terms`` products: the table's rows, or its columns. A tile has ``beside``
         entries beside each of them, whose products carry noise into the entry too. ``deviations``
-        is one for the mean, ``TAIL`` for the tail.
+        is one for the mean, ``_TAIL`` for the tail.
         """
         largest = 1 << capacity.matrix_bits
         random = deviations * math.sqrt(_ERROR_PROXY * terms * beside) * largest

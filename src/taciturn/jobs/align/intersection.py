@@ -53,7 +53,7 @@ class MatchRequirement:
         return () if common == len(self.ids) else spellings(self.ids, self.normalisation)
 
     def require_pair(self, match: Alignment | Match) -> None:
-        """Insists that two sides have requirement in common."""
+        """Raise where two sides have too few ids in common."""
         common, own = len(match.rows), len(self.ids)
         if self.least is None:
             return
@@ -98,7 +98,7 @@ class MatchRequirement:
             raise problem.by(name) from None
 
     def require_all(self, matches: Matches) -> None:
-        """Insists that Bob and all Alices have requirement in common."""
+        """Raise where Bob and all Alices have too few ids in common."""
         common, lists = matches.common, [match.peer_ids for match in matches.pairs.values()]
         fraction = fraction_of_shortest(common, len(self.ids), *lists)
         if self.least is None or (common and fraction >= self.least):
