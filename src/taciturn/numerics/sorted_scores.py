@@ -312,9 +312,10 @@ def chosen(
     # The first candidate calls no row a one.
     true = np.append(0, ranked.ones)
     false = np.append(0, ranked.rows) - true
-    # In integers, where they are: equal gains must be seen to be equal.
-    gain = true * zeros - false * ones if miss_cost is None else miss_cost * true - false
-    best = int(np.argmax(gain))
+    # In integers, where they are: equal gains must be seen to be equal. Costs as ``cheapest`` has
+    # them: rounded alike, so that both choose the same of several.
+    loss = false * ones - true * zeros
+    best = int(np.argmin(loss if miss_cost is None else false + miss_cost * (ones - true)))
     score = _between(ranked.levels, best)
     return Threshold(
         probability=_probability(score - shift),
