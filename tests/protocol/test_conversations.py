@@ -27,6 +27,7 @@ from taciturn.errors import (
     CryptoError,
     RemoteProtocolError,
     RowOrderError,
+    StateError,
     TranscriptError,
 )
 from taciturn.numerics import (
@@ -798,7 +799,7 @@ def test_from_every_boundary_the_end_is_the_same_to_the_last_bit(case):
 def test_the_state_of_another_conversation_is_refused():
     star, other = star_of("mutual-table"), TrainingState(1, np.zeros(2))
     for who in (ONLY, "bob"):
-        with refused(RemoteProtocolError):
+        with refused(StateError):
             converse(star, states={who: other})
 
 

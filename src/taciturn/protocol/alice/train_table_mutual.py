@@ -13,6 +13,7 @@ import numpy as np
 
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
 from taciturn.errors import StateError
+from taciturn.faces import Hint
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
@@ -122,7 +123,10 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
 def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
     terms, features, mutual = inputs.terms, inputs.features, state.mutual
     if mutual is None:
-        raise StateError("the state is not that of a training that shares scores")
+        raise StateError(
+            "the state is not that of a training that shares scores",
+            hint=Hint("start over on both sides with {fresh}", fresh=True),
+        )
     scheme, bits = terms.scheme, terms.agreement.key_bits
     alice = Columns(len(features.columns), state.magnitude_bits)
     plan = TablePlan.of(terms, features.rows, alice, Columns(state.columns, mutual.bob_bits))

@@ -17,6 +17,7 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError, StateError
+from taciturn.faces import Hint
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batch_seed import key_seed
@@ -131,7 +132,10 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
 def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
     terms, features, mutual = inputs.terms, inputs.features, state.mutual
     if mutual is None:
-        raise StateError("the state is not that of a training that shares scores")
+        raise StateError(
+            "the state is not that of a training that shares scores",
+            hint=Hint("start over on both sides with {fresh}", fresh=True),
+        )
     scheme, bits = terms.scheme, terms.agreement.key_bits
     alice = Columns(state.columns, state.magnitude_bits)
     bob = Columns(len(features.columns), mutual.bob_bits)
