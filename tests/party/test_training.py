@@ -190,14 +190,13 @@ def test_newton_is_near_the_optimum_of_the_joined_table(trained):
     loss = penalised_loss(joined @ weights, likelihood, weights, l2, 1)
     # Steps on a public schedule are slower than a search.
     slack = 0.1 if "mutual" in trained.name else 0.03
-    if "label-rr" in trained.name:
-        # Fresh flips, whose corrected loss may be far from convex on so few rows.
-        slack = 0.3
     if "weighted" in trained.name:
         # Next to nothing speaks for label 1, so that the intercept, Bob's last weight, falls.
         assert weights[-1] < -0.1
         return
-    assert -1e-6 < loss - optimum(joined, likelihood, l2, 1).loss < slack
+    # The corrected loss of flipped labels is not convex: another minimum may be lower.
+    below = slack if "label-rr" in trained.name else 1e-6
+    assert -below < loss - optimum(joined, likelihood, l2, 1).loss < slack
 
 
 def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(trained):
