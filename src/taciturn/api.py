@@ -29,14 +29,13 @@ from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
-from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Estimate
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
-from taciturn.simulation.progress import in_cell
-from taciturn.simulation.source import load_raw
+from taciturn.simulation import in_cell, load_raw
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -44,7 +44,7 @@ from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.progress import in_cell
+from taciturn.simulation import in_cell
 from taciturn.version import __version__
 
 # What scikit-learn calls otherwise than the commands do.

@@ -153,7 +153,7 @@ def test_a_name_is_plain_whatever_the_data_are_called():
 STOPPED = """
 import json, os, sys
 from taciturn.results import folder
-from taciturn.results.manifest import Manifest
+from taciturn.results.folder import Manifest
 from taciturn.results.serialise import read
 
 def stop(path, content, **options):

@@ -27,8 +27,7 @@ from taciturn.results.check import CheckResult
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
-from taciturn.simulation.progress import in_cell
-from taciturn.simulation.source import arrange, load_features, load_raw
+from taciturn.simulation import arrange, in_cell, load_features, load_raw
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult

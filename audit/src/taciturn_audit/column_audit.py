@@ -20,13 +20,17 @@ from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
 from taciturn.errors import TranscriptError, counted
 from taciturn.jobs.train.simulation import Outcome, simulate
 from taciturn.protocol.held_out import HeldOut
-from taciturn.results.columns import BobSeat, ColumnFindings, ColumnScore, conclude_columns
-from taciturn.results.looks import Separation
-from taciturn.results.skipped import Skipped
+from taciturn.results.columns import (
+    BobSeat,
+    ColumnFindings,
+    ColumnScore,
+    Separation,
+    Skipped,
+    conclude_columns,
+)
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import Source
+from taciturn.simulation import Coins, Source
 from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
 from taciturn_audit.columns import Truth, controls, judge_columns

@@ -26,10 +26,9 @@ import numpy as np
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
-from taciturn.results.columns import BobSeat
-from taciturn.results.skipped import Skipped
+from taciturn.results.columns import BobSeat, Skipped
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS

@@ -31,7 +31,7 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.views.alice_view import AliceView
 

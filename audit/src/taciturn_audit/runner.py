@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
-from taciturn.results.skipped import Skipped
+from taciturn.results.columns import Skipped
 from taciturn_audit.attacks import registry
 from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl, about_labels
 from taciturn_audit.judge import commoner_label, control, judge, prior

@@ -36,7 +36,7 @@ from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
-from taciturn.results.looks import Fault, Look, Separation
+from taciturn.results.columns import Fault, Look, Separation
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.scores import table_scores
 from taciturn_audit.distinguishing_game import FALSE_ALARM, POWER, ridge

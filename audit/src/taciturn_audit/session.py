@@ -26,8 +26,7 @@ from taciturn.protocol.observations import Signal
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import Source, with_coin_labels
+from taciturn.simulation import Coins, Source, with_coin_labels
 from taciturn_audit.adversaries import members, outcome_view
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.attacks.base import Attack, ModelOnlyControl

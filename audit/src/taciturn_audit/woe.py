@@ -36,7 +36,7 @@ from taciturn.jobs.woe.weights import mutual_bits, weights_of_evidence
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from taciturn_audit.attacks.bin_statistics import (
     HandedOver,
     Recovered,

@@ -43,8 +43,7 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper import spu_side
 from taciturn_paper.sides import Tables, free_port, measure, run_both
 from taciturn_paper.tasks import Record

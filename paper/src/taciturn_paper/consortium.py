@@ -34,7 +34,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from taciturn_paper.throughput import synthetic
 
 ALICES = (1, 2, 4, 8)

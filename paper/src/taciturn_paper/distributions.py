@@ -47,8 +47,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.agree import agree
 from taciturn.protocol.outcome import BobTrained
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED
 
 ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)

@@ -46,8 +46,7 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import Role
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.sides import TimedScheme
 

@@ -25,8 +25,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import load_raw
+from taciturn.simulation import Coins, load_raw
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack

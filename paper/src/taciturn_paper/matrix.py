@@ -19,7 +19,7 @@ from taciturn.jobs.train.simulation import simulate
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings

@@ -32,7 +32,7 @@ from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import whitened_rows
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 
 TRAINED, NEW, MODELS = 2000, 200, 5
 NEAR = 0.1

@@ -32,8 +32,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings, Solver
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper.encryption import PAPER_SECONDS
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
 from taciturn_paper.tasks import Record

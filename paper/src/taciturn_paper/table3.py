@@ -28,8 +28,7 @@ from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange, load_raw
+from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.encryption import MATRIX_BITS, VECTOR_BITS, PythonPaillier, random_integers
 from taciturn_paper.tasks import Record, Request, available

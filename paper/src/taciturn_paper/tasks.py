@@ -27,7 +27,7 @@ from taciturn.errors import ConfigError, DatasetUnavailable, OutputError, neares
 from taciturn.faces import Hint
 from taciturn.parallel import one_thread
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
-from taciturn.simulation.source import load_raw
+from taciturn.simulation import load_raw
 
 Record: TypeAlias = dict[str, Any]
 Work = Callable[[str, int, bool], Any]

@@ -32,8 +32,7 @@ from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import arrange
+from taciturn.simulation import Coins, arrange
 from taciturn_paper import paper
 from taciturn_paper.cleartext import train_side_by_side, train_with_gradients
 from taciturn_paper.tasks import Record, load

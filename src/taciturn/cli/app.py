@@ -24,7 +24,7 @@ COMMANDS = {
     "review": "taciturn.jobs.agreement.command",
     "sign": "taciturn.jobs.agreement.command",
     "party": "taciturn.jobs.train.command",
-    "ledger": "taciturn.cli.ledger",
+    "ledger": "taciturn.cli.doctor",
     "predict": "taciturn.jobs.predict.command",
     "woe": "taciturn.jobs.woe.command",
     "serve": "taciturn.jobs.serve.command",

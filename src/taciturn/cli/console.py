@@ -5,8 +5,11 @@ On a terminal that is a bar; elsewhere, such as in the journal of a service, a l
 
 from __future__ import annotations
 
+import os
+import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from taciturn.cli.watchdog import Watchdog
 from taciturn.engine.pulse import Pulse
 from taciturn.errors import counted
 from taciturn.files import to_json
@@ -27,6 +29,44 @@ if TYPE_CHECKING:
     from taciturn.report.blocks import Block
     from taciturn.results.live import News
     from taciturn.results.serialise import Result
+
+ALIVE = b"WATCHDOG=1"
+
+
+def main_thread_seconds() -> float:
+    """Processor time that the main thread has used; the clock's where that is not known."""
+    thread = threading.main_thread().ident
+    if sys.platform == "win32" or thread is None:
+        return time.monotonic()
+    return time.clock_gettime(time.pthread_getcpuclockid(thread))
+
+
+class Watchdog:
+    """Tells the service manager that the main thread still runs.
+
+    A thread of its own says so, and therefore only where the main thread has used processor time
+    since the last look: after an error that leaves it waiting for good, such as one for lack of
+    memory, nothing is said any more, and the service manager starts the program again.
+
+    ``seconds`` grows while the main thread runs.
+    """
+
+    def __init__(
+        self, address: str | None = None, seconds: Callable[[], float] = main_thread_seconds
+    ) -> None:
+        given = os.environ.get("NOTIFY_SOCKET", "") if address is None else address
+        # An abstract socket is written with an at sign.
+        self._address = f"\0{given[1:]}" if given.startswith("@") else given
+        self._seconds, self._last = seconds, -1.0
+
+    def look(self) -> None:
+        """Tells it, if that is so."""
+        used = self._seconds()
+        if self._address and used > self._last:
+            with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
+                link.sendto(ALIVE, self._address)
+        self._last = used
+
 
 WIDTH = 100
 BEAT_SECONDS = 60.0

@@ -9,7 +9,52 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, progress_bar, show
+from taciturn.errors import shown_by
 from taciturn.version import __version__
+
+
+def ledger(
+    config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
+) -> None:
+    """Show what trainings have cost so far: Bob's labels, or Alice's columns.
+
+    At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
+    training scores, from which her columns can be reconstructed.
+
+    [bold]Examples[/bold]
+
+    taciturn ledger bob.toml
+
+    taciturn ledger alice.toml
+    """
+    # Imported here: no other command needs it.
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.consent.label_budget import LabelBudget
+    from taciturn.party.past_exposure import past_exposure
+    from taciturn.results.ledger import ExposureResult, LedgerResult
+
+    settings = PartyConfig.read(config)
+    with shown_by(settings.face):
+        past = past_exposure(settings)
+    if past is not None:
+        exposure = ExposureResult(
+            file=str(settings.consent_file),
+            scores_per_row=settings.privacy.scores_per_row,
+            past=past,
+            version=__version__,
+        )
+        show(exposure, json)
+        return
+    with shown_by(settings.face):
+        accounts = LabelBudget.from_config(settings).accounts()
+    result = LedgerResult(
+        file=str(settings.consent_file),
+        budget_total=settings.privacy.budget_total,
+        accounts=accounts,
+        version=__version__,
+    )
+    show(result, json)
+
 
 FOUND_A_PROBLEM = 80
 
@@ -32,10 +77,9 @@ def doctor(
     taciturn doctor bob.toml --json
     """
     # Imported here: it loads every package there is, to see whether it does.
-    from taciturn.doctor.checks import run_checks
+    from taciturn.doctor.machine import run_checks
     from taciturn.results.doctor import DoctorResult
-    from taciturn.results.ledger import PastExposure
-    from taciturn.results.outlook import Outlook
+    from taciturn.results.outlook import Outlook, PastExposure
 
     with progress_bar() as meter:
         parts: list[Outlook | PastExposure] = []

@@ -99,8 +99,7 @@ def keep(
         return None
     from taciturn.extras import explained
     from taciturn.files import to_json
-    from taciturn.results.folder import write_folder
-    from taciturn.results.manifest import REPORT, RESULT
+    from taciturn.results.folder import REPORT, RESULT, write_folder
 
     manifest, words = _manifest(plan, result, origin())
     files = {RESULT: f"{to_json(result.to_dict())}\n".encode()}
@@ -120,8 +119,8 @@ def keep(
 def _manifest(plan: Plan, result: Result, came: Origin) -> tuple[Any, tuple[str, ...]]:
     """What made the result, and the words of the folder's name."""
     from taciturn.parallel import usable_cores
-    from taciturn.results.manifest import FORMAT, DataFacts, HostFacts, Manifest
-    from taciturn.results.subject import data_name
+    from taciturn.results.folder import FORMAT, DataFacts, HostFacts, Manifest
+    from taciturn.results.serialise import data_name
 
     subject = result.subject()
     name = data_name(came.source or subject.data)
@@ -156,7 +155,7 @@ def moment() -> str:
 
 def typed() -> str:
     """The command as it was typed, with nothing secret in it."""
-    from taciturn.results.manifest import without_credentials
+    from taciturn.results.folder import without_credentials
 
     return without_credentials(shlex.join(["taciturn", *sys.argv[1:]]))
 

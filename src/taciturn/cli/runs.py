@@ -103,8 +103,8 @@ def export(
     from taciturn.errors import shown_by
     from taciturn.faces import COMMAND_LINE
     from taciturn.runs.collection import named
+    from taciturn.runs.mlflow_export import TrackingUri
     from taciturn.runs.mlflow_export import export as send
-    from taciturn.runs.tracking_uri import TrackingUri
 
     with shown_by(COMMAND_LINE):
         target = TrackingUri.of(mlflow, allow_http=allow_http)

@@ -15,8 +15,8 @@ from taciturn.errors import ConfigError
 from taciturn.files import settings_home
 
 if TYPE_CHECKING:
-    from taciturn.dashboard.address import Address
     from taciturn.dashboard.dashboard_state import DashboardState
+    from taciturn.dashboard.server import Address
     from taciturn.party.config import PartyConfig
 
 Watch = Annotated[

@@ -18,7 +18,6 @@ from taciturn.data.ids import RowIds as RowIds
 from taciturn.data.ids import fold_numbers as fold_numbers
 from taciturn.data.ids import held_out_rows as held_out_rows
 from taciturn.data.ids import row_name as row_name
-from taciturn.data.label_encoding import LabelEncoding as LabelEncoding
 from taciturn.data.normalisation import STEPS as STEPS
 from taciturn.data.normalisation import Normalisation as Normalisation
 from taciturn.data.normalisation import Spelling as Spelling
@@ -46,13 +45,14 @@ from taciturn.data.split import split_columns as split_columns
 from taciturn.data.tables import INTERCEPT as INTERCEPT
 from taciturn.data.tables import FeatureTable as FeatureTable
 from taciturn.data.tables import LabelTable as LabelTable
-from taciturn.data.target_leakage import label_name_notes as label_name_notes
-from taciturn.data.target_leakage import leakage_notes as leakage_notes
+from taciturn.data.tables import label_name_notes as label_name_notes
+from taciturn.data.tables import leakage_notes as leakage_notes
 from taciturn.data.transforms import KINDS as KINDS
 from taciturn.data.transforms import Transform as Transform
 from taciturn.data.transforms import fit_transform as fit_transform
 from taciturn.data.transforms import winsor_bounds as winsor_bounds
 from taciturn.data.user_table import DEFAULTS as DEFAULTS
+from taciturn.data.user_table import LabelEncoding as LabelEncoding
 from taciturn.data.user_table import UserTable as UserTable
 from taciturn.data.user_table import user_data as user_data
 from taciturn.data.user_table import user_rows as user_rows

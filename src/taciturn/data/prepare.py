@@ -29,8 +29,16 @@ from taciturn.data.fitting import fit_column
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.parquet import Columns
-from taciturn.data.rule_json import list_of, record_of, rule_from_json, rule_to_json, text_of
-from taciturn.data.rules import CategoricalRule, NumericRule, Rule
+from taciturn.data.rules import (
+    CategoricalRule,
+    NumericRule,
+    Rule,
+    list_of,
+    record_of,
+    rule_from_json,
+    rule_to_json,
+    text_of,
+)
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import (
     ColumnError,

@@ -20,21 +20,24 @@ whatever the input, in training and ever after.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
 from taciturn.arrays import FloatArray
 from taciturn.data.column_parsing import NUMBER, Reading, missing_error
 from taciturn.data.ids import RowIds
 from taciturn.data.transforms import Transform
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, nearest
 
 # The levels of what is grouped and of what is not there.
 OTHER, MISSING = "(other)", "(missing)"
@@ -452,3 +455,91 @@ def check_clip(clip: float | None, where: str) -> None:
         raise ConfigError(
             f"clip is {clip}", where=where, setting="clip", hint="use a positive number, or None"
         )
+
+
+_RULES: dict[str, type[Rule]] = {
+    "numeric": NumericRule,
+    "categorical": CategoricalRule,
+    "binned": BinnedRule,
+}
+# What the rules of former versions had, where that is not what today's have.
+_FORMER: dict[int, dict[str, tuple[str, ...]]] = {
+    1: {
+        "numeric": ("column", "impute", "center", "scale", "clip"),
+        "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
+    },
+    2: {"binned": ("column", "edges", "impute", "missing", "clip", "reading")},
+    3: {"binned": ("column", "edges", "impute", "missing", "clip", "reading", "shares", "padding")},
+}
+
+
+def rule_to_json(rule: Rule) -> dict[str, Any]:
+    """A rule as plain data."""
+    kind = next(name for name, cls in _RULES.items() if cls is type(rule))
+    return {"kind": kind, **_adapter(kind).dump_python(rule, mode="json")}
+
+
+def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
+    """Read the rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
+    kind = str(data.get("kind")) if isinstance(data, dict) else ""
+    former = _FORMER.get(version or 0, {})
+    known = [*former] if version == 1 else [*_RULES]
+    if kind not in known:
+        raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, known))
+    names = former.get(kind) or _names(_RULES[kind])
+    values = dict(record_of(data, ("kind", *names), where))
+    del values["kind"]
+    if values.pop("padding", 0) != 0:
+        raise ConfigError(
+            "its bins were merged by labels, which was removed",
+            where=where,
+            hint="train again, with bins at given edges",
+        )
+    for name, part in (("reading", Reading), ("transform", Transform)):
+        if values.get(name) is not None:
+            record_of(values[name], _names(part), f"{where}, {name}")
+    try:
+        # As JSON, in which a list may be a tuple, and nothing else is taken for another type.
+        return _adapter(kind).validate_json(json.dumps(values), strict=True)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        place = ", ".join(str(part) for part in (where, *first["loc"]))
+        raise ConfigError(first["msg"], where=place, hint="write the file again") from None
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Rule]:
+    return TypeAdapter(_RULES[kind])
+
+
+def _names(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any dataclass
+    return tuple(entry.name for entry in fields(kind))
+
+
+def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]:
+    """The value, if it is an object with exactly these keys; else ``ConfigError``."""
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"{type(data).__name__} where an object must stand", where=where, hint="see to_json"
+        )
+    for key in data:
+        if key not in keys:
+            raise ConfigError(f"unknown key {key!r}", where=where, hint=nearest(str(key), keys))
+    for key in keys:
+        if key not in data:
+            raise ConfigError(f"key {key!r} is missing", where=where, hint="write the file again")
+    return data
+
+
+def list_of(value: object, where: str) -> list[object]:
+    """The value, if it is a list; else ``ConfigError``."""
+    if not isinstance(value, list):
+        raise ConfigError("a list must stand here", where=where, hint="write the file again")
+    return value
+
+
+def text_of(value: object, where: str) -> str:
+    """The value, if it is a text; else ``ConfigError``."""
+    if not isinstance(value, str):
+        raise ConfigError("text must stand here", where=where, hint="write the file again")
+    return value

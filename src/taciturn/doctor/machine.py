@@ -32,6 +32,7 @@ from taciturn.extras import EXTRAS, MODULES, explained, install_hint, is_install
 from taciturn.parallel import usable_cores
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.doctor import Finding
+from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.rng import Entropy, SystemEntropy
 
 _CPU, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
@@ -338,3 +339,42 @@ def _check_dataset(name: str) -> Finding:
     except DataError as problem:
         return Finding.of_error("datasets", problem)
     return Finding.ok("datasets", f"{name}: {file}, {rows:,} rows, digest as known")
+
+
+def run_checks(
+    config: Path | None,
+    announce: Callable[[str], None],
+    report: Callable[[Outlook | PastExposure], None] = lambda part: None,
+) -> list[Finding]:
+    """All findings, in the order in which they are shown; without a file, the machine's alone.
+
+    ``report`` receives the cost of a party's training, and past sessions that exposed Alice's
+    columns, where they can be known.
+    """
+    announce("packages")
+    findings = [check_python(), *check_packages(), *check_extras(), *check_extensions()]
+    announce("machine")
+    findings += check_machine()
+    announce("schemes")
+    findings += check_schemes()
+    announce("datasets")
+    findings += check_datasets()
+    if config is not None:
+        announce(str(config))
+        findings += _party(config, report)
+    return findings
+
+
+def _party(config: Path, report: Callable[[Outlook | PastExposure], None]) -> list[Finding]:
+    try:
+        # Imported here: where gRPC or file locks are missing, the rest is still told.
+        from taciturn.doctor.party import check_party
+    except ImportError as problem:
+        return [
+            Finding.problem(
+                "config",
+                f"a party cannot run here: {type(problem).__name__} of {problem.name}",
+                "see the findings on packages and the platform",
+            )
+        ]
+    return check_party(config, report)

@@ -37,8 +37,7 @@ from taciturn.party.tables import load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume
 from taciturn.party.way import require_agreed
 from taciturn.results.doctor import Finding
-from taciturn.results.ledger import PastExposure
-from taciturn.results.outlook import Outlook
+from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.transport.address import check_address, obstacle, split_address
 from taciturn.transport.tls import load_credentials
 

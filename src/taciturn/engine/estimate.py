@@ -47,7 +47,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Estimate
 from taciturn.rng import KeyedEntropy
 
 # A second or two of work. With more values than this, products are shared among processes, as

@@ -41,7 +41,7 @@ from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.check import ColumnExposure
+from taciturn.results.outlook import ColumnExposure
 from taciturn.rng import KEY_BYTES
 
 

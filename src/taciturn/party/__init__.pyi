@@ -11,7 +11,11 @@ from taciturn.party.agreement_file import Signature as Signature
 from taciturn.party.aligned import AlignedRows as AlignedRows
 from taciturn.party.aligned import require_kind as require_kind
 from taciturn.party.aligned import require_room as require_room
+from taciturn.party.bulletin import METRICS as METRICS
 from taciturn.party.bulletin import Bulletin as Bulletin
+from taciturn.party.bulletin import LinkSeen as LinkSeen
+from taciturn.party.bulletin import Standing as Standing
+from taciturn.party.bulletin import exposition as prometheus_text
 from taciturn.party.config import ACCEPTED_EXPOSURE as ACCEPTED_EXPOSURE
 from taciturn.party.config import ACCEPTED_LEAK as ACCEPTED_LEAK
 from taciturn.party.config import DERIVED as DERIVED
@@ -21,12 +25,7 @@ from taciturn.party.config import PartyConfig as PartyConfig
 from taciturn.party.config import file_default as file_default
 from taciturn.party.config import party_file as party_file
 from taciturn.party.config import section_settings as section_settings
-from taciturn.party.exposition import METRICS as METRICS
-from taciturn.party.exposition import LinkSeen as LinkSeen
-from taciturn.party.exposition import Standing as Standing
-from taciturn.party.exposition import exposition as prometheus_text
 from taciturn.party.identity import credentials_of as credentials_of
-from taciturn.party.identity import identity_of as identity_of
 from taciturn.party.identity import signer as signer
 from taciturn.party.journal import NONCE_BYTES as NONCE_BYTES
 from taciturn.party.journal import UNKNOWN as UNKNOWN
@@ -67,7 +66,6 @@ from taciturn.party.used_model import UsedModel as UsedModel
 from taciturn.party.vault import KEY_BYTES as KEY_BYTES
 from taciturn.party.vault import MAGIC as MAGIC
 from taciturn.party.vault import Vault as Vault
-from taciturn.party.vault import reporting_write_errors as reporting_write_errors
 from taciturn.party.way import way_to_peer as way_to_peer
 
 # Exported under another name than their module gives them.

@@ -19,8 +19,8 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.used_model import model_terms
 from taciturn.privacy.registry import mechanism_class
-from taciturn.results.ledger import ExposedModel, PastExposure
 from taciturn.results.model import ListedModel
+from taciturn.results.outlook import ExposedModel, PastExposure
 
 
 def past_exposure(config: PartyConfig) -> PastExposure | None:

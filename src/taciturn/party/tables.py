@@ -19,8 +19,7 @@ from taciturn.data.column_options import PrepareSettings
 from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
-from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.data.target_leakage import label_name_notes, leakage_notes
+from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
 from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import ShapeError, shown_by
 from taciturn.files import canonical_json

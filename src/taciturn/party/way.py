@@ -60,7 +60,7 @@ def _opened(
             hub.close()
         return
     from taciturn.transport.dial import DialEndpoint
-    from taciturn.transport.security import KeyPin
+    from taciturn.transport.grpc_channel import KeyPin
 
     pin = None
     if config.peer in keys:

@@ -15,8 +15,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import share
-from taciturn.results.check import ColumnExposure
-from taciturn.results.outlook import Disclosure, Outlook
+from taciturn.results.outlook import ColumnExposure, Disclosure, Outlook
 
 _EXPOSED = Span("Columns are exposed.", "bad")
 

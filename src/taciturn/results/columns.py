@@ -13,9 +13,76 @@ from statistics import fmean
 from typing import Any
 
 from taciturn.errors import counted
-from taciturn.results.looks import Separation
+from taciturn.report.blocks import (
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Words,
+    table,
+)
+from taciturn.report.words import NONE, interval, share
 from taciturn.results.serialise import INLINE, OMITTED
-from taciturn.results.skipped import Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How many coins, or halves of scores, were guessed from one side of what a party received.
+
+    The ends are those of a 95 % interval.
+    """
+
+    name: str
+    right: int
+    judged: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    noticed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault that was put in on purpose, and whether it was noticed.
+
+    ``size`` is the least that was: bytes, or microseconds; absent where there is none.
+    """
+
+    name: str
+    words: str
+    by: str
+    noticed: bool
+    size: int | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Separation:
+    """Whether Bob can tell single Alices' scores apart from the sum that he is given.
+
+    ``numbers`` counts the answers that there are. A dependence that tells the share ``detectable``
+    of the scores of a look is noticed with probability 95 %; where there is none, one is said to be
+    noticed with probability ``false_alarm`` at most, over all looks.
+    """
+
+    alices: tuple[str, ...]
+    numbers: int
+    looks: tuple[Look, ...]
+    false_alarm: float
+    detectable: float
+    faults: tuple[Fault, ...]
+    noticed: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An attack, or a control, that did not apply."""
+
+    name: str
+    reason: str
+
 
 R2_MARGIN = 0.1
 """By how much an attack's R2 must exceed the controls' to count as told."""
@@ -209,3 +276,64 @@ def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
     fits = [control.r2 for control in known if control.r2 is not None]
     explained = attack.r2 is not None and attack.r2 > max(fits, default=1.0) + R2_MARGIN
     return explained or attack.recovered_low > max(control.recovered for control in known)
+
+
+ABOVE = "▲"
+
+TITLE = "How well Bob can reconstruct Alice's columns"
+
+_LEFT_OPEN = {
+    "none": NONE,
+    "order and sign of columns": "sign",
+    "order, unit and offset of columns": "unit",
+    "a linear map": "linear",
+}
+
+
+def column_scores(findings: ColumnFindings, caption: str) -> Table:
+    """Column attacks below the controls."""
+    headings = ["", "known rows", "recovered", "95 % interval", "R2", "up to", "time"]
+    controls: list[tuple[Words, ...]] = [
+        (
+            Span(f"{one.name} (control)", "muted"),
+            NONE,
+            share(one.recovered),
+            NONE,
+            r_squared(one.r2),
+            NONE,
+            NONE,
+        )
+        for one in findings.controls
+    ]
+    attacks: list[tuple[Words, ...]] = [
+        (
+            (Span(ABOVE, "bad"), f" {one.name}") if is_above(one, findings.controls) else one.name,
+            f"{one.known_rows:.0f}",
+            share(one.recovered),
+            interval(one.recovered_low, one.recovered_high),
+            r_squared(one.r2),
+            _LEFT_OPEN.get(one.ambiguity, one.ambiguity),
+            f"{one.seconds:.2f}\u00a0s",
+        )
+        for one in findings.attacks
+    ]
+    drawn = table(headings, [], caption=caption)
+    return Table(drawn.columns, tuple(filter(None, (tuple(controls), tuple(attacks)))), caption)
+
+
+def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
+    """What a check says of Bob's seat, with advice to Alice."""
+    advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
+    for number, words in enumerate(rehearsed.advice, start=1):
+        advice[f"for Alice, {number}"] = words
+    return [
+        Heading("Bob's seat: what he will be able to tell of Alice's columns"),
+        column_scores(rehearsed.findings, TITLE),
+        Facts(advice),
+        Paragraph(rehearsed.findings.verdict),
+    ]
+
+
+def r_squared(r2: float | None) -> str:
+    """R2 with two decimals."""
+    return NONE if r2 is None else f"{r2:.2f}"

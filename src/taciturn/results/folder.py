@@ -22,21 +22,166 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from taciturn import extensions
 from taciturn.errors import DataError, FileError, OutputError
 from taciturn.faces import Hint
-from taciturn.files import finite_json, reporting_write_errors, sync_folder, to_json
-from taciturn.results.manifest import (
-    FORMAT,
-    MANIFEST,
-    RESULT,
-    FileFacts,
-    Manifest,
-    digest_of,
-    signed_record,
-)
-from taciturn.results.saved import of_record
-from taciturn.results.serialise import Result, read
+from taciturn.files import canonical_json, finite_json, reporting_write_errors, sync_folder, to_json
+from taciturn.results.serialise import Result, read, record_of, refusal
 from taciturn.rng import SystemEntropy
+
+FORMAT = 1
+MANIFEST, RESULT, REPORT = "manifest.json", "result.json", "report.html"
+# Up to the last sign: a password may hold slashes and signs of its own.
+_CREDENTIALS = re.compile(r"(?<=://)[^\s'\"]+@")
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """One file of the folder: its name, its size in bytes, the SHA-256 of its content."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFacts:
+    """What was trained on or looked at, in numbers; no value of it.
+
+    ``columns`` has the number of prepared columns of each side that is known. ``digests`` has those
+    that exist: ``content`` of a published dataset, ``file`` of an own table.
+    """
+
+    name: str
+    rows: int | None
+    held_out_rows: int | None
+    columns: Mapping[str, int]
+    digests: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The machine that made the result."""
+
+    python: str
+    platform: str
+    cores: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What made a result.
+
+    ``private``: the folder is a party's, and its figures may depend on labels that only Bob has.
+    ``settings`` have every default filled in. ``started`` and ``ended`` are of ISO 8601, in UTC.
+    ``digest`` is that of all other keys.
+    """
+
+    format: int
+    kind: str
+    private: bool
+    command: str
+    version: str
+    started: str
+    ended: str
+    seconds: float
+    settings: Mapping[str, object] = field(repr=False)
+    data: DataFacts
+    host: HostFacts
+    files: tuple[FileFacts, ...] = field(repr=False)
+    digest: str = ""
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """The digest of a manifest's record: SHA-256 of its canonical text, without the digest itself.
+
+    >>> digest_of({"a": 1, "digest": "x"}) == digest_of({"a": 1})
+    True
+    """
+    rest = {name: value for name, value in record.items() if name != "digest"}
+    return hashlib.sha256(canonical_json(rest).encode()).hexdigest()
+
+
+def signed_record(manifest: Manifest) -> dict[str, Any]:
+    """The manifest's record with its digest."""
+    record = record_of(manifest)
+    return {**record, "digest": digest_of(record)}
+
+
+def without_credentials(command: str) -> str:
+    """A command as it was typed, without the names and passwords of addresses.
+
+    >>> without_credentials("taciturn runs export a --mlflow https://me:word@host/x")
+    'taciturn runs export a --mlflow https://***@host/x'
+    """
+    return _CREDENTIALS.sub("***@", command)
+
+
+def kinds() -> tuple[type[Result], ...]:
+    """All kinds of results, those of other packages first."""
+    # Imported here: they show themselves, and a party that writes a folder need not load a report.
+    from taciturn.results.check import CheckResult
+    from taciturn.results.doctor import DoctorResult
+    from taciturn.results.ledger import ExposureResult, LedgerResult
+    from taciturn.results.model import ModelList, UsedModel
+    from taciturn.results.outlook import Estimate
+    from taciturn.results.run_list import ExportResult, RunList
+    from taciturn.results.runs import Runs
+
+    added: list[Any] = [kind.load() for kind in extensions.installed(extensions.RESULTS)]
+    # The first that recognises a record decides.
+    return (
+        *added,
+        Runs,
+        DoctorResult,
+        UsedModel,
+        ModelList,
+        CheckResult,
+        LedgerResult,
+        ExposureResult,
+        Estimate,
+        RunList,
+        ExportResult,
+    )
+
+
+def load(path: str | Path) -> Result:
+    """Read what a command printed with ``--json``; DataError if the file holds no result."""
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it holds no JSON"
+        raise DataError(f"the result cannot be read: {reason}", where=str(path)) from None
+    try:
+        return of_record(record)
+    except DataError as problem:
+        raise problem.at(str(path)) from None
+
+
+def of_record(record: object) -> Result:
+    """The result that a record is of, with means computed anew; a DataError says what is wrong."""
+    if not isinstance(record, Mapping):
+        raise refusal("", "is not an object")
+    for kind in kinds():
+        if kind.recognises(record):
+            return kind.of_record(record)
+    raise refusal("", "has none of the keys of one")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of every record that a command prints, made from the types."""
+    shared: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
+    for kind in kinds():
+        schemas |= kind.schemas(shared)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Results of taciturn",
+        "description": "What the commands of taciturn print as JSON, by the command's name.",
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in schemas],
+        "$defs": {**schemas, **dict(sorted(shared.items()))},
+    }
+
 
 MOST_MANIFEST_BYTES = 8 << 20
 MOST_FILE_BYTES = 1 << 30

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from taciturn.privacy.statement import Statement
+from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, table
+from taciturn.report.training import label_epsilon
+from taciturn.report.words import printed_date
+from taciturn.results.outlook import LedgerAccount, PastExposure
 from taciturn.results.serialise import INLINE, Result
-
-if TYPE_CHECKING:
-    from taciturn.report.blocks import Block
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerAccount:
-    """What one partner was told of one label, over all trainings.
-
-    ``ledger`` has the figures of the row that paid most.
-    """
-
-    partner: str
-    label: str
-    rows: int
-    trainings: int
-    ledger: Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,54 +26,7 @@ class LedgerResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.ledger import ledger_blocks
-
         return ledger_blocks(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExposedSession:
-    """A session of Alice's that opened scores of training rows to a partner.
-
-    ``session`` is its name on Alice's side. ``scores_per_row`` is the most of one training row.
-    What was not recorded is None; without ``mechanism``, perhaps no training score was opened.
-    """
-
-    partner: str
-    session: str
-    when: str | None = None
-    mechanism: str | None = None
-    scores_per_row: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExposedModel:
-    """A model on Alice's disk whose training opened scores of training rows.
-
-    ``scores_per_row`` is the most of one training row; None where it cannot be computed.
-    """
-
-    file: str
-    written: str
-    session: str
-    mechanism: str
-    scores_per_row: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastExposure:
-    """Past sessions in which Alice's columns were exposed.
-
-    ``exposed_sessions`` come from her consent store, ``exposed_models`` from the model files beside
-    the one that her settings name. A session since its mechanism is recorded may stand in both
-    lists, which share no name.
-    """
-
-    exposed_sessions: tuple[ExposedSession, ...]
-    exposed_models: tuple[ExposedModel, ...]
-
-    def __bool__(self) -> bool:
-        return bool(self.exposed_sessions or self.exposed_models)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +43,83 @@ class ExposureResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.ledger import exposure_blocks
-
         return exposure_blocks(self)
+
+
+_EMPTY = "No training was charged yet."
+_UNEXPOSED = "No past session that opened training scores is known."
+_EXPOSED: Words = (
+    Span("Columns were exposed.", "bad"),
+    " From the scores of these sessions the partner can reconstruct this side's columns; where the "
+    "mechanism is not recorded, unless it was mutual.",
+)
+_UNKNOWN = "not recorded"
+_MODELS = ("model file", "written", "mechanism", "scores of a row")
+_HEADINGS = ("partner", "label", "rows", "trainings", "of a label, in all", "at delta")
+
+
+def ledger_blocks(result: LedgerResult) -> list[Block]:
+    """A line for each partner and label."""
+    limit = result.budget_total
+    facts = {
+        "file": result.file,
+        "limit": "none is set (budget-total)" if limit is None else f"epsilon {limit:g} in all",
+    }
+    if not result.accounts:
+        return [Facts(facts), Paragraph(_EMPTY)]
+    return [Facts(facts), table(_HEADINGS, map(_line, result.accounts), label="Accounts")]
+
+
+def _line(account: LedgerAccount) -> tuple[str, ...]:
+    ledger = account.ledger
+    return (
+        account.partner,
+        account.label,
+        f"{account.rows:,}",
+        f"{account.trainings:,}",
+        label_epsilon(ledger.label_epsilon_total),
+        f"{label_epsilon(ledger.label_epsilon_total_delta)} ({ledger.delta:g})",
+    )
+
+
+def exposure_blocks(result: ExposureResult) -> list[Block]:
+    """A line for each past session in which Alice's columns were exposed."""
+    limit = result.scores_per_row
+    facts = {
+        "file": result.file,
+        "limit": "none is set (scores-per-row)" if limit is None else f"{limit:,} scores of a row",
+    }
+    return [Facts(facts), *(past_blocks(result.past) or [Paragraph(_UNEXPOSED)])]
+
+
+def past_blocks(past: PastExposure) -> list[Block]:
+    """The past sessions; nothing where there are none."""
+    blocks: list[Block] = []
+    if past:
+        blocks += [Heading("Past sessions that opened training scores:"), Paragraph(_EXPOSED)]
+    if past.exposed_sessions:
+        rows = [
+            (
+                one.partner,
+                _UNKNOWN if one.when is None else printed_date(one.when),
+                one.mechanism or _UNKNOWN,
+                _count(one.scores_per_row),
+                one.session[:8],
+            )
+            for one in past.exposed_sessions
+        ]
+        headings = ("partner", "when", "mechanism", "scores of a row", "session")
+        blocks.append(
+            table(headings, rows, words=(0, 1, 2, 4), label="Sessions by the consent store")
+        )
+    if past.exposed_models:
+        files = [
+            (one.file, printed_date(one.written), one.mechanism, _count(one.scores_per_row))
+            for one in past.exposed_models
+        ]
+        blocks.append(table(_MODELS, files, words=(0, 1, 2), label="Sessions by model files"))
+    return blocks
+
+
+def _count(scores: int | None) -> str:
+    return _UNKNOWN if scores is None else f"up to {scores:,}"

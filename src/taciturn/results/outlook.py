@@ -1,11 +1,12 @@
-"""What a training will cost, and tell: before it begins."""
+"""What a training costs and discloses: before it begins, and over all trainings so far."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from taciturn.privacy.statement import Statement
-from taciturn.results.serialise import EMPTY, OMITTED
+from taciturn.results.serialise import EMPTY, OMITTED, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +54,91 @@ class Outlook:
     learns: Disclosure
     ledger_book: LedgerSum | None = field(default=None, metadata=OMITTED)
     refused: Refusal | None = field(default=None, metadata=OMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Result):
+    """Duration and traffic of a training, all parties in one process."""
+
+    kind: ClassVar[str] = "estimate"
+    known_by: ClassVar[str] = "iterations"
+
+    iterations: int
+    seconds: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnExposure:
+    """What Bob can learn of Alice's columns from the scores that are opened to him.
+
+    ``scores_per_row`` is the most of one training row; ``opened_values`` includes held-out rows.
+    ``columns_per_score`` is the most columns that a Bob who deviates reads from one score, and
+    ``scores_for_all`` how many scores of a row can give him all of its columns.
+    """
+
+    scores_per_row: int
+    opened_values: int
+    columns_per_score: int
+    scores_for_all: int
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerAccount:
+    """What one partner was told of one label, over all trainings.
+
+    ``ledger`` has the figures of the row that paid most.
+    """
+
+    partner: str
+    label: str
+    rows: int
+    trainings: int
+    ledger: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedSession:
+    """A session of Alice's that opened scores of training rows to a partner.
+
+    ``session`` is its name on Alice's side. ``scores_per_row`` is the most of one training row.
+    What was not recorded is None; without ``mechanism``, perhaps no training score was opened.
+    """
+
+    partner: str
+    session: str
+    when: str | None = None
+    mechanism: str | None = None
+    scores_per_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedModel:
+    """A model on Alice's disk whose training opened scores of training rows.
+
+    ``scores_per_row`` is the most of one training row; None where it cannot be computed.
+    """
+
+    file: str
+    written: str
+    session: str
+    mechanism: str
+    scores_per_row: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastExposure:
+    """Past sessions in which Alice's columns were exposed.
+
+    ``exposed_sessions`` come from her consent store, ``exposed_models`` from the model files beside
+    the one that her settings name. A session since its mechanism is recorded may stand in both
+    lists, which share no name.
+    """
+
+    exposed_sessions: tuple[ExposedSession, ...]
+    exposed_models: tuple[ExposedModel, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.exposed_sessions or self.exposed_models)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from taciturn.results.serialise import OMITTED, key
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import OMITTED, Subject, key
 
 if TYPE_CHECKING:
     pass

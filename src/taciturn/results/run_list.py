@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taciturn.errors import counted
+from taciturn.report import blocks as b
+from taciturn.report.words import (
+    NONE,
+    data_size,
+    duration,
+    epsilon,
+    percent,
+    printed_date,
+    share,
+)
 from taciturn.results.serialise import Result, record_of
 
 if TYPE_CHECKING:
@@ -93,8 +104,6 @@ class RunList(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        from taciturn.report.runs import list_blocks
-
         return list_blocks(self)
 
     def __repr__(self) -> str:
@@ -109,3 +118,138 @@ def _row(entry: RunEntry) -> dict[str, Any]:
     record = record_of(entry)
     leakage = record.pop("leakage") or {}
     return {**record, **{f"leak_{name}": value for name, value in leakage.items()}}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRun:
+    """A run on an MLflow server; ``added`` is false where it was there already."""
+
+    name: str
+    run_id: str
+    added: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult(Result):
+    """What was sent to an MLflow server, and to which experiment."""
+
+    kind: ClassVar[str] = "runs-export"
+    known_by: ClassVar[str] = "exported"
+
+    server: str
+    experiment: str
+    exported: tuple[ExportedRun, ...]
+
+    def blocks(self) -> list[Block]:
+        """The result as a terminal shows it."""
+        return export_blocks(self)
+
+
+LEAK = "▲"
+CHECK = "check"
+READING = (
+    f"AUC: on held-out rows, with its 95 % interval. Leak: by how many points the best attack lies "
+    f"beyond what is known without messages, on labels shuffled before training where there are "
+    f"such; {LEAK}: its whole interval does. {NONE}: not audited, or not known to this side. "
+    f"~: forecast."
+)
+
+
+def _letter(number: int) -> str:
+    """The letter of a run in a list.
+
+    >>> _letter(0), _letter(25), _letter(26)
+    ('A', 'Z', 'AA')
+    """
+    high, low = divmod(number, len(ascii_uppercase))
+    return (_letter(high - 1) if high else "") + ascii_uppercase[low]
+
+
+# --- a list -----------------------------------------------------------------------------------
+
+
+def list_blocks(runs: RunList) -> list[b.Block]:
+    """The runs of a folder in a table, for a terminal of 100 columns."""
+    if not runs.listed and not runs.unreadable:
+        return [b.Paragraph(f"No run in {runs.folder} is of this kind, or there is none.", "muted")]
+    headings = ("", "what", "mechanism", "AUC", "label ε", "leak", "cost")
+    rows = [(_letter(place), *_line(entry)) for place, entry in enumerate(runs.listed)]
+    names = {_letter(place): _named(entry) for place, entry in enumerate(runs.listed)}
+    unreadable = [
+        b.Paragraph(f"not shown: {one.file}: {one.reason}", "warning") for one in runs.unreadable
+    ]
+    caption = f"{runs.folder}: {counted(len(runs.listed), 'run')}"
+    return [
+        b.table(headings, rows, caption=caption, words=(0, 1, 2, 3, 5, 6)),
+        b.Facts(names),
+        b.Paragraph(READING, "muted"),
+        *unreadable,
+    ]
+
+
+def _line(entry: RunEntry) -> tuple[b.Words, ...]:
+    steps = ", ".join(filter(None, (entry.solver, _seed(entry))))
+    return (
+        f"{entry.kind} {entry.dataset}",
+        f"{_mechanism(entry)}{f', {steps}' if steps else ''}",
+        _auc(entry),
+        epsilon(entry.label_epsilon),
+        _leak(entry),
+        _cost(entry),
+    )
+
+
+def _named(entry: RunEntry) -> str:
+    part = f", {entry.part}" if entry.part else ""
+    known = entry.name.startswith(entry.started[:10])
+    return f"{entry.name}{part}{'' if known else f' ({printed_date(entry.started)})'}"
+
+
+def _seed(entry: RunEntry) -> str:
+    if entry.seeds > 1:
+        return f"seeds {entry.seed or 0} to {(entry.seed or 0) + entry.seeds - 1}"
+    return "" if entry.seed is None else f"seed {entry.seed}"
+
+
+def _mechanism(entry: RunEntry) -> str:
+    name = entry.mechanism or NONE
+    return name if entry.epsilon is None else f"{name} ε{b.NO_BREAK}{entry.epsilon:g}"
+
+
+def _auc(entry: RunEntry) -> str:
+    if entry.auc is None:
+        return NONE
+    ends = ""
+    if entry.auc_low is not None and entry.auc_high is not None:
+        ends = f" {percent(max(0.0, entry.auc_low), 1)}–{percent(min(1.0, entry.auc_high), 1)}"
+    return f"{share(entry.auc, 1)}{ends}"
+
+
+def _leak(entry: RunEntry) -> b.Words:
+    leakage = entry.leakage
+    if leakage is None:
+        return (entry.kind == CHECK and entry.verdict) or NONE
+    if leakage.beyond is None:
+        return "no attack applies"
+    beyond = f"{100 * leakage.beyond:+.1f} {leakage.attack}"
+    return (b.Span(LEAK, "bad"), f"{b.NO_BREAK}{beyond}") if leakage.shown else beyond
+
+
+def _cost(entry: RunEntry) -> str:
+    mark = "~" if entry.forecast else ""
+    parts = [] if entry.seconds is None else [f"{mark}{duration(entry.seconds)}"]
+    parts += [] if entry.bytes is None else [f"{mark}{data_size(entry.bytes)}"]
+    return ", ".join(parts) or NONE
+
+
+# --- an export --------------------------------------------------------------------------------
+
+
+def export_blocks(export: ExportResult) -> list[b.Block]:
+    """Which runs were sent, and which were there already."""
+    rows = [
+        (one.name, one.run_id, "sent" if one.added else "was there already")
+        for one in export.exported
+    ]
+    caption = f"{export.server}, experiment {export.experiment}"
+    return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]

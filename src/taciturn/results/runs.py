@@ -17,15 +17,22 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.results.serialise import Result, object_schema, properties, read, record_of, refusal
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import (
+    Result,
+    Subject,
+    object_schema,
+    properties,
+    read,
+    record_of,
+    refusal,
+)
 from taciturn.results.training import TrainingRun
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from taciturn.report.blocks import Block
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 _MADE = {name: {"type": "string"} for name in ("version", "command", "audited")}
 

@@ -18,11 +18,13 @@ equals nothing. What is not such a record raises; no key is ignored and none is 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from pathlib import PurePath
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -41,15 +43,39 @@ from typing import get_type_hints as type_hints
 
 from taciturn.errors import DataError
 from taciturn.files import finite_json
-from taciturn.results.subject import Subject
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.figures import Curve
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Curve, Part
+
+OWN_DATA = "own data"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a result is about; what it does not say is None."""
+
+    data: str | None = None
+    mechanism: str | None = None
+    rows: int | None = None
+    held_out_rows: int | None = None
+    columns: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+
+def data_name(source: object) -> str:
+    """The name of data: a dataset's, or that of an own file without its folder and endings.
+
+    >>> data_name("breast-cancer"), data_name("tables/loans.csv.gz"), data_name(None)
+    ('breast-cancer', 'loans', 'own data')
+    """
+    if not isinstance(source, str) or not source:
+        return OWN_DATA
+    name = PurePath(source).name
+    return name.partition(".")[0] or OWN_DATA
+
 
 INLINE: Final = MappingProxyType({"inline": True})
 OMITTED: Final = MappingProxyType({"omitted": True})

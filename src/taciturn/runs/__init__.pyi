@@ -1,11 +1,11 @@
 from taciturn.results.figures import ATTACK as ATTACK
 from taciturn.results.figures import HELD_OUT_AUC as HELD_OUT_AUC
-from taciturn.results.parts import parts_of as parts_of
+from taciturn.results.figures import parts_of as parts_of
 from taciturn.runs.collection import ORDERS as ORDERS
 from taciturn.runs.collection import Wanted as Wanted
 from taciturn.runs.collection import collect as collect
 from taciturn.runs.collection import named as named
+from taciturn.runs.mlflow_export import TrackingUri as TrackingUri
 from taciturn.runs.mlflow_export import export as export
-from taciturn.runs.mlflow_record import metric_name as metric_name
-from taciturn.runs.mlflow_record import record_of_part as record_of_part
-from taciturn.runs.tracking_uri import TrackingUri as TrackingUri
+from taciturn.runs.mlflow_export import metric_name as metric_name
+from taciturn.runs.mlflow_export import record_of_part as record_of_part

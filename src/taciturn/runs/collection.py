@@ -9,9 +9,8 @@ from pathlib import Path
 
 from taciturn.errors import ConfigError, DataError, FileError, nearest
 from taciturn.faces import Hint
-from taciturn.results.folder import ResultFolder, run_folders
-from taciturn.results.manifest import MANIFEST
-from taciturn.results.parts import Part, parts_of
+from taciturn.results.figures import Part, parts_of
+from taciturn.results.folder import MANIFEST, ResultFolder, run_folders
 from taciturn.results.run_list import RunEntry, RunList, UnreadableRun
 
 _HOW = Hint("commands leave runs in a folder that is named: {out}", out="runs/")

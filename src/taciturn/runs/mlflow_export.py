@@ -10,26 +10,196 @@ redirections are not followed.
 
 from __future__ import annotations
 
+import ipaddress
+import math
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from taciturn.errors import ConfigError, PrivacyError, TransportError
 from taciturn.extras import explained
 from taciturn.faces import Hint, hyphenated
-from taciturn.results.export import ExportedRun, ExportResult
-from taciturn.results.folder import ResultFolder
-from taciturn.results.manifest import MANIFEST
-from taciturn.results.parts import parts_of
-from taciturn.runs.mlflow_record import MANIFEST_TAG, PART_TAG, MlflowRecord, record_of_part
-from taciturn.runs.tracking_uri import TrackingUri
+from taciturn.results.figures import Part, parts_of
+from taciturn.results.folder import MANIFEST, Manifest, ResultFolder, without_credentials
+from taciturn.results.run_list import ExportedRun, ExportResult
+from taciturn.results.serialise import Result
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+
+# MLflow's own limits; what is longer is cut, and the artifacts have all of it.
+MOST_PARAMETER, MOST_TAG, MOST_KEY = 6000, 5000, 250
+_OTHER = re.compile(r"[^a-z0-9/]+")
+MANIFEST_TAG, PART_TAG = "taciturn.manifest", "taciturn.part"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A metric's value at a step."""
+
+    name: str
+    value: float
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MlflowRecord:
+    """One run as MLflow has it."""
+
+    name: str
+    parameters: Mapping[str, str]
+    points: tuple[Point, ...]
+    tags: Mapping[str, str]
+
+
+def metric_name(words: str) -> str:
+    """A figure's name as MLflow allows it.
+
+    >>> metric_name("model/AUC, held-out"), metric_name("leakage/Alice's values that Bob tells")
+    ('model/auc_held_out', 'leakage/alice_s_values_that_bob_tells')
+    """
+    return _OTHER.sub("_", words.lower()).strip("_")[:MOST_KEY]
+
+
+def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
+    """What MLflow is told of a run; with ``curves``, step by step."""
+    entry, made = part.entry, part.manifest
+    points = [*_figures(part.values)]
+    points += _curves(part.result) if curves else []
+    finite = tuple(point for point in points if math.isfinite(point.value))
+    infinite = {
+        f"taciturn.{point.name}": str(point.value) for point in points if math.isinf(point.value)
+    }
+    name = f"{entry.name} {entry.part}".rstrip()
+    return MlflowRecord(name, _parameters(part), finite, {**_tags(part, made), **infinite})
+
+
+def _parameters(part: Part) -> dict[str, str]:
+    data = part.manifest.data
+    facts = {"rows": data.rows, "held-out rows": data.held_out_rows}
+    facts |= {f"columns {side}": count for side, count in data.columns.items()}
+    known = {hyphenated(name): value for name, value in part.settings.items()}
+    known |= {f"data/{name}": value for name, value in {"name": data.name, **facts}.items()}
+    return {
+        name[:MOST_KEY]: str(value)[:MOST_PARAMETER]
+        for name, value in known.items()
+        if value is not None
+    }
+
+
+def _tags(part: Part, made: Manifest) -> dict[str, str]:
+    entry = part.entry
+    digests = {f"digest.{name}": digest for name, digest in made.data.digests.items()}
+    tags = {
+        "kind": made.kind,
+        "version": made.version,
+        "command": made.command,
+        "mechanism": entry.mechanism,
+        "dataset": entry.dataset,
+        "verdict": entry.verdict,
+        "private": "yes" if made.private else "no",
+        "host": f"{made.host.platform}, Python {made.host.python}, {made.host.cores} cores",
+        **digests,
+    }
+    known = {f"taciturn.{name}": value[:MOST_TAG] for name, value in tags.items() if value}
+    return {**known, MANIFEST_TAG: made.digest, PART_TAG: entry.part or "whole"}
+
+
+def _figures(values: Mapping[str, float]) -> Iterator[Point]:
+    for name, value in values.items():
+        yield Point(metric_name(name), value)
+
+
+def _curves(result: Result) -> Iterator[Point]:
+    for name, curve in result.curves().items():
+        for step, value in curve:
+            yield Point(metric_name(f"curve/{name}"), value, step)
+
+
+_USE = "use https://HOST, http://127.0.0.1:5000, sqlite:///FILE or a folder"
+
+
+@dataclass(frozen=True, slots=True)
+class TrackingUri:
+    """Where runs are exported to; ``shown`` has no name and no password of the address."""
+
+    uri: str
+    remote: bool
+    files: bool
+
+    @property
+    def shown(self) -> str:
+        """The address for a person."""
+        return without_credentials(self.uri)
+
+    def __repr__(self) -> str:
+        return f"TrackingUri({self.shown})"
+
+    @classmethod
+    def of(cls, text: str, *, allow_http: bool = False) -> TrackingUri:
+        """Check an address; ConfigError if runs cannot be sent there, or not safely.
+
+        ``allow_http`` accepts plain http to a machine that is not this one.
+        """
+        try:
+            parts = urlsplit(text)
+            host = parts.hostname or ""
+        except ValueError:
+            raise _unusable(text) from None
+        if parts.scheme in ("http", "https"):
+            _require_host(text, parts, host, allow_http)
+            return cls(text, remote=True, files=False)
+        if parts.scheme == "sqlite":
+            return cls(text, remote=False, files=False)
+        if text and (parts.scheme in ("", "file") or "://" not in text):
+            return cls(text, remote=False, files=True)
+        raise _unusable(text)
+
+
+def _require_host(text: str, parts: SplitResult, host: str, allow_http: bool) -> None:
+    if not host:
+        raise _unusable(text)
+    if parts.password or parts.username:
+        raise ConfigError(
+            "an address with a name or a password in it ends up in the shell's history",
+            setting="mlflow",
+            hint="set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or "
+            "MLFLOW_TRACKING_TOKEN, instead",
+        )
+    if parts.scheme == "http" and not is_loopback(host) and not allow_http:
+        raise ConfigError(
+            "plain http would send the runs readable by whoever is on the way",
+            setting="mlflow",
+            hint=Hint("use https, or add {allow_http} where the network is your own"),
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, by its address or as ``localhost``.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("mlflow.example")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _unusable(text: str) -> ConfigError:
+    return ConfigError(
+        f"runs cannot be exported to {without_credentials(text) or 'nowhere'}",
+        setting="mlflow",
+        hint=_USE,
+    )
+
 
 EXPERIMENT = "taciturn"
 _PARENT_TAG = "mlflow.parentRunId"

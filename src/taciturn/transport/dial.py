@@ -37,9 +37,16 @@ from taciturn.transport.address import (
     names_shown,
     obstacle,
 )
-from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
+from taciturn.transport.grpc_channel import (
+    BUSY,
+    CALLER,
+    METHOD,
+    GrpcChannel,
+    KeyPin,
+    client_credentials,
+    noop,
+)
 from taciturn.transport.limits import Limits
-from taciturn.transport.security import KeyPin, client_credentials
 from taciturn.transport.tls import Credentials
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 3.0

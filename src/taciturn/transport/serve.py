@@ -26,14 +26,18 @@ import grpc
 
 from taciturn.errors import ConnectionLost, PeerAbsent, TransportError
 from taciturn.transport.address import check_address, check_name, split_address
-from taciturn.transport.grpc_channel import BUSY, CALLER, METHOD, GrpcChannel, noop
-from taciturn.transport.limits import Limits, RateLimiter
-from taciturn.transport.security import (
+from taciturn.transport.grpc_channel import (
+    BUSY,
+    CALLER,
+    METHOD,
+    GrpcChannel,
     caller_among,
+    noop,
     objection,
     pin_objection,
     server_credentials,
 )
+from taciturn.transport.limits import Limits, RateLimiter
 from taciturn.transport.tls import Credentials
 
 REPORTS_PER_SECOND = 5.0

@@ -14,15 +14,20 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.columns import ABOVE, TITLE, column_scores, r_squared
 from taciturn.report.words import NONE, interval, share
 from taciturn.results.columns import (
+    ABOVE,
+    TITLE,
     BobSeat,
     ColumnControl,
     ColumnFindings,
     ColumnScore,
+    Fault,
+    Look,
+    Separation,
+    column_scores,
+    r_squared,
 )
-from taciturn.results.looks import Fault, Look, Separation
 
 PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
 

@@ -15,6 +15,7 @@ from taciturn.report.argument import argument
 from taciturn.report.training import (
     at_alice,
     distance,
+    divergence,
     metrics_table,
     parties_facts,
     randomness,
@@ -32,7 +33,6 @@ from taciturn.report.words import (
     plain,
     share,
 )
-from taciturn.report.worth import divergence
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taciturn.jobs.woe.report import MOST_COLUMNS
+from taciturn.jobs.woe.result import MOST_COLUMNS
 from taciturn.report import blocks as b
 from taciturn.report.words import (
     NONE,

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from taciturn.results.columns import BobSeat
-from taciturn.results.looks import Fault as Fault
-from taciturn.results.looks import Look as Look
+from taciturn.results.columns import Fault as Fault
+from taciturn.results.columns import Look as Look
+from taciturn.results.columns import Skipped as Skipped
 from taciturn.results.serialise import INLINE, OMITTED, Result
-from taciturn.results.skipped import Skipped as Skipped
 from taciturn.results.training import TrainingRun
 
 SEATS = ("alice", "bob", "both")

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.results.estimate import Estimate
 from taciturn.results.figures import HELD_OUT, cost_values, leakage_values
+from taciturn.results.outlook import Estimate
 from taciturn.results.run_list import Leakage
-from taciturn.results.serialise import OMITTED, Result
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn.results.training import FeatureParty
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

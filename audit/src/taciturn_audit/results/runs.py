@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from taciturn.results.columns import BobSeat, mean_seat
 from taciturn.results.figures import ATTACK, Curve, Values, leakage_values, seat_values
 from taciturn.results.runs import Runs, mean_or_none
-from taciturn.results.serialise import Result, properties, record_of
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import Result, Subject, properties, record_of
 from taciturn_audit.results.audit import (
     AttackScore,
     AuditRun,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 
 @dataclass(frozen=True, slots=True, repr=False)

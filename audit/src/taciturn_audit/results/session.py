@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from taciturn.privacy.statement import Statement
 from taciturn.results.columns import BobSeat
 from taciturn.results.figures import leakage_values, ledger_values, seat_values
-from taciturn.results.serialise import OMITTED, Result
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import (
     AfterEpochs,
     Distinguisher,
@@ -22,7 +21,7 @@ from taciturn_audit.results.audit import (
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.figures import leakage_values
 from taciturn.results.run_list import Leakage
-from taciturn.results.serialise import OMITTED, Result
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import AttackScore, Control, MessageSeen
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 
 @dataclass(frozen=True, slots=True)

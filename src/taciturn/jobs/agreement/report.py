@@ -14,8 +14,6 @@ from taciturn.extras import install_hint
 from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
-from taciturn.report.check import VERDICT_HEADINGS, advice_facts, prediction_facts, verdict_rows
-from taciturn.report.columns import rehearsal_blocks
 from taciturn.report.parties import exposure_facts, learns_facts
 from taciturn.report.training import label_epsilon
 from taciturn.report.words import (
@@ -27,7 +25,19 @@ from taciturn.report.words import (
     printed_date,
     share,
 )
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, AttackVerdict, CheckResult, Level
+from taciturn.results.check import (
+    AT_RISK,
+    CLEAR,
+    LEAKS,
+    VERDICT_HEADINGS,
+    AttackVerdict,
+    CheckResult,
+    Level,
+    advice_facts,
+    prediction_facts,
+    verdict_rows,
+)
+from taciturn.results.columns import rehearsal_blocks
 
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
 _ANSWERS: dict[Level, b.Words] = {

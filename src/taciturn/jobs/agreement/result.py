@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from taciturn.results.check import CheckResult, ColumnExposure
-from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Outlook, Refusal
+from taciturn.results.check import CheckResult
+from taciturn.results.outlook import ColumnExposure, Estimate, Outlook, Refusal
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:

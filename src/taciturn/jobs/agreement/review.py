@@ -29,8 +29,7 @@ from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.results.check import CheckResult
-from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Refusal
+from taciturn.results.outlook import Estimate, Refusal
 
 
 def review(

@@ -2,13 +2,17 @@
 
 Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars. The
 elements of many ids are in files of the party's state folder while it lasts; see
-``taciturn.jobs.align.element_buckets``.
+``taciturn.jobs.align.pairwise``.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 import time
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -17,19 +21,18 @@ from pathlib import Path
 from taciturn.crypto.group import library
 from taciturn.data.ids import RowIds
 from taciturn.data.normalisation import Normalisation
-from taciturn.errors import ConfigError, shown_by
+from taciturn.errors import ConfigError, OutputError, shown_by
 from taciturn.faces import toml_value
-from taciturn.files import reporting_write_errors
+from taciturn.files import reporting_write_errors, write_private
 from taciturn.jobs.align.intersection import (
     Intersection,
     IntersectionTask,
     MatchRequirement,
     fraction_of_shortest,
+    terms_among,
 )
 from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.align.result import AlignmentResult
-from taciturn.jobs.align.settings_file import add_settings
-from taciturn.jobs.align.several import terms_among
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.memmap import Scratch
 from taciturn.parallel import usable_cores
@@ -41,6 +44,53 @@ from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy
 from taciturn.version import __version__
+
+
+def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
+    """Writes settings into a section of a party's file; False where nothing was written.
+
+    A line that is there as a comment (``# aligned = "..."``) is switched on; otherwise the setting
+    goes below the head of its section. Nothing is written where the file is a link, another
+    account's or not to be written, holds one of the settings already, or is not shaped as this can
+    be done safely.
+    """
+    try:
+        status = path.lstat()
+        own = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        if not own or not os.access(path, os.W_OK):
+            return False
+        text = path.read_bytes().decode()
+        before = tomllib.loads(text)
+        wanted = {**before, section: {**before[section], **values}}
+        if values.keys() & before[section].keys():
+            return False
+        for name, value in values.items():
+            text = _with_line(text, section, name, value)
+        if tomllib.loads(text) != wanted:
+            return False
+        write_private(path, text)
+        path.chmod(stat.S_IMODE(status.st_mode))
+    except (OSError, OutputError, ValueError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _with_line(text: str, section: str, name: str, value: str) -> str:
+    r"""The text with one more setting in a section; as it was where no line is the section's head.
+
+    >>> print(_with_line('[data]\nid = "id"\n# aligned = "x"  # a list', "data", "aligned", "y"))
+    [data]
+    id = "id"
+    aligned = "y"  # a list
+    """
+    line = f"{name} = {toml_value(value)}"
+    commented = re.compile(rf'^# *{re.escape(name)} *= *"[^"]*"(?= *(?:#.*)?\r?$)', re.MULTILINE)
+    if commented.search(text):
+        return commented.sub(lambda _: line, text, count=1)
+    # tomlkit would append to the section, which is below the comment that heads the next one.
+    head = re.compile(rf"^\[{re.escape(section)}\][^\n]*?(\r?\n)", re.MULTILINE)
+    return head.sub(lambda place: f"{place[0]}{line}{place[1]}", text, count=1)
+
 
 SCRATCH = "align"
 NOTE_SECONDS = 15.0

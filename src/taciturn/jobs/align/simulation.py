@@ -13,9 +13,8 @@ from taciturn.data.source import TableSource
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import StarTap
-from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement
+from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement, terms_among
 from taciturn.jobs.align.pairwise import Alignment, Spread
-from taciturn.jobs.align.several import terms_among
 from taciturn.jobs.base import simulate
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY

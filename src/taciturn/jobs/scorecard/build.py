@@ -12,10 +12,12 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.jobs.scorecard.coefficients import (
+    Fit,
     SideWeights,
     coefficient_tests,
     column_effects,
     constant_points,
+    exact_errors,
 )
 from taciturn.jobs.scorecard.result import (
     ComparedScores,
@@ -24,7 +26,6 @@ from taciturn.jobs.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
-from taciturn.jobs.scorecard.standard_errors import Fit, exact_errors
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import Part

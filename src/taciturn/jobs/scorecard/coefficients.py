@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +15,62 @@ from taciturn.jobs.scorecard.card import columns_of, original_offset, prepared_c
 from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 from taciturn.memmap import over_blocks
 from taciturn.model.whole import Part
-from taciturn.numerics.information import wald
+from taciturn.numerics.information import covariance, errors_of, information, row_information, wald
+from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.scorecard import Scale
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the model was fitted, as far as errors depend on it.
+
+    ``shift`` is by how much class weights have moved the logits; ``flip_epsilon`` is None where no
+    labels were flipped.
+    """
+
+    shift: float = 0.0
+    class_weight: tuple[float, float] | None = None
+    flip_epsilon: float | None = None
+
+
+def bound_errors(
+    own: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
+) -> FloatArray:
+    """Lower bounds of one side's standard errors; NaN where the rows do not determine a weight.
+
+    With class weights the bound is that of the likelihood without them, which no weighted fit
+    undercuts. ``rows`` is how many rows the model was fitted to; where they are others than these,
+    what these tell is taken as many times.
+    """
+    others = scores - _product(own, weights)
+    matrix = information(own, row_information(scores - fit.shift, fit.flip_epsilon), others)
+    return errors_of(covariance(matrix * (rows / len(scores))))[: own.shape[1]]
+
+
+def exact_errors(
+    columns: Sequence[FloatArray], scores: FloatArray, labels: LabelArray, fit: Fit
+) -> FloatArray:
+    """Standard errors of all sides' columns, side by side; NaN where rows determine no weight."""
+    joined = np.concatenate(columns, axis=1)
+    if fit.class_weight is None:
+        weights = row_information(scores - fit.shift, fit.flip_epsilon)
+        return errors_of(covariance(information(joined, weights)))
+    counted = np.where(np.equal(labels, 1), fit.class_weight[1], fit.class_weight[0])
+    probabilities = sigmoid(scores)
+    bread = information(joined, counted * probabilities * (1 - probabilities))
+    meat = information(joined, np.square(counted * (labels - probabilities)))
+    return errors_of(covariance(bread, meat))
+
+
+def _product(columns: FloatArray, weights: FloatArray) -> FloatArray:
+    product = np.empty(len(columns))
+
+    def part(place: slice) -> None:
+        product[place] = columns[place] @ weights
+
+    for _ in over_blocks(part, len(columns), columns):
+        pass
+    return product
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@ from taciturn.jobs.serve.alice import FeatureSide as FeatureSide
 from taciturn.jobs.serve.alice import RoundResponder as RoundResponder
 from taciturn.jobs.serve.batcher import MOST_FAILURES as MOST_FAILURES
 from taciturn.jobs.serve.batcher import BatchResult as BatchResult
-from taciturn.jobs.serve.batcher import RequestBatcher as RequestBatcher
 from taciturn.jobs.serve.batcher import ScoreRequest as ScoreRequest
 from taciturn.jobs.serve.bob import LabelSide as LabelSide
 from taciturn.jobs.serve.bob import Round as Round
@@ -17,7 +16,6 @@ from taciturn.jobs.serve.http.server import tls_context as tls_context
 from taciturn.jobs.serve.job import ServeJob as ServeJob
 from taciturn.jobs.serve.rounds import MOST_ASKED as MOST_ASKED
 from taciturn.jobs.serve.rounds import Verdict as Verdict
-from taciturn.jobs.serve.rounds import block_of as block_of
 from taciturn.jobs.serve.rounds import list_name as list_name
 from taciturn.jobs.serve.rounds import read_ids as read_ids
 from taciturn.jobs.serve.rounds import write_ids as write_ids

@@ -39,8 +39,7 @@ from taciturn.party.side import (
 from taciturn.party.tables import PartyTables
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Disclosure
+from taciturn.results.outlook import Disclosure, Estimate
 from taciturn.settings.study import Point, Study, named
 
 if TYPE_CHECKING:

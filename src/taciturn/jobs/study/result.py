@@ -12,13 +12,12 @@ from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
 from taciturn.results.live import GrowingTable
 from taciturn.results.parties import Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
 from taciturn.settings.study import Study
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Part
 
 
 @dataclass(frozen=True, slots=True)

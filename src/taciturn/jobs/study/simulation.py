@@ -35,8 +35,7 @@ from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
 from taciturn.settings.study import Point, Study, named
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import Source, arrange
+from taciturn.simulation import Coins, Source, arrange
 
 MOST_WORKERS = 16
 Channel: TypeAlias = "Connection[Any, Any]"

@@ -25,7 +25,7 @@ from taciturn.errors import TaciturnError
 from taciturn.jobs.train import simulate
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 
 _FEATURES = ("alice_train", "bob_train", "alice_test", "bob_test")
 _LABELS = ("labels_train", "labels_test")

@@ -36,10 +36,15 @@ from taciturn.party.tables import PartyTables, load_tables
 from taciturn.privacy.events import NonPrivate
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import TOLD, release_event
-from taciturn.results.check import ColumnExposure
-from taciturn.results.estimate import Estimate
 from taciturn.results.live import LedgerPlanned, ScoresOpened
-from taciturn.results.outlook import Disclosure, LedgerSum, Outlook, Refusal
+from taciturn.results.outlook import (
+    ColumnExposure,
+    Disclosure,
+    Estimate,
+    LedgerSum,
+    Outlook,
+    Refusal,
+)
 
 if TYPE_CHECKING:
     from taciturn.party.consent.label_budget import LabelCharge, Release

@@ -18,7 +18,7 @@ from taciturn.results.serialise import read, record_of
 from taciturn.results.training import TrainingRun
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins, DataCoins
+from taciturn.simulation import Coins, DataCoins
 
 
 def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: VerticalData) -> Header:

@@ -16,17 +16,17 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.parties import exposure_facts, outlook_blocks, threshold_words
-from taciturn.report.training import own_metrics
-from taciturn.report.words import data_size, figure, share, time_with_waits, traffic
-from taciturn.report.worth import (
+from taciturn.report.training import (
     arrived,
     base_rate,
     divergence,
     ends,
+    own_metrics,
     partner_adds,
     symmetry_blocks,
 )
-from taciturn.results.estimate import Estimate
+from taciturn.report.words import data_size, figure, share, time_with_waits, traffic
+from taciturn.results.outlook import Estimate
 from taciturn.results.serialise import record_of
 
 MOST_SHOWN = 10

@@ -12,18 +12,14 @@ from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import ToldQuality
-from taciturn.results.check import ColumnExposure
-from taciturn.results.estimate import Estimate
-from taciturn.results.outlook import Outlook
+from taciturn.results.outlook import ColumnExposure, Estimate, Outlook
 from taciturn.results.parties import CurvePoint, Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key
-from taciturn.results.subject import Subject
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key
 from taciturn.results.training import FeatureParty
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block
-    from taciturn.results.figures import Curve
-    from taciturn.results.parts import Part
+    from taciturn.results.figures import Curve, Part
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,10 @@ from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.estimate import Estimate
+from taciturn.results.outlook import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
-from taciturn.simulation.source import Source, arrange
+from taciturn.simulation import Coins, Source, arrange
 
 LinkTap: TypeAlias = Recorder | TranscriptFile
 """What keeps the frames of every link."""

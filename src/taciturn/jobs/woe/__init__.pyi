@@ -8,9 +8,9 @@ from taciturn.jobs.woe.bins import cut_table as cut_table
 from taciturn.jobs.woe.bins import default_least as default_least
 from taciturn.jobs.woe.bob import LabelInputs as LabelInputs
 from taciturn.jobs.woe.bob import ask as ask
-from taciturn.jobs.woe.budget import GivenTable as GivenTable
-from taciturn.jobs.woe.budget import WoeBudget as WoeBudget
 from taciturn.jobs.woe.job import FeatureSide as FeatureSide
+from taciturn.jobs.woe.job import GivenTable as GivenTable
+from taciturn.jobs.woe.job import WoeBudget as WoeBudget
 from taciturn.jobs.woe.job import WoeJob as WoeJob
 from taciturn.jobs.woe.job import WoeOptions as WoeOptions
 from taciturn.jobs.woe.result import WoeResult as WoeResult

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import polars as pl
 
@@ -24,15 +24,18 @@ from taciturn.data.user_table import UserRows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, ConfigError, shown_by
 from taciturn.faces import COMMAND_LINE, Hint
+from taciturn.files import canonical_json
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
-from taciturn.jobs.woe.budget import GivenTable, WoeBudget
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
 from taciturn.jobs.woe.terms import BinsDue, Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.party.agreed import own_side, require_begun_in_time
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Namespace
+from taciturn.party.consent.records import Account, Records
+from taciturn.party.consent.store import ConsentStore
 from taciturn.party.identity import credentials_of
 from taciturn.party.link import WOE
 from taciturn.party.log import Log
@@ -46,6 +49,57 @@ from taciturn.rng import Entropy
 if TYPE_CHECKING:
     from taciturn.jobs.woe.alice import ToldColumn
     from taciturn.privacy.ledger import Ledger
+
+_TABLE = "table"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTable:
+    """The size of one table."""
+
+    rows: int
+    columns: int
+    bins: int
+
+
+@dataclass(frozen=True, slots=True)
+class WoeBudget:
+    """The tables that a partner was given."""
+
+    namespace: ClassVar[Namespace] = Namespace("woe-tables", "tables", "tables")
+
+    store: ConsentStore
+    partner: str
+    limit: int
+
+    @classmethod
+    def from_config(cls, config: PartyConfig) -> WoeBudget:
+        """Alice's budget for this peer."""
+        return cls(ConsentStore.from_config(config), config.peer, config.woe.tables)
+
+    def require(self) -> None:
+        """Insists that one more table is within the limit (else BudgetExceeded)."""
+        with self.store.reading() as records:
+            self._within(records)
+
+    def charge(self, table: GivenTable) -> int:
+        """Charges the budget for one table before it is sent; returns how many there are with it.
+
+        Nothing is charged on BudgetExceeded.
+        """
+        with self.store.writing() as records:
+            account, number = self._within(records)
+            account.write_entry(_TABLE, str(number), canonical_json(asdict(table)))
+            return number
+
+    def _within(self, records: Records) -> tuple[Account, int]:
+        """The partner's account, and the number of one more table."""
+        account = records.account(self.namespace.name, self.partner)
+        given = len(account.entries(_TABLE))
+        if given >= self.limit:
+            raise self.namespace.exceeded(self.partner, given, given + 1, self.limit)
+        return account, given + 1
+
 
 T = TypeVar("T")
 

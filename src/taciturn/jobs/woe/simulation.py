@@ -27,7 +27,7 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.steps import ONLY
 from taciturn.settings.schema import Settings
-from taciturn.simulation.coins import Coins
+from taciturn.simulation import Coins
 
 
 @dataclass(frozen=True, slots=True, repr=False)

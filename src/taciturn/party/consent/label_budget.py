@@ -39,7 +39,7 @@ from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.ledger import LedgerAccount
+from taciturn.results.outlook import LedgerAccount
 
 _HISTORY, _FACT, _KEY = "history", "fact", "key"
 _ROUNDING = 1e-9

@@ -22,7 +22,7 @@ from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
 from taciturn.party.consent.records import Account, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
-from taciturn.results.ledger import ExposedSession
+from taciturn.results.outlook import ExposedSession
 
 ScoreCharge: TypeAlias = Charge[int]
 """The number of scores of each row that are about to be opened."""
