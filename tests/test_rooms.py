@@ -169,7 +169,7 @@ import sys
 from taciturn.cli import party
 from taciturn.jobs.train import command, job
 from taciturn.party import config, way
-from taciturn.report import parties, terminal
+from taciturn.report import terminal, training
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("taciturn.")}
 print(sorted(rooms & {"attacks", "column_attacks", "audit", "simulation", "view", "estimator"}))
 print(sorted({"matplotlib", "jinja2", "sklearn"} & set(sys.modules)))

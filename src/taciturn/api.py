@@ -89,8 +89,7 @@ class TrainResult:
         >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
         [('training', 455), ('held-out', 114)]
         """
-        from taciturn.jobs.scorecard.build import ReportRequest
-        from taciturn.jobs.scorecard.simulation import simulated_report
+        from taciturn.jobs.scorecard.build import ReportRequest, simulated_report
         from taciturn.numerics.scorecard import Scale
         from taciturn.numerics.sorted_scores import Costs
 

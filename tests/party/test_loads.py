@@ -60,10 +60,7 @@ PAYING = (
     "scipy.stats",
 )
 # What the page at the end is printed with.
-PAGE = {
-    f"taciturn.report{name}"
-    for name in ("", ".blocks", ".parties", ".terminal", ".training", ".words", ".worth")
-}
+PAGE = {f"taciturn.report{name}" for name in ("", ".blocks", ".terminal", ".training", ".words")}
 
 
 def within(modules: set[str], *rooms: str) -> set[str]:

@@ -32,9 +32,7 @@ from taciturn.report import (
     Section,
     Span,
     Table,
-    check_blocks,
     coded,
-    doctor_blocks,
     render_html,
     render_markdown,
     table,
@@ -208,7 +206,7 @@ def tones(blocks: list[Block]) -> list[str]:
 
 
 def test_a_check_names_attacks_alike_together():
-    text = words(check_blocks(CHECK))
+    text = words(CHECK.blocks())
     # One row for both, so that what they share is said once.
     assert text.count("exact-solve,") == text.count("least-squares") == 1
     assert "∞" in text
@@ -265,9 +263,9 @@ def test_a_doctors_visit_ends_in_a_count():
     ill = DoctorResult.of(
         [Finding.problem("a", "b", "c"), Finding.warning("d", "e", "f")], "1", None
     )
-    assert "1 problem, 1 warning" in shown(doctor_blocks(ill))
-    assert "problem" not in shown(doctor_blocks(well))
-    assert "try: c" in shown(doctor_blocks(ill))
+    assert "1 problem, 1 warning" in shown(ill.blocks())
+    assert "problem" not in shown(well.blocks())
+    assert "try: c" in shown(ill.blocks())
 
 
 # Made when a test asks for them: pages are drawn, which takes seconds.
@@ -276,7 +274,7 @@ MADE: list[Callable[[], list[Block]]] = [
     *(lambda make=make: list(audit_page(make()).blocks) for make in AUDITS.values()),
     lambda: training_blocks(Runs((TRAINING, replace(TRAINING, seed=8)))),
     lambda: demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
-    lambda: check_blocks(CHECK),
+    lambda: CHECK.blocks(),
     lambda: party_blocks(PARTY),
     lambda: ALIGNMENT.blocks(),
     lambda: PREDICTION.blocks(),

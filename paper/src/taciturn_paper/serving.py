@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from taciturn.data.column_options import PrepareSettings
+from taciturn.data.fitting import PrepareSettings
 from taciturn.data.prepare import fit
 from taciturn_paper.companies import Company, prepare_folders
 from taciturn_paper.sides import free_port

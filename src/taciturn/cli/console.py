@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from taciturn.dashboard.dashboard_state import DashboardState
     from taciturn.protocol.events import Event
     from taciturn.report.blocks import Block
-    from taciturn.results.live import News
+    from taciturn.results.parties import News
     from taciturn.results.serialise import Result
 
 ALIVE = b"WATCHDOG=1"

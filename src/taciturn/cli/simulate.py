@@ -43,7 +43,7 @@ def train(
     """
     from taciturn import api
     from taciturn.jobs.scorecard.command import write_model_page
-    from taciturn.results.live import LedgerPlanned
+    from taciturn.results.parties import LedgerPlanned
 
     plan = planned(out)
     require_writable(model_report)

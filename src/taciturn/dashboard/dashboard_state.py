@@ -33,20 +33,21 @@ from taciturn.protocol.events import (
     RowsScored,
     SimulatedStep,
 )
-from taciturn.results.live import (
+from taciturn.results.parties import (
     QUALITY_LEARNT,
+    CurvePoint,
     GrowingTable,
     LedgerPlanned,
     LinkChanged,
     LinkState,
     News,
+    PartyFigures,
     ScoresOpened,
     Setup,
     Stage,
     Stages,
     TrafficSeen,
 )
-from taciturn.results.parties import CurvePoint, PartyFigures
 from taciturn.results.serialise import record_of
 
 Fact: TypeAlias = tuple[str, str]

@@ -1,4 +1,3 @@
-from taciturn.data.column_options import PrepareSettings as PrepareSettings
 from taciturn.data.column_parsing import Reading as Reading
 from taciturn.data.csv_files import Dialect as Dialect
 from taciturn.data.csv_files import TextColumns as TextColumns
@@ -12,16 +11,17 @@ from taciturn.data.datasets import digest as digest
 from taciturn.data.datasets import file_names as file_names
 from taciturn.data.datasets import load as load
 from taciturn.data.datasets import written as written
+from taciturn.data.fitting import PrepareSettings as PrepareSettings
 from taciturn.data.frames import is_pandas as is_pandas
 from taciturn.data.frames import matrix_of as matrix_of
+from taciturn.data.ids import STEPS as STEPS
+from taciturn.data.ids import Normalisation as Normalisation
 from taciturn.data.ids import RowIds as RowIds
+from taciturn.data.ids import Spelling as Spelling
 from taciturn.data.ids import fold_numbers as fold_numbers
 from taciturn.data.ids import held_out_rows as held_out_rows
 from taciturn.data.ids import row_name as row_name
-from taciturn.data.normalisation import STEPS as STEPS
-from taciturn.data.normalisation import Normalisation as Normalisation
-from taciturn.data.normalisation import Spelling as Spelling
-from taciturn.data.normalisation import spellings as spellings
+from taciturn.data.ids import spellings as spellings
 from taciturn.data.parquet import ParquetTable as ParquetTable
 from taciturn.data.parquet import is_parquet as is_parquet
 from taciturn.data.prepare import ChosenRows as ChosenRows

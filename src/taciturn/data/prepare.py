@@ -24,8 +24,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.column_options import PrepareSettings
-from taciturn.data.fitting import fit_column
+from taciturn.data.fitting import PrepareSettings, fit_column
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.parquet import Columns

@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import polars as pl
 
-from taciturn.data.column_options import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.column_parsing import TEXT, as_levels
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
+from taciturn.data.fitting import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import RowIds, row_name
 from taciturn.data.parquet import Columns, Fingerprint, require_unchanged

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from taciturn.data.normalisation import describe_spellings, further, spellings
+from taciturn.data.ids import describe_spellings, further, spellings
 from taciturn.errors import (
     CertificateError,
     ConfigError,

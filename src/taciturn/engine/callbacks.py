@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from taciturn.protocol.events import Event
-from taciturn.results.live import News
+from taciturn.results.parties import News
 
 Announce: TypeAlias = Callable[[str], None]
 """Told in words what runs now, or what has happened."""

@@ -86,7 +86,7 @@ def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     ]
     if held_out:
         sentences.append(
-            f"At the end he is told {counted(opened.per_held_out_row, 'score')} of each held-out "
+            f"At the end he receives {counted(opened.per_held_out_row, 'score')} of each held-out "
             "row, and knows how good the model is."
         )
     sentences.append(

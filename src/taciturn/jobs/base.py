@@ -32,7 +32,7 @@ from taciturn.party.way import way_to_peer
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
-from taciturn.results.live import Setup
+from taciturn.results.parties import Setup
 from taciturn.rng import Entropy, KeyedEntropy
 
 if TYPE_CHECKING:

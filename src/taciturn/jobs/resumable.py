@@ -43,8 +43,7 @@ from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
-from taciturn.results.live import Setup
-from taciturn.results.parties import PartyFigures
+from taciturn.results.parties import PartyFigures, Setup
 from taciturn.rng import KeyedEntropy, SystemEntropy
 
 T = TypeVar("T")

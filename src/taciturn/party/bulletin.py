@@ -21,8 +21,7 @@ from taciturn.engine.callbacks import Publish, unpublished
 from taciturn.errors import OutputError, TaciturnError
 from taciturn.files import write_private
 from taciturn.party.config import PartyConfig
-from taciturn.results.live import LinkChanged, LinkState, News, Setup
-from taciturn.results.parties import PartyFigures
+from taciturn.results.parties import LinkChanged, LinkState, News, PartyFigures, Setup
 from taciturn.results.serialise import record_of
 
 Kind: TypeAlias = Literal["counter", "gauge"]

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import has_password, is_database
-from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated

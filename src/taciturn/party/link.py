@@ -42,7 +42,7 @@ from taciturn.errors import (
 )
 from taciturn.faces import Hint
 from taciturn.party.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
-from taciturn.results.live import TrafficSeen
+from taciturn.results.parties import TrafficSeen
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5

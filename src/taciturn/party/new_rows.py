@@ -15,8 +15,7 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.frames import require_column
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
+from taciturn.data.ids import AS_THEY_ARE, Normalisation, RowIds
 from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule, Rule
 from taciturn.data.source import TableSource

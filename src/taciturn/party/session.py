@@ -38,7 +38,7 @@ from taciturn.party.playback import USUAL, Freeze, LinkTap, Rhythm, run_program,
 from taciturn.protocol.messages import Role
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.results.live import LinkChanged, LinkState
+from taciturn.results.parties import LinkChanged, LinkState
 from taciturn.rng import SystemEntropy
 
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from tempfile import gettempdir
 
 import numpy as np
 
-from taciturn.data.column_options import PrepareSettings
+from taciturn.data.fitting import PrepareSettings
 from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.data.normalisation import Normalisation
+from taciturn.data.ids import Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.files import canonical_json

@@ -23,8 +23,6 @@ from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
 from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
-from taciturn.results.check import check_blocks as check_blocks
-from taciturn.results.doctor import doctor_blocks as doctor_blocks
 
 # Exported under another name than their module gives them.
 __all__ = ["render_html", "render_markdown", "render_terminal"]

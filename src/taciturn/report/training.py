@@ -1,4 +1,4 @@
-"""A training as blocks: how good the model is, what the partner adds, at what price."""
+"""A training as blocks: quality of the model, cost, and what each side receives."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ from typing import Protocol
 from taciturn.errors import counted
 from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
-from taciturn.report.blocks import NO_BREAK, Block, Facts, Paragraph, Table, Words, table
+from taciturn.privacy.statement import Statement
+from taciturn.report.blocks import (
+    NO_BREAK,
+    Block,
+    Facts,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Words,
+    table,
+)
 from taciturn.report.words import data_size, figure, interval, percent, share
+from taciturn.results.outlook import ColumnExposure, Disclosure, Outlook
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import FeatureParty, TrainingRun
 
@@ -51,27 +64,26 @@ def ends(part: Mapping[str, float | None], key: str) -> str:
 
 
 def base_rate(rate: float | None, rows: str) -> str:
-    """How many ones there are, and what saying nothing would be right about.
+    """Share of label 1, and the accuracy of always predicting the commoner label.
 
     >>> base_rate(0.05, "held-out rows").replace(NO_BREAK, " ")
-    '5.00 % of the held-out rows are 1: calling none of them 1 would be right for 95.00 %'
+    '5.00 % of the held-out rows have label 1; always predicting 0 is right for 95.00 %'
     """
     if rate is None or math.isnan(rate):
         return ""
-    common, word = max(rate, 1 - rate), "none" if rate <= 0.5 else "all"
     return (
-        f"{share(rate)} of the {rows} are 1: calling {word} of them 1 would be right for "
-        f"{share(common)}"
+        f"{share(rate)} of the {rows} have label 1; always predicting {int(rate > 0.5)} is right "
+        f"for {share(max(rate, 1 - rate))}"
     )
 
 
 def partner_adds(added: AddedAuc | None) -> str:
-    """What the partner's columns are worth, in points of AUC.
+    """AUC that the partner's columns add, in points.
 
     >>> partner_adds(AddedAuc(0.04, 0.03, 0.05)).replace(NO_BREAK, " ")
     '+4.00 points of AUC (95 % interval +3.00 to +5.00)'
     >>> partner_adds(AddedAuc(0.001, -0.01, 0.012)).replace(NO_BREAK, " ")
-    '+0.10 points of AUC (95 % interval -1.00 to +1.20): nothing that these rows can show'
+    '+0.10 points of AUC (95 % interval -1.00 to +1.20): not significant on these rows'
     """
     if added is None or math.isnan(added.auc):
         return ""
@@ -80,7 +92,7 @@ def partner_adds(added: AddedAuc | None) -> str:
         words += f" (95{NO_BREAK}% interval {_points(added.low)} to {_points(added.high)})"
     if added.high < 0:
         return f"{words}: the joint model is worse than Bob's columns alone"
-    return words if added.low > 0 else f"{words}: nothing that these rows can show"
+    return words if added.low > 0 else f"{words}: not significant on these rows"
 
 
 def arrived(
@@ -92,23 +104,25 @@ def arrived(
     much the last pass lowered the training loss; None where the distance to the optimum decided.
 
     >>> arrived(True, 2e-6, "pass")
-    'yes; the last pass moved the training loss by 2.0e-06'
+    'yes: the training loss changed by 2.0e-06 in the last pass'
     >>> arrived(True, None, "pass"), arrived(None, None, "epoch", "nobody saw it")
-    ('yes, by the distance to the optimum', 'not known: nobody saw it')
+    ('yes: the training loss is at its optimum', 'not known: nobody saw it')
     """
     if converged is None:
         return f"not known: {reason or SEEN_ONCE}"
-    moved = ", by the distance to the optimum"
-    if last_change is not None:
-        moved = f"; the last {steps} moved the training loss by {abs(last_change):.1e}"
+    if last_change is None:
+        loss = f"is {'at' if converged else 'above'} its optimum"
+    else:
+        still = "" if converged else "still "
+        loss = f"{still}changed by {abs(last_change):.1e} in the last {steps}"
     if converged:
-        return f"yes{moved}"
-    more = "passes" if steps == "pass" else "epochs, or another learning rate,"
-    return f"no{moved}: more {more} would change the model"
+        return f"yes: the training loss {loss}"
+    longer = "for more passes" if steps == "pass" else "for more epochs, or use newton"
+    return f"no: the training loss {loss}. Train {longer}."
 
 
 def divergence(diverged: bool) -> list[Block]:
-    """Says so where the model is worthless."""
+    """Warning that the model is worthless."""
     return [Paragraph(DIVERGED, "warning")] if diverged else []
 
 
@@ -132,8 +146,8 @@ LOSSES = {
 }
 OWN = ("accuracy", "auc", "ks", "pr_auc")
 MEANING = (
-    "Of the held-out rows: the interval, Bob alone (a model of his columns only), and one place "
-    "(the same solver in one place, in clear)."
+    "On held-out rows: the 95 % interval, Bob alone (a model of his columns only) and centralised "
+    "(the same solver on the joined table, without encryption)."
 )
 
 
@@ -169,12 +183,12 @@ def metrics_table(runs: Runs[R]) -> Table:
     for key, name in (SHARES | LOSSES).items():
         train, test, alone, clear = (spelled[key](part.get(key)) for part in parts)
         rows.append((name, train, test, ends(means.test, key), alone, clear))
-    headings = ("", "training", "held-out", "95 % interval", "Bob alone", "one place")
+    headings = ("", "training", "held-out", "95 % interval", "Bob alone", "centralised")
     return table(headings, rows, label="Figures of the model", caption=MEANING)
 
 
 def worth_facts(runs: Runs[R]) -> dict[str, Words]:
-    """Whether the partner's columns are worth it, and whether the training arrived."""
+    """Value of the partner's columns, and whether the training converged."""
     first, means = runs.first, runs.means
     rows = "held-out rows" if first.rows_test else "training rows"
     changes = [run.last_change for run in runs.trainings if run.last_change is not None]
@@ -200,14 +214,10 @@ def own_metrics(parts: dict[str, Metrics | None]) -> Table:
 
 
 def distance(runs: Runs[R]) -> str:
-    """How far the weights are from those of the same solver in one place, in clear."""
-    means = runs.means
-    bound = (
-        "no bound is known here"
-        if means.weight_bound is None
-        else f"rounding bounds it by {means.weight_bound:.1e}"
-    )
-    return f"{means.max_weight_difference:.2e} in the weight that differs most ({bound})"
+    """Largest difference of a weight to centralised training, with the bound where one is known."""
+    bound = runs.means.weight_bound
+    known = "" if bound is None else f" (rounding can cause up to {bound:.1e})"
+    return f"{runs.means.max_weight_difference:.1e}{known}"
 
 
 def training_facts(runs: Runs[R]) -> dict[str, Words]:
@@ -218,7 +228,7 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
         **parties_facts(first.parties),
         "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
         f"{means.seconds:.1f} s",
-        "distance to one place": distance(runs),
+        "largest weight difference to centralised training": distance(runs),
         **_optimum(runs),
         "randomness": randomness(runs),
         "protection": _protection(runs),
@@ -257,7 +267,7 @@ def _optimum(runs: Runs[R]) -> dict[str, Words]:
 
 
 def randomness(runs: Runs[R]) -> str:
-    """Where the coins came from."""
+    """Source of the entropy."""
     seed = runs.first.seed
     if len(runs.runs) > 1 and seed is not None:
         return f"seeds {seed} to {seed + len(runs.runs) - 1}: repeatable simulations"
@@ -324,12 +334,12 @@ def _protection(runs: Runs[R]) -> str:
 
 
 def _released_model(runs: Runs[R]) -> dict[str, str]:
-    """The noise of a model that was told; the same in all runs."""
+    """Noise of weights that were released to Alice; the same in all runs."""
     release = None if runs.first.sealed is None else runs.first.sealed.model_release
     if release is None:
         return {}
     return {
-        "model told": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of "
+        "released model": f"epsilon {release.epsilon:g}, delta {release.delta:g}: noise of "
         f"{release.noise:.3g} on each whitened weight; a label moves all of them by "
         f"{release.sensitivity:.3g} at most, in {counted(release.steps, 'step')}"
     }
@@ -367,10 +377,13 @@ def _hidden_batches(runs: Runs[R]) -> dict[str, str]:
 
 def _privacy(runs: Runs[R]) -> dict[str, str]:
     ledger, scope = runs.shared(lambda run: run.training.ledger)
-    facts = {
-        "privacy of a label": f"{label_epsilon(ledger.label_epsilon_total)} after "
-        f"{counted(ledger.releases_per_row, 'release')} per row: {ledger.assumption}{whose(scope)}"
-    }
+    total = label_epsilon(ledger.label_epsilon_total)
+    released = (
+        f"{total} after {counted(ledger.releases_per_row, 'release')} per row"
+        if ledger.releases_per_row
+        else f"nothing released ({total})"
+    )
+    facts = {"label privacy": f"{released}, assuming {ledger.assumption}{whose(scope)}"}
     if math.isfinite(ledger.label_epsilon_per_release):
         facts |= {
             "one release": f"epsilon {ledger.label_epsilon_per_release:.4g} for the label, "
@@ -392,3 +405,88 @@ def label_epsilon(value: float) -> str:
     ('epsilon is infinite', 'epsilon 0.5')
     """
     return "epsilon is infinite" if math.isinf(value) else f"epsilon {value:.4g}"
+
+
+_EXPOSED = Span("Columns are exposed.", "bad")
+
+
+def outlook_blocks(price: Outlook) -> list[Block]:
+    """What a training will cost Bob's labels, and what each side will receive."""
+    blocks: list[Block] = []
+    if price.ledger is not None:
+        figures = _statement(price.ledger) | _over_time(price)
+        blocks += [Heading("What it will cost Bob's labels:"), Facts(figures)]
+    blocks += [Heading("What each side will receive:"), Facts(learns_facts(price.learns))]
+    if price.refused is not None:
+        refused = f"This side refuses to begin: {price.refused.why}."
+        blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
+    return blocks
+
+
+def learns_facts(learns: Disclosure) -> dict[str, Words]:
+    """What each side receives, and what becomes of Alice's columns."""
+    facts: dict[str, Words] = {"Alice": learns.alice, "Bob": learns.bob}
+    if learns.columns is not None:
+        facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
+    return facts
+
+
+def _over_time(price: Outlook) -> dict[str, Words]:
+    total = price.ledger_book
+    if total is None or price.ledger is None:
+        return {}
+    so_far, this, then = (
+        label_epsilon(ledger.label_epsilon_total)
+        for ledger in (total.so_far, price.ledger, total.then)
+    )
+    limit = "" if total.limit is None else f"; the limit is {total.limit:g}"
+    words = f"so far {so_far} in {counted(total.trainings, 'training')}, this training {this}"
+    return {"over time": f"{words}, then {then}{limit}"}
+
+
+def _statement(ledger: Statement) -> dict[str, Words]:
+    releases = counted(ledger.releases_per_row, "release")
+    return {
+        "a release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
+        "a row": f"at most {releases}" if ledger.releases_per_row else "no release in clear",
+        "in all": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
+        + (f", with delta {ledger.label_delta_total:g}" if ledger.label_delta_total else ""),
+        "this rests on": ledger.assumption,
+    }
+
+
+def exposure_facts(exposed: ColumnExposure) -> Facts:
+    """The counts of opened scores, and what they mean for Alice."""
+    deviating = {
+        "if Bob deviates": f"up to {exposed.columns_per_score:,} of her columns from one "
+        f"score, all from {exposed.scores_for_all:,}"
+    }
+    opens = exposed.scores_per_row > 0
+    warning: Words = (_EXPOSED, f" {exposed.warning}") if opens else exposed.warning
+    return Facts(
+        {
+            "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
+            "values in all",
+            **(deviating if opens else {}),
+            "for Alice": warning,
+        }
+    )
+
+
+def threshold_words(threshold: Threshold) -> str:
+    """Where class 1 begins, and how that was chosen."""
+    where = f"above {share(threshold.probability)}"
+    rules = {
+        GIVEN: "as given",
+        YOUDEN: f"by Youden's index on {threshold.rows:,} held-out rows",
+        COST: f"at which {threshold.rows:,} held-out rows cost least, a missed 1 costing "
+        f"{threshold.miss_cost or 0:g} false alarms",
+    }
+    how = rules.get(threshold.rule, "even odds, for there were no held-out rows to choose on")
+    if threshold.sensitivity is None:
+        return f"{where}, {how}"
+    reached = (
+        f"{share(threshold.sensitivity, 1)} of their ones lie above it, "
+        f"{share(threshold.specificity, 1)} of their zeros do not"
+    )
+    return f"{where}, {how}: {reached}"

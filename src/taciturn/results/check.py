@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
-from taciturn.report.parties import exposure_facts, outlook_blocks
-from taciturn.report.training import label_epsilon, parties_facts
+from taciturn.report.training import exposure_facts, label_epsilon, outlook_blocks, parties_facts
 from taciturn.report.words import percent, share
 from taciturn.results.columns import ColumnRehearsal, rehearsal_blocks
 from taciturn.results.outlook import ColumnExposure, Outlook
@@ -112,7 +111,18 @@ class CheckResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return check_blocks(self)
+        caption = "Before training: what Alice will be able to do"
+        return [
+            table(VERDICT_HEADINGS, verdict_rows(self.verdicts), caption=caption, words=range(4)),
+            Facts(_facts(self.facts)),
+            *(Paragraph(f"note: {note}", "warning") for note in (*self.warnings, *self.notes)),
+            *_columns(self),
+            *([] if self.bob_seat is None else rehearsal_blocks(self.bob_seat)),
+            *([] if self.price is None else outlook_blocks(self.price)),
+            *_predictions(self),
+            *_closing(self),
+            *([] if self.verdict == CLEAR else [advice_facts(self)]),
+        ]
 
     def table_rows(self) -> list[dict[str, Any]]:
         """One row for each attack."""
@@ -142,27 +152,11 @@ class CheckResult(Result):
 VERDICT_HEADINGS = ("attack", "verdict", "why", "smallest change that helps")
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
-    LEAKS: "Labels leak: the rehearsal recovered them beyond chance.",
-    AT_RISK: "Labels are at risk: the rehearsal told more than coins would.",
-    CLEAR: "Labels: no attack of ours recovered any. That is not a proof of safety.",
+    LEAKS: "Labels leak: the rehearsal recovered more of them than guessing does.",
+    AT_RISK: "Labels are at risk: an attack in the rehearsal did better than guessing.",
+    CLEAR: "No attack we know recovers labels. That is not a proof of safety.",
 }
-_EXPOSED = "Columns leak: an attack reconstructed columns of Alice's from what Bob receives."
-
-
-def check_blocks(result: CheckResult) -> list[Block]:
-    """What Alice will be able to do, attack by attack, and what to change."""
-    caption = "Before training: what Alice will be able to do"
-    return [
-        table(VERDICT_HEADINGS, verdict_rows(result.verdicts), caption=caption, words=range(4)),
-        Facts(_facts(result.facts)),
-        *(Paragraph(f"note: {note}", "warning") for note in (*result.warnings, *result.notes)),
-        *_columns(result),
-        *([] if result.bob_seat is None else rehearsal_blocks(result.bob_seat)),
-        *([] if result.price is None else outlook_blocks(result.price)),
-        *_predictions(result),
-        *_closing(result),
-        *([] if result.verdict == CLEAR else [advice_facts(result)]),
-    ]
+_EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from what Bob receives."
 
 
 def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
@@ -197,10 +191,10 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
     pairs: dict[str, Words] = {
         **parties_facts(facts.parties),
         **_steps(facts),
-        "privacy of a label": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
+        "label privacy": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
         f"{label_epsilon(facts.label_epsilon_total)} in all",
-        "best possible guess": f"right about {share(facts.attack_ceiling)} of labels at even odds, "
-        "at most: the bound of that epsilon on any attack",
+        "best possible attack": f"recovers at most {share(facts.attack_ceiling)} of labels at even "
+        "odds: the bound that this epsilon sets on any attack",
     }
     if facts.sparsity is not None:
         pairs["sparse recovery"] = (
@@ -232,11 +226,14 @@ def _columns(result: CheckResult) -> list[Block]:
     exposed = result.columns
     if exposed is None:
         return []
-    return [Heading("What the training will tell Bob of Alice's columns:"), exposure_facts(exposed)]
+    return [
+        Heading("What Bob will learn about Alice's columns from the training:"),
+        exposure_facts(exposed),
+    ]
 
 
 def _predictions(result: CheckResult) -> list[Block]:
     if result.prediction is None:
         return []
-    heading = Heading("What predictions with the model will tell:")
+    heading = Heading("What predictions with the model will disclose:")
     return [heading, prediction_facts(result.prediction)]

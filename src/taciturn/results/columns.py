@@ -258,12 +258,12 @@ def conclude_columns(
         )
     if not attacks:
         return False, (
-            "No column attack of ours has anything to work with: Bob has no score of Alice's "
-            f"columns (the better control: {without}). That is not a proof of safety."
+            "No column attack we know applies: Bob has no score of Alice's columns (the better "
+            f"control: {without}). That is not a proof of safety."
         )
     return False, (
-        f"No column attack of ours told more than the controls ({without}). That is not a proof of "
-        "safety."
+        f"No column attack we know recovers more than the controls ({without}). That is not a "
+        "proof of safety."
     )
 
 
@@ -327,7 +327,7 @@ def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
     for number, words in enumerate(rehearsed.advice, start=1):
         advice[f"for Alice, {number}"] = words
     return [
-        Heading("Bob's seat: what he will be able to tell of Alice's columns"),
+        Heading("How well Bob will be able to reconstruct Alice's columns"),
         column_scores(rehearsed.findings, TITLE),
         Facts(advice),
         Paragraph(rehearsed.findings.verdict),

@@ -16,7 +16,7 @@ from typing import ClassVar
 from taciturn.errors import TaciturnError, counted
 from taciturn.faces import COMMAND_LINE
 from taciturn.report.blocks import Block, Paragraph, Span, Tone, Words, table
-from taciturn.report.parties import outlook_blocks
+from taciturn.report.training import outlook_blocks
 from taciturn.results.ledger import past_blocks
 from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.results.serialise import OMITTED, Result, key
@@ -97,23 +97,18 @@ class DoctorResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return doctor_blocks(self)
+        problems, warnings = self.problems, self.warnings
+        ending = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
+        tone: Tone = "bad" if problems else "warning" if warnings else "strong"
+        return [
+            table(("", "", "finding"), map(_look, self.checks), words=range(3), label="Checks"),
+            *([] if self.price is None else outlook_blocks(self.price)),
+            *([] if self.exposed is None else past_blocks(self.exposed)),
+            Paragraph(Span(ending if problems or warnings else "no problem was found", tone)),
+        ]
 
 
 _TONES: dict[Level, Tone] = {Level.OK: "good", Level.WARNING: "warning", Level.PROBLEM: "bad"}
-
-
-def doctor_blocks(result: DoctorResult) -> list[Block]:
-    """A line for each look, with the way out beside what is not well."""
-    problems, warnings = result.problems, result.warnings
-    ending = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
-    tone: Tone = "bad" if problems else "warning" if warnings else "strong"
-    return [
-        table(("", "", "looked at"), map(_look, result.checks), words=range(3), label="Looks"),
-        *([] if result.price is None else outlook_blocks(result.price)),
-        *([] if result.exposed is None else past_blocks(result.exposed)),
-        Paragraph(Span(ending if problems or warnings else "all is well", tone)),
-    ]
 
 
 def _look(finding: Finding) -> tuple[Words, ...]:

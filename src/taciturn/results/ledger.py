@@ -26,7 +26,14 @@ class LedgerResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return ledger_blocks(self)
+        limit = self.budget_total
+        facts = {
+            "file": self.file,
+            "limit": "none is set (budget-total)" if limit is None else f"epsilon {limit:g} in all",
+        }
+        if not self.accounts:
+            return [Facts(facts), Paragraph(_EMPTY)]
+        return [Facts(facts), table(_HEADINGS, map(_line, self.accounts), label="Accounts")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +50,14 @@ class ExposureResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return exposure_blocks(self)
+        limit = self.scores_per_row
+        facts = {
+            "file": self.file,
+            "limit": "none is set (scores-per-row)"
+            if limit is None
+            else f"{limit:,} scores of a row",
+        }
+        return [Facts(facts), *(past_blocks(self.past) or [Paragraph(_UNEXPOSED)])]
 
 
 _EMPTY = "No training was charged yet."
@@ -55,19 +69,7 @@ _EXPOSED: Words = (
 )
 _UNKNOWN = "not recorded"
 _MODELS = ("model file", "written", "mechanism", "scores of a row")
-_HEADINGS = ("partner", "label", "rows", "trainings", "of a label, in all", "at delta")
-
-
-def ledger_blocks(result: LedgerResult) -> list[Block]:
-    """A line for each partner and label."""
-    limit = result.budget_total
-    facts = {
-        "file": result.file,
-        "limit": "none is set (budget-total)" if limit is None else f"epsilon {limit:g} in all",
-    }
-    if not result.accounts:
-        return [Facts(facts), Paragraph(_EMPTY)]
-    return [Facts(facts), table(_HEADINGS, map(_line, result.accounts), label="Accounts")]
+_HEADINGS = ("partner", "label", "rows", "trainings", "label epsilon, total", "total at delta")
 
 
 def _line(account: LedgerAccount) -> tuple[str, ...]:
@@ -80,16 +82,6 @@ def _line(account: LedgerAccount) -> tuple[str, ...]:
         label_epsilon(ledger.label_epsilon_total),
         f"{label_epsilon(ledger.label_epsilon_total_delta)} ({ledger.delta:g})",
     )
-
-
-def exposure_blocks(result: ExposureResult) -> list[Block]:
-    """A line for each past session in which Alice's columns were exposed."""
-    limit = result.scores_per_row
-    facts = {
-        "file": result.file,
-        "limit": "none is set (scores-per-row)" if limit is None else f"{limit:,} scores of a row",
-    }
-    return [Facts(facts), *(past_blocks(result.past) or [Paragraph(_UNEXPOSED)])]
 
 
 def past_blocks(past: PastExposure) -> list[Block]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from taciturn.privacy.statement import Statement
 from taciturn.results.serialise import OMITTED, Subject, key
 
 if TYPE_CHECKING:
@@ -71,3 +72,101 @@ class ScoredRow:
     score: float
     probability: float
     label: int = field(metadata=key("class"))
+
+
+LinkState: TypeAlias = Literal["waiting", "connected", "broken", "closed"]
+Cell: TypeAlias = str | int | float | None
+
+QUALITY_LEARNT: Final = "quality learnt"
+"""How a note begins that repeats to Alice what Bob told her of the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What is about to run."""
+
+    identity: Identity
+    solver: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChanged:
+    """The link to a peer is in another state than before."""
+
+    peer: str
+    state: LinkState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrafficSeen:
+    """What crossed since this start, and where the seconds since the first connection went."""
+
+    bytes_sent: int
+    bytes_received: int
+    frames_sent: int
+    frames_received: int
+    waiting_seconds: float
+    computing_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresOpened:
+    """What a training opens to Bob of Alice's rows: counts, which no label decides.
+
+    ``per_row``, ``given_before`` and ``limit`` are the most of one row; ``in_all`` includes
+    held-out rows. ``limit`` is None for no limit.
+    """
+
+    per_row: int
+    in_all: int
+    given_before: int
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPlanned:
+    """Bob's ledger, as it will stand at the end."""
+
+    statement: Statement
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One level of some work: model 7 of 48, or pass 3 of 12.
+
+    ``name`` is in the singular. ``done`` may be fractional; ``total`` is 0 where it is not known.
+    """
+
+    name: str
+    done: float
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """How far work of several levels is, the outermost first."""
+
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingTable:
+    """Results so far, of work that has many: Bob's, where they depend on labels."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+News: TypeAlias = (
+    Setup
+    | LinkChanged
+    | PartyFigures
+    | TrafficSeen
+    | ScoresOpened
+    | LedgerPlanned
+    | Stages
+    | GrowingTable
+)
+"""Whatever may be published."""

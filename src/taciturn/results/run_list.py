@@ -104,7 +104,22 @@ class RunList(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return list_blocks(self)
+        if not self.listed and not self.unreadable:
+            return [b.Paragraph(f"There is no such run in {self.folder}.", "muted")]
+        headings = ("", "run", "mechanism", "AUC", "label ε", "leak", "cost")
+        rows = [(_letter(place), *_line(entry)) for place, entry in enumerate(self.listed)]
+        names = {_letter(place): _named(entry) for place, entry in enumerate(self.listed)}
+        unreadable = [
+            b.Paragraph(f"not shown: {one.file}: {one.reason}", "warning")
+            for one in self.unreadable
+        ]
+        caption = f"{self.folder}: {counted(len(self.listed), 'run')}"
+        return [
+            b.table(headings, rows, caption=caption, words=(0, 1, 2, 3, 5, 6)),
+            b.Facts(names),
+            b.Paragraph(READING, "muted"),
+            *unreadable,
+        ]
 
     def __repr__(self) -> str:
         return f"RunList({self.folder}: {counted(len(self.listed), 'run')})"
@@ -142,15 +157,20 @@ class ExportResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return export_blocks(self)
+        rows = [
+            (one.name, one.run_id, "sent" if one.added else "was there already")
+            for one in self.exported
+        ]
+        caption = f"{self.server}, experiment {self.experiment}"
+        return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]
 
 
 LEAK = "▲"
 CHECK = "check"
 READING = (
-    f"AUC: on held-out rows, with its 95 % interval. Leak: by how many points the best attack lies "
-    f"beyond what is known without messages, on labels shuffled before training where there are "
-    f"such; {LEAK}: its whole interval does. {NONE}: not audited, or not known to this side. "
+    f"AUC: on held-out rows, with its 95 % interval. Leak: how many points the best attack scores "
+    f"above the baseline without messages, on the run with shuffled labels where there is one; "
+    f"{LEAK}: its whole interval lies above. {NONE}: not audited, or not known to this side. "
     f"~: forecast."
 )
 
@@ -163,28 +183,6 @@ def _letter(number: int) -> str:
     """
     high, low = divmod(number, len(ascii_uppercase))
     return (_letter(high - 1) if high else "") + ascii_uppercase[low]
-
-
-# --- a list -----------------------------------------------------------------------------------
-
-
-def list_blocks(runs: RunList) -> list[b.Block]:
-    """The runs of a folder in a table, for a terminal of 100 columns."""
-    if not runs.listed and not runs.unreadable:
-        return [b.Paragraph(f"No run in {runs.folder} is of this kind, or there is none.", "muted")]
-    headings = ("", "what", "mechanism", "AUC", "label ε", "leak", "cost")
-    rows = [(_letter(place), *_line(entry)) for place, entry in enumerate(runs.listed)]
-    names = {_letter(place): _named(entry) for place, entry in enumerate(runs.listed)}
-    unreadable = [
-        b.Paragraph(f"not shown: {one.file}: {one.reason}", "warning") for one in runs.unreadable
-    ]
-    caption = f"{runs.folder}: {counted(len(runs.listed), 'run')}"
-    return [
-        b.table(headings, rows, caption=caption, words=(0, 1, 2, 3, 5, 6)),
-        b.Facts(names),
-        b.Paragraph(READING, "muted"),
-        *unreadable,
-    ]
 
 
 def _line(entry: RunEntry) -> tuple[b.Words, ...]:
@@ -240,16 +238,3 @@ def _cost(entry: RunEntry) -> str:
     parts = [] if entry.seconds is None else [f"{mark}{duration(entry.seconds)}"]
     parts += [] if entry.bytes is None else [f"{mark}{data_size(entry.bytes)}"]
     return ", ".join(parts) or NONE
-
-
-# --- an export --------------------------------------------------------------------------------
-
-
-def export_blocks(export: ExportResult) -> list[b.Block]:
-    """Which runs were sent, and which were there already."""
-    rows = [
-        (one.name, one.run_id, "sent" if one.added else "was there already")
-        for one in export.exported
-    ]
-    caption = f"{export.server}, experiment {export.experiment}"
-    return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]

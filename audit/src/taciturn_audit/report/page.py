@@ -420,7 +420,9 @@ def _utility(audit: AuditResult) -> b.Section:
         "place, in clear, on the same batches with the true labels and no noise. Intervals are of "
         "the held-out rows, 95 %."
     )
-    apart = b.Paragraph(f"Distance to the model in one place: {distance(audit)}.", "muted")
+    apart = b.Paragraph(
+        f"Largest weight difference to centralised training: {distance(audit)}.", "muted"
+    )
     worth = (*divergence(audit.means.diverged), b.Facts(worth_facts(audit)))
     blocks = (b.Paragraph(words), metrics_table(audit), *worth, apart)
     return b.Section("How good the model is", "utility", blocks, "Utility")

@@ -14,8 +14,7 @@ from taciturn.extras import install_hint
 from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
-from taciturn.report.parties import exposure_facts, learns_facts
-from taciturn.report.training import label_epsilon
+from taciturn.report.training import exposure_facts, label_epsilon, learns_facts
 from taciturn.report.words import (
     data_size,
     duration,

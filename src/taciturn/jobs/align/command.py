@@ -56,7 +56,7 @@ def align(
     taciturn align alice.toml --rows new-alice.csv
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.data.normalisation import Normalisation
+    from taciturn.data.ids import Normalisation
     from taciturn.jobs.align.job import AlignJob, list_file
     from taciturn.jobs.base import run_party
     from taciturn.party.config import PartyConfig

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import BoolArray, IndexArray
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import (
+from taciturn.data.ids import (
     Normalisation,
+    RowIds,
     Spelling,
     describe_spellings,
     further,

@@ -19,8 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taciturn.crypto.group import library
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import Normalisation
+from taciturn.data.ids import Normalisation, RowIds
 from taciturn.errors import ConfigError, OutputError, shown_by
 from taciturn.faces import toml_value
 from taciturn.files import reporting_write_errors, write_private

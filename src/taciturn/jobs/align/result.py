@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from taciturn.data.normalisation import Normalisation, Spelling, describe_spellings, further
+from taciturn.data.ids import Normalisation, Spelling, describe_spellings, further
 from taciturn.report.blocks import Block, Facts, Paragraph
 from taciturn.report.words import share, time_with_waits, traffic
 from taciturn.results.serialise import OMITTED, Result, Subject
@@ -58,9 +58,21 @@ class AlignmentResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result for a terminal."""
-        # Loaded here: with --json nothing is rendered.
-
-        return alignment_blocks(self)
+        facts = {
+            **_common_rows(self),
+            "normalised": self.normalise,
+            "time": time_with_waits(self.seconds, self.waiting_seconds),
+            "traffic": traffic(self.bytes_sent, self.bytes_received),
+            "list": self.file,
+        }
+        title = Paragraph(f"{self.role} with {self.peer}: alignment", "strong")
+        return [
+            title,
+            Facts(facts),
+            *_spellings(self),
+            *_settings(self),
+            *([] if self.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
+        ]
 
     def subject(self) -> Subject:
         """The rows that the sides have in common."""
@@ -70,25 +82,6 @@ class AlignmentResult(Result):
 # Below it, ways to spell ids are named also where this side's table is consistent in them.
 _LOW_MATCH = 0.8
 _NO_LIST = "the peer has not confirmed the last message; if it has no list, run both again"
-
-
-def alignment_blocks(result: AlignmentResult) -> list[Block]:
-    """How many rows are common, where the list is, and what comes next."""
-    facts = {
-        **_common_rows(result),
-        "normalised": result.normalise,
-        "time": time_with_waits(result.seconds, result.waiting_seconds),
-        "traffic": traffic(result.bytes_sent, result.bytes_received),
-        "list": result.file,
-    }
-    title = Paragraph(f"{result.role} with {result.peer}: alignment", "strong")
-    return [
-        title,
-        Facts(facts),
-        *_spellings(result),
-        *_settings(result),
-        *([] if result.peer_confirmed else [Paragraph(_NO_LIST, "warning")]),
-    ]
 
 
 def _common_rows(result: AlignmentResult) -> dict[str, str]:

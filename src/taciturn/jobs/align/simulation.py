@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import NONE, Normalisation
+from taciturn.data.ids import NONE, Normalisation, RowIds
 from taciturn.data.source import TableSource
 from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Tap

@@ -75,7 +75,7 @@ def predict(
     taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise trim,case --json
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.data.normalisation import Normalisation
+    from taciturn.data.ids import Normalisation
     from taciturn.jobs.base import run_party
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.config import PartyConfig

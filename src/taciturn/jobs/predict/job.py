@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taciturn.crypto.group import library
-from taciturn.data.normalisation import Normalisation
+from taciturn.data.ids import Normalisation
 from taciturn.jobs.base import Job
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.numerics.sorted_scores import threshold_at

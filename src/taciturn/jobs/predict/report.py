@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from taciturn.data.normalisation import NONE
+from taciturn.data.ids import NONE
 from taciturn.errors import counted
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.report.blocks import Block, Facts, Paragraph, table
-from taciturn.report.parties import threshold_words
+from taciturn.report.training import threshold_words
 from taciturn.report.words import traffic
 from taciturn.results.parties import ScoredRow
 

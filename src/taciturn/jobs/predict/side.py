@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.normalisation import AS_THEY_ARE, Normalisation
+from taciturn.data.ids import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
 from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thread_pool
 from taciturn.jobs.base import SessionFacts, Side

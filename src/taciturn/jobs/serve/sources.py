@@ -18,8 +18,7 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.data.csv_files import MISSING, Dialect
 from taciturn.data.database import Database, DatabaseQuery, as_text
-from taciturn.data.ids import RowIds
-from taciturn.data.normalisation import AS_THEY_ARE
+from taciturn.data.ids import AS_THEY_ARE, RowIds
 from taciturn.data.prepare import prepared_table
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError

@@ -56,7 +56,7 @@ def study(
     """
     from taciturn import api
     from taciturn.jobs.study.result import study_rows
-    from taciturn.results.live import LedgerPlanned
+    from taciturn.results.parties import LedgerPlanned
 
     plan = planned(out)
     require_writable(html)

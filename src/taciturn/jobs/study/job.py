@@ -56,7 +56,7 @@ from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.together import together
-from taciturn.results.live import Stage, Stages
+from taciturn.results.parties import Stage, Stages
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import KeyedEntropy
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.privacy.statement import Statement
-from taciturn.results.live import GrowingTable
-from taciturn.results.parties import Identity, PartyFigures
+from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
 from taciturn.settings.study import Study
 

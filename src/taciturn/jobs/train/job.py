@@ -35,7 +35,7 @@ from taciturn.party.session import OPENING_SECONDS
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
-from taciturn.results.live import Setup
+from taciturn.results.parties import Setup
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
 

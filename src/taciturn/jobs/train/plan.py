@@ -36,7 +36,6 @@ from taciturn.party.tables import PartyTables, load_tables
 from taciturn.privacy.events import NonPrivate
 from taciturn.privacy.statement import Statement
 from taciturn.privacy.told_quality import TOLD, release_event
-from taciturn.results.live import LedgerPlanned, ScoresOpened
 from taciturn.results.outlook import (
     ColumnExposure,
     Disclosure,
@@ -45,6 +44,7 @@ from taciturn.results.outlook import (
     Outlook,
     Refusal,
 )
+from taciturn.results.parties import LedgerPlanned, ScoresOpened
 
 if TYPE_CHECKING:
     from taciturn.party.consent.label_budget import LabelCharge, Release

@@ -15,15 +15,17 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.parties import exposure_facts, outlook_blocks, threshold_words
 from taciturn.report.training import (
     arrived,
     base_rate,
     divergence,
     ends,
+    exposure_facts,
+    outlook_blocks,
     own_metrics,
     partner_adds,
     symmetry_blocks,
+    threshold_words,
 )
 from taciturn.report.words import data_size, figure, share, time_with_waits, traffic
 from taciturn.results.outlook import Estimate

@@ -25,8 +25,8 @@ from taciturn.protocol.agree import unused
 from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.live import Setup
 from taciturn.results.outlook import Estimate
+from taciturn.results.parties import Setup
 from taciturn.version import __version__
 
 R = TypeVar("R")

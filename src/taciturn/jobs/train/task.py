@@ -25,7 +25,7 @@ from taciturn.party.side import TrainingInputs
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
-from taciturn.results.live import QUALITY_LEARNT
+from taciturn.results.parties import QUALITY_LEARNT
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn.version import __version__

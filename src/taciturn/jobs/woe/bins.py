@@ -21,8 +21,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.column_options import EVERY, PrepareSettings, of_column
-from taciturn.data.fitting import fit_column
+from taciturn.data.fitting import EVERY, PrepareSettings, fit_column, of_column
 from taciturn.data.ids import RowIds
 from taciturn.data.rules import MISSING, OTHER, BinnedRule, CategoricalRule, NumericRule
 from taciturn.errors import DataError

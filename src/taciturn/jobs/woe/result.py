@@ -152,7 +152,17 @@ class WoeResult(Result):
 
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
-        return woe_blocks(self)
+        shown = self.ranked[:MOST_COLUMNS]
+        left = len(self.columns) - len(shown)
+        more = f"The bins of {counted(left, 'more column')} are in --json and in the page of --out."
+        return [
+            b.Paragraph(_subject(self), "strong"),
+            *_summary(self),
+            _bins_table(shown, self),
+            *([b.Paragraph(more, "muted")] if left else []),
+            b.Facts(_facts(self)),
+            *_reading(self),
+        ]
 
     def page(self, made: str = "") -> Page:
         """The result as a page."""
@@ -228,21 +238,6 @@ _READING = (
     "to both counts: above 0, label 1 is commoner there than over all rows. IV is the sum over "
     "bins of the difference of these shares times WOE."
 )
-
-
-def woe_blocks(result: WoeResult) -> list[b.Block]:
-    """The result for a terminal of 100 columns."""
-    shown = result.ranked[:MOST_COLUMNS]
-    left = len(result.columns) - len(shown)
-    more = f"The bins of {counted(left, 'more column')} are in --json and in the page of --out."
-    return [
-        b.Paragraph(_subject(result), "strong"),
-        *_summary(result),
-        _bins_table(shown, result),
-        *([b.Paragraph(more, "muted")] if left else []),
-        b.Facts(_facts(result)),
-        *_reading(result),
-    ]
 
 
 def woe_page(result: WoeResult, made: str | None = None) -> b.Page:

@@ -12,7 +12,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.csv_files import Dialect
-from taciturn.data.normalisation import AS_THEY_ARE
+from taciturn.data.ids import AS_THEY_ARE
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
 from taciturn.jobs.serve.http.callers import Caller
