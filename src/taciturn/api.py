@@ -180,7 +180,7 @@ def train(
     observe: Observer = ignore,
     **options: Unpack[SettingsOptions],
 ) -> TrainResult:
-    """Trains a logistic regression between two simulated parties.
+    """Train a logistic regression between two simulated parties.
 
     Args:
         data: A path, or a pandas or polars frame with a ``label`` column; or columns alone (also a
@@ -227,7 +227,7 @@ def study(
     progress: ReportProgress = quietly,
     **options: Unpack[SettingsOptions],
 ) -> SimulatedStudy:
-    """Trains a model for each combination of some settings' values, on all cores.
+    """Train a model for each combination of some settings' values, on all cores.
 
     Args:
         data: As for ``train``.
@@ -269,7 +269,7 @@ def study(
 def estimate(
     data: object = None, labels: object = None, **options: Unpack[SettingsOptions]
 ) -> Estimate:
-    """How long a training with these settings will take, and how many bytes will cross.
+    """Duration and traffic of a training with these settings.
 
     The training runs for a few seconds, on a sample of its rows or for its first iterations. The
     estimate is for one seed, both parties in one process.

@@ -226,7 +226,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     # scikit-learn's name for the columns is a capital letter.
     def fit(self, X: Any, y: Any, **unsupported: object) -> Self:  # noqa: ANN401, N803, RUF100
-        """Trains both parties on all rows.
+        """Train both parties on all rows.
 
         Args:
             X: Numbers, rows by columns: an array, or a pandas or polars frame.
@@ -274,7 +274,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return chosen
 
     def audit(self, X: Any, y: Any, *, canary: bool = True) -> dict[str, Any]:  # noqa: ANN401, N803, RUF100
-        """Runs the fitted training again and lets the attacks loose on what Alice saw of it.
+        """Repeat the fitted training and attack what Alice received in it.
 
         The estimator keeps no rows and no labels, so it is given those of ``fit`` once more.
 
@@ -362,7 +362,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return Settings.of({**given, **own}).resolved()
 
     def _class_weight(self, labels: ByteLabels) -> tuple[float, float] | None:
-        """The weights of both classes with the larger at 1, or None where they are alike."""
+        """Weights of both classes, the larger 1; None where they are equal."""
         if self.class_weight is None:
             return None
         if self.class_weight == "balanced":
@@ -411,7 +411,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         )
 
     def _take_weights(self, outcome: Outcome) -> None:
-        """Puts the two parties' weights into the order of the columns."""
+        """Put the two parties' weights into the order of the columns."""
         data = outcome.data
         weights = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
         weights |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
@@ -448,7 +448,7 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
 
 
 def _warn_of_divergence(result: TrainingRun) -> None:
-    """As scikit-learn's estimators do: the model is there, and the person is told."""
+    """Emit a ConvergenceWarning, as scikit-learn does."""
     try:
         require_arrived(result)
     except DivergenceError as problem:

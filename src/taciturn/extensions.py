@@ -97,7 +97,7 @@ def listed(group: str) -> str:
 
 
 def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
-    """What a name stands for beside ours, which no package may take; None where nobody adds it."""
+    """The extension of a name that is not ours; None where no package adds it."""
     several = [added for added in installed(group) if added.name == name]
     if not several:
         return None

@@ -42,7 +42,7 @@ MODULES = {
 
 
 def install_hint(extra: str) -> str:
-    """How to install an extra, from a checkout: the name is not registered on any index."""
+    """Command that installs an extra from a checkout: the name is not on any index."""
     distribution = " ./audit" if extra == "audit" else ""
     return f"in a checkout of taciturn: pip install '.[{extra}]'{distribution}"
 

@@ -42,7 +42,7 @@ def main_thread_seconds() -> float:
 
 
 class Watchdog:
-    """Tells the service manager that the main thread still runs.
+    """Notify the service manager while the main thread runs.
 
     A thread of its own says so, and therefore only where the main thread has used processor time
     since the last look: after an error that leaves it waiting for good, such as one for lack of
@@ -60,7 +60,7 @@ class Watchdog:
         self._seconds, self._last = seconds, -1.0
 
     def look(self) -> None:
-        """Tells it, if that is so."""
+        """Notify it if the main thread has run since the last look."""
         used = self._seconds()
         if self._address and used > self._last:
             with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as link:
@@ -111,7 +111,7 @@ class Meter:
         self._pulse = Pulse()
 
     def observe(self, event: Event) -> None:
-        """Shows how far a training, a prediction or an alignment is."""
+        """Show the progress of a training, a prediction or an alignment."""
         from taciturn.protocol.events import Advance, ClusterJoined
 
         if self._board is not None:
@@ -129,7 +129,7 @@ class Meter:
             )
 
     def announce(self, activity: str) -> None:
-        """Shows what runs now."""
+        """Show what runs now."""
         self._pulse.begin(activity)
         if self._board is not None:
             self._board.announce(activity)
@@ -142,18 +142,18 @@ class Meter:
         return self._board is not None
 
     def publish(self, news: News) -> None:
-        """Shows what only a live page shows."""
+        """Show news that only a live page has room for."""
         if self._board is not None:
             self._board.publish(news)
 
     def say(self, line: str) -> None:
-        """Shows a line above the bar, and on the live page."""
+        """Show a line above the bar, and on the live page."""
         if self._board is not None:
             self._board.say(line)
         self.print(line)
 
     def print(self, line: str) -> None:
-        """Shows a line above the bar; without a terminal it goes to standard error as it is."""
+        """Show a line above the bar; without a terminal, write it to standard error."""
         text = f"{self._name}: {line}" if self._name else line
         if self._progress is not None:
             # Not broken into lines here: an address must stay in one piece.
@@ -162,7 +162,7 @@ class Meter:
             print(text, file=sys.stderr, flush=True)
 
     def progress(self, done: int, total: int) -> None:
-        """Shows how much of it is done."""
+        """Show the fraction that is done."""
         self._pulse.advance(self._pulse.activity, done, total)
         if self._board is not None:
             self._board.progress(done, total)
@@ -170,7 +170,7 @@ class Meter:
             self._progress.update(self._task, completed=done, total=total)
 
     def beat(self) -> None:
-        """Says how far the work is; a live page shows that anyway."""
+        """Print the progress; a live page shows it anyway."""
         self.print(self._pulse.line())
 
 
@@ -206,7 +206,7 @@ def progress_bar(name: str = "", board: DashboardState | None = None) -> Iterato
 
 @contextmanager
 def _beating(meter: Meter) -> Iterator[Meter]:
-    """Says a line each minute until the end, and to a service manager that it works."""
+    """Print a line each minute until the end, and notify the service manager."""
     ended, watchdog = threading.Event(), Watchdog()
 
     def beat() -> None:

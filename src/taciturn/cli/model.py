@@ -102,7 +102,7 @@ def use(
 
 
 def _confirm(peer: str, number: int, models: int) -> None:
-    """Ask Bob whether his choice may be told; ConfigError unless a person says yes."""
+    """Ask Bob whether to disclose his choice; ConfigError unless a person says yes."""
     import math
     import sys
 

@@ -51,7 +51,7 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401 - a type form
 
 
 def _default(name: str) -> str:
-    """What holds where nothing is given, in brackets; mechanisms say theirs themselves."""
+    """Default value in brackets; mechanisms describe their own."""
     own = getattr(OWN_DATA_DEFAULTS, name, None)
     if own is not None:
         return f" (default: {'on' if own is True else plain_value(own)}; each dataset has its own)"
@@ -85,7 +85,7 @@ SHARED: Mapping[str, Any] = _shared()
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the shared options; it receives those that were set in ``settings``."""
+    """Decorate a command with the shared options, which it receives in ``settings``."""
     own = [
         parameter
         for parameter in inspect.signature(command, eval_str=True).parameters.values()

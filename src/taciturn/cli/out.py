@@ -215,7 +215,7 @@ def untrained(origin: Origin) -> Origin:
 
 
 def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
-    """Writes a page in the forms that were asked for."""
+    """Write a page in the requested formats."""
     from taciturn.files import write_text
     from taciturn.report.html import render as render_html
     from taciturn.report.markdown import render as render_markdown

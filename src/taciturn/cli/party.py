@@ -220,7 +220,7 @@ def stateless_side(
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """A request to end ends as an interrupt does: the peer is told, and the state is kept."""
+    """Turn a request to end into an interrupt: the peer is notified, and the state is kept."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt

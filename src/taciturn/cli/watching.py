@@ -1,4 +1,4 @@
-"""``--watch`` and ``--watch-port``: a live page beside what a command shows on the screen."""
+"""``--watch`` and ``--watch-port``: a live dashboard beside the progress bar."""
 
 from __future__ import annotations
 
@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 
 Watch = Annotated[
     bool,
-    typer.Option(
-        "--watch", help="Serve a live page to a browser on this machine; its address is said."
-    ),
+    typer.Option("--watch", help="Serve a live dashboard on localhost and print its URL."),
 ]
 WatchPort = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=65535,
-        help="The same on this port: the address stays as it is from one start to the next.",
+        help="Port of the live dashboard; its URL stays the same from one start to the next.",
     ),
 ]
 

@@ -132,7 +132,7 @@ class PrivacyCost:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How it ended, or that it runs.
+    """Outcome of the command, or that it runs.
 
     ``at`` is in seconds since 1970; None while it runs. ``kind`` is the class of the problem,
     ``words`` what that means, ``code`` the exit code.
@@ -341,7 +341,7 @@ class DashboardState:
     # What depends on labels.
 
     def _may_say(self, text: str) -> bool:
-        """Whether a line may be shown: what Bob told of the model depends on labels."""
+        """Whether a line may be shown: Bob's figures of the model depend on labels."""
         return not text.startswith(QUALITY_LEARNT)
 
     def _require_label_free(self, event: Event) -> None:

@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PrepareSettings:
-    """Preparation settings for columns that nobody has looked at yet.
+    """Preparation settings for columns that were not inspected by hand.
 
     A mapping is by column; its key ``*`` stands for every column that it does not name. With "none"
     for ``impute`` a missing number is an error; with "bin" it is a bin in columns that are cut into

@@ -303,7 +303,7 @@ def _tables(
 def _groups(
     spec: str | int | Sequence[str], columns: Sequence[str], parties: int
 ) -> list[Sequence[str]]:
-    """Names that each Alice gets; one group of all where they are not told apart."""
+    """Column names of each Alice; one group where the specification does not separate them."""
     if isinstance(spec, bool):
         raise ColumnError("Alice's columns are given as a truth value", hint=_FORMS)
     if isinstance(spec, str):

@@ -96,7 +96,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def exposition(standing: Standing) -> str:
-    """A whole file.
+    """Metrics of a party in Prometheus' text format.
 
     Invariant: of a party that is not Bob, no metric that depends on labels is in it.
     """
@@ -165,7 +165,7 @@ def _of_figures(figures: PartyFigures) -> Iterator[tuple[str, float]]:
 
 
 def labels_text(labels: Labels) -> str:
-    r"""Labels as they stand between braces.
+    r"""Labels as the text format writes them between braces.
 
     >>> print(labels_text({"role": "bob", "peer": 'a "quoted"\\name'}))
     role="bob",peer="a \"quoted\"\\name"
@@ -218,16 +218,16 @@ class Bulletin:
         self._writing = threading.Lock()
 
     def begin(self, setup: Setup) -> None:
-        """Says what is about to run."""
+        """Publish what is about to run."""
         self._setup = setup
         self._publish(setup)
 
     def follow(self, figures: Follow) -> None:
-        """Says from where the figures are to be had."""
+        """Set the source of the figures."""
         self._follow = figures
 
     def hear(self, news: News) -> None:
-        """Takes note of a link's state, and passes on whatever is published."""
+        """Record a link's state, and pass on everything that is published."""
         if isinstance(news, LinkChanged):
             link = self._links.setdefault(news.peer, LinkSeen())
             link.state = news.state
@@ -235,11 +235,11 @@ class Bulletin:
         self._publish(news)
 
     def checkpointed(self) -> None:
-        """Takes note of a checkpoint."""
+        """Record a checkpoint."""
         self._checkpoint = _now()
 
     def require_written(self) -> None:
-        """Insists that the files could be written so far."""
+        """Raise the error of a file that could not be written."""
         if self._problem is not None:
             raise self._problem
 
@@ -254,7 +254,7 @@ class Bulletin:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Tells now and then until the end, and then how it ended."""
+        """Publish regularly until the end, and then the exit code."""
         if self._prometheus is None and self._publish is unpublished:
             yield
             return
@@ -294,7 +294,7 @@ class Bulletin:
         self._write(exit_code)
 
     def announce(self) -> None:
-        """Publishes the figures as they are now."""
+        """Publish the current figures."""
         if self._follow is not None:
             self._publish(self._follow())
 
@@ -320,7 +320,7 @@ class Bulletin:
 
 
 def exit_code_of(problem: BaseException) -> int:
-    """With what the command ends where this is raised.
+    """Exit code of a command that ends with this exception.
 
     >>> exit_code_of(OutputError("no room")), exit_code_of(KeyboardInterrupt())
     (74, 130)

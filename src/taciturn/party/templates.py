@@ -99,7 +99,7 @@ class Trial:
 
 
 def party_names(count: int) -> tuple[str, ...]:
-    """The names of so many Alices in a trial; none for one, who is just alice.
+    """Names of several Alices in a trial; empty for one, who is just alice.
 
     >>> party_names(2), party_names(1)
     (('alice-1', 'alice-2'), ())
@@ -208,7 +208,7 @@ def _commented(code: str, comment: str) -> str:
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:
-    """Writes the files of all sides, or none where one is there already."""
+    """Write the files of all sides, or none where one is there already."""
     paths = [folder / f"{name}.toml" for name in trial.sides]
     for path in paths:
         if path.exists():

@@ -41,7 +41,7 @@ _MUTUAL_ARGUMENT = (
 
 
 def argument(mechanism: str, scheme: str, key_bits: int) -> list[Section]:
-    """Why what a side receives tells it nothing, where it does; nothing elsewhere."""
+    """The security argument of a mechanism that hides the labels; empty for the others."""
     if mechanism == "sealed":
         return [_sealed_argument(scheme, key_bits)]
     return [_mutual_argument(scheme, key_bits)] if mechanism == "mutual" else []

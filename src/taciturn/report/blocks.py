@@ -15,7 +15,7 @@ Tone: TypeAlias = Literal["", "strong", "muted", "good", "warning", "bad", "code
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A few words that stand out."""
+    """Text with a tone."""
 
     text: str
     tone: Tone = ""
@@ -82,7 +82,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names, and what is said of each."""
+    """Names with their descriptions."""
 
     pairs: Mapping[str, Words]
 
@@ -96,7 +96,7 @@ class Blanks:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column's heading; numbers stand to the right and are never broken."""
+    """A column's heading; numbers are right-aligned and never broken."""
 
     heading: str
     numeric: bool = False
@@ -104,7 +104,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first cells name the rows; ``label`` stands in for a missing caption."""
+    """A table whose first cells name the rows; ``label`` replaces a missing caption."""
 
     columns: tuple[Column, ...]
     groups: tuple[tuple[tuple[Words, ...], ...], ...]
@@ -148,7 +148,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One figure in large type, with what stands below and beside it."""
+    """One figure in large type, with a caption and further facts."""
 
     title: str
     big: str
@@ -184,7 +184,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A status: a word for style sheets, a shape that goes with the colour, a few words."""
+    """A status: a word for style sheets, a shape that repeats the colour, a few words."""
 
     word: str
     sign: str
@@ -219,7 +219,7 @@ Block: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document of its own; a ``wide`` one has room for tables of many columns."""
+    """A whole document; a ``wide`` one has room for tables of many columns."""
 
     window: str
     title: str

@@ -277,7 +277,7 @@ def randomness(runs: Runs[R]) -> str:
 
 
 def whose(scope: str) -> str:
-    """Which of several runs something is of, in brackets."""
+    """The runs that a statement is about, in brackets; empty where it holds for all."""
     return f" ({scope})" if scope else ""
 
 
@@ -346,7 +346,7 @@ def _released_model(runs: Runs[R]) -> dict[str, str]:
 
 
 def _sigmoid(runs: Runs[R]) -> dict[str, str]:
-    """How the sigmoid of a shared score was computed; the same in all runs."""
+    """Accuracy of the sigmoid of shared scores; the same in all runs."""
     shared = None if runs.first.sealed is None else runs.first.sealed.shared_scores
     if shared is None:
         return {}

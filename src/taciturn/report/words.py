@@ -53,7 +53,7 @@ def figure(value: float | None, digits: int = 4) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """An epsilon with four digits, or the word.
+    """An epsilon with four digits, or "infinite".
 
     >>> epsilon(math.inf), epsilon(2.302585), epsilon(0.0), epsilon(None)
     ('infinite', '2.303', '0', '–')
@@ -64,7 +64,7 @@ def epsilon(value: float | None) -> str:
 
 
 def most_sure(eps: float) -> str:
-    r"""How sure of a label someone can be who was at even odds before: e^eps / (1 + e^eps).
+    r"""Posterior certainty about a label from even odds: e^eps / (1 + e^eps).
 
     >>> most_sure(0.0), most_sure(5.0), most_sure(50.0)
     ('up to 50.00\xa0% sure', 'up to 99.33\xa0% sure', 'all but certain')

@@ -75,7 +75,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class PredictionNotes:
-    """What predictions tell: one sentence or two for each side, and one about repeating them."""
+    """What predictions disclose: a note for each side, and one about repeating them."""
 
     bob: str
     alice: str
@@ -160,7 +160,7 @@ _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from w
 
 
 def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
-    """Rows of a table of attacks; those of which the same is said stand in one row."""
+    """Rows of a table of attacks; attacks with the same verdict share a row."""
     names: dict[tuple[Level, str, str], list[str]] = {}
     for one in verdicts:
         names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
@@ -176,7 +176,7 @@ def advice_facts(result: CheckResult) -> Facts:
 
 
 def prediction_facts(notes: PredictionNotes) -> Facts:
-    """What predictions with the model tell each side."""
+    """What predictions with the model disclose to each side."""
     return Facts({"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated})
 
 

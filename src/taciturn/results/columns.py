@@ -29,7 +29,7 @@ from taciturn.results.serialise import INLINE, OMITTED
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How many coins, or halves of scores, were guessed from one side of what a party received.
+    """Coins, or halves of scores, guessed from one side of what a party received.
 
     The ends are those of a 95 % interval.
     """
@@ -59,7 +59,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separation:
-    """Whether Bob can tell single Alices' scores apart from the sum that he is given.
+    """Whether Bob can separate single Alices' scores from the sum that he receives.
 
     ``numbers`` counts the answers that there are. A dependence that tells the share ``detectable``
     of the scores of a look is noticed with probability 95 %; where there is none, one is said to be
@@ -99,7 +99,7 @@ class ColumnControl:
 
 @dataclass(frozen=True, slots=True)
 class ColumnScore:
-    """How right an estimate of her columns was, over rows that were not known.
+    """Accuracy of an estimate of Alice's columns, over rows that were not known.
 
     ``r2`` is the mean over her numeric columns, None where she has none. ``recovered`` is the share
     of her values within a tenth of their column's standard deviation, or of the right category; its
@@ -134,7 +134,7 @@ class ColumnFindings:
 
 @dataclass(frozen=True, slots=True)
 class ExposedColumn:
-    """How much of one of her columns an attack explains."""
+    """R2 of an attack on one of Alice's columns."""
 
     name: str
     r2: float
@@ -168,7 +168,7 @@ class BobSeat:
 
 
 def mean_seat(seats: Sequence[BobSeat]) -> BobSeat:
-    """Means over runs; of the canary where every run has one. Of separations the worst stands."""
+    """Means over runs; of the canary where every run has one, and the worst separation."""
     canaries = [seat.canary for seat in seats if seat.canary is not None]
     findings = mean_columns([seat.findings for seat in seats])
     canary = mean_columns(canaries) if len(canaries) == len(seats) else None
@@ -236,7 +236,7 @@ def _mean_fit(parts: Sequence[ColumnControl] | Sequence[ColumnScore]) -> float |
 def conclude_columns(
     known: Sequence[ColumnControl], attacks: Sequence[ColumnScore]
 ) -> tuple[bool, str]:
-    """Whether an attack told more than the controls, and in words.
+    """Whether an attack recovered more than the controls, and the sentence about it.
 
     It did where the whole interval of what it recovered lies above every control, or its R2 does by
     ``R2_MARGIN``.

@@ -23,7 +23,7 @@ from taciturn.results.serialise import OMITTED, Result, key
 
 
 class Level(StrEnum):
-    """How it stands: a problem keeps something from working, a warning does not."""
+    """Severity: a problem keeps something from working, a warning does not."""
 
     OK = "ok"
     WARNING = "warning"
@@ -32,7 +32,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, how it stands, and what to do."""
+    """One checked thing, its severity, and what to do."""
 
     area: str
     level: Level
@@ -86,7 +86,7 @@ class DoctorResult(Result):
 
     @classmethod
     def of(cls, findings: Sequence[Finding], version: str, config: str | None) -> DoctorResult:
-        """Counts what was found.
+        """Result with the counts of problems and warnings.
 
         >>> DoctorResult.of([Finding.ok("clock", "it runs")], "1.0", None).problems
         0
@@ -104,7 +104,7 @@ class DoctorResult(Result):
             table(("", "", "finding"), map(_look, self.checks), words=range(3), label="Checks"),
             *([] if self.price is None else outlook_blocks(self.price)),
             *([] if self.exposed is None else past_blocks(self.exposed)),
-            Paragraph(Span(ending if problems or warnings else "no problem was found", tone)),
+            Paragraph(Span(ending if problems or warnings else "all checks passed", tone)),
         ]
 
 

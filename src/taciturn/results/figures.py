@@ -63,7 +63,7 @@ def ledger_values(ledger: Statement | None) -> Values:
 
 
 def leakage_values(leakage: Leakage | None) -> Values:
-    """What the best attack told, and what is known without it."""
+    """Labels that the best attack recovered, and the baseline."""
     if leakage is None:
         return {}
     labels = "labels shuffled" if leakage.labels == "shuffled" else "true labels"
@@ -76,7 +76,7 @@ def leakage_values(leakage: Leakage | None) -> Values:
 
 
 def seat_values(seat: BobSeat | None) -> Values:
-    """What Bob told of Alice's columns, by the best attack on them."""
+    """Values of Alice's columns that Bob's best attack recovered."""
     if seat is None or not seat.findings.attacks:
         return {}
     best = max(attack.recovered for attack in seat.findings.attacks)

@@ -195,7 +195,7 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a result folder will lie: at ``path``, or ``within`` it under a name of its own."""
+    """Place of a result folder: ``path`` itself, or a new folder ``within`` it."""
 
     path: Path
     within: bool
@@ -310,7 +310,7 @@ def _write(path: Path, content: bytes, *, private: bool) -> None:
 
 
 def _place(fresh: Path, target: Path, *, numbered: bool) -> Path:
-    """Gives a folder its name; the system refuses one that is taken by a folder with content."""
+    """Rename a folder to its final name; the system refuses a name that is taken."""
     for number in range(1, 1000):
         chosen = target if number == 1 else target.with_name(f"{target.name}-{number}")
         try:
@@ -399,7 +399,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _require_plain(file: Path, manifest: Manifest) -> None:
-    """Refuses names that lead out of the folder."""
+    """Refuse names that lead out of the folder."""
     names = [one.name for one in manifest.files]
     if len(names) > MOST_FILES or any(
         name in ("", ".", "..", MANIFEST) or "/" in name or os.sep in name or "\0" in name

@@ -44,7 +44,7 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a training will cost, and tell.
+    """What a training will cost and disclose.
 
     ``ledger`` is Bob's at the end of the training, ``ledger_book`` with the trainings before it;
     both are None at Alice.
@@ -87,7 +87,7 @@ class ColumnExposure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerAccount:
-    """What one partner was told of one label, over all trainings.
+    """What was released to one partner about one label, over all trainings.
 
     ``ledger`` has the figures of the row that paid most.
     """

@@ -44,7 +44,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyFigures:
-    """How a training went: how far, how long, how much was said.
+    """Progress, duration and traffic of one party's training.
 
     ``remaining_seconds`` is at the pace so far; None before there is one, and at the end.
     """
@@ -125,7 +125,7 @@ class ScoresOpened:
 
 @dataclass(frozen=True, slots=True)
 class LedgerPlanned:
-    """Bob's ledger, as it will stand at the end."""
+    """Bob's ledger as it will be at the end."""
 
     statement: Statement
     budget: float | None = None
@@ -145,7 +145,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """How far work of several levels is, the outermost first."""
+    """Progress of work with several levels, the outermost first."""
 
     stages: tuple[Stage, ...]
 

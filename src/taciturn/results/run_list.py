@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leakage:
-    """What the best attack told of labels, beside the best control by the same figure.
+    """Labels that the best attack recovered, and the best control by the same figure.
 
     ``labels`` says of which labels: shuffled before training, which only messages can tell, or the
     true ones. ``attack`` is None where none of ours applies, and then its figures are. ``beyond``

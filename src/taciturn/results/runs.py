@@ -129,12 +129,12 @@ class Runs(Result, Generic[R]):
         )
 
     def shared(self, part: Callable[[R], V]) -> tuple[V, str]:
-        """A part of the runs and whose it is: nobody's where all agree, else the first run's."""
+        """A value of the runs, and its scope: empty where all runs agree, else the first run."""
         parts = [part(run) for run in self.runs]
         return parts[0], "" if all(one == parts[0] for one in parts) else self.scope(0)
 
     def scope(self, number: int) -> str:
-        """Which of several runs it is, in words."""
+        """Name of one of several runs."""
         several = f"seed {self.trainings[number].seed}, one of {len(self.runs)} runs"
         return several if len(self.runs) > 1 else ""
 

@@ -164,7 +164,7 @@ class Result:
         raise TypeError(f"{type(self).__name__} has no picture; to_pandas() has its figures")
 
     def subject(self) -> Subject:
-        """Which data and which mechanism the result is about."""
+        """Data and mechanism that the result is about."""
         return Subject()
 
     def curves(self) -> dict[str, Curve]:
@@ -307,7 +307,7 @@ def properties(kind: type, shared: dict[str, Any]) -> tuple[dict[str, Any], list
 
 
 def object_schema(kind: type, shared: dict[str, Any], **also: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The JSON schema of a dataclass's record; ``also`` has keys that may stand beside its own."""
+    """The JSON schema of a dataclass's record; ``also`` has keys that may be added to it."""
     known, required = properties(kind, shared)
     return {
         "description": (kind.__doc__ or "").partition("\n")[0],

@@ -21,7 +21,7 @@ class FeatureParty:
 
 @dataclass(frozen=True, slots=True)
 class HiddenBatches:
-    """How ``hybrid``'s draws came out.
+    """Statistics of ``hybrid``'s draws.
 
     ``rejected`` is the probability that a draw is thrown away because its response is too short,
     ``redraws`` how many were; ``conditioning`` is what that adds to the response's epsilon between
@@ -42,7 +42,7 @@ class HiddenBatches:
 
 @dataclass(frozen=True, slots=True)
 class ReleasedModel:
-    """How Alice was told her weights, in ``sealed`` with ``reveal_epsilon``.
+    """Noise on the weights that Alice gets in ``sealed`` with ``reveal_epsilon``.
 
     Lengths are those of whitened weights: ``sensitivity`` is how far one label can move them in
     ``steps`` over rows of ``row_bound`` at most, and ``noise`` the standard deviation of what was
@@ -59,7 +59,7 @@ class ReleasedModel:
 
 @dataclass(frozen=True, slots=True)
 class SharedScores:
-    """How ``mutual`` computes the sigmoid of a score that nobody sees; all of it is public.
+    """Approximation of the sigmoid in ``mutual``; all of it is public.
 
     ``error_bound`` is the most by which the sum of ``waves`` waves misses the sigmoid of a score
     within ``score_range``, and ``rounding`` the standard deviation of what fixed point adds.
@@ -75,7 +75,7 @@ class SharedScores:
 
 @dataclass(frozen=True, slots=True)
 class SharedWeights:
-    """How ``sealed``'s numbers lie: digits, the bound on scores that fit, what Bob suspected.
+    """Fixed-point layout of ``sealed``: digits, the bound on scores, suspected overflows.
 
     ``suspected_wraps`` counts scores in the outer half of the range; Bob alone knows it.
     """

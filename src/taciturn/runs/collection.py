@@ -42,7 +42,7 @@ ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs are wanted; None stands for any, and for the order of time."""
+    """Filter and order of runs; None accepts any, and orders by time."""
 
     mechanism: str | None = None
     dataset: str | None = None
@@ -58,7 +58,7 @@ class Wanted:
             )
 
     def of(self, parts: Iterable[Part]) -> tuple[Part, ...]:
-        """Those of the runs that are wanted, in order; those that tie keep the order they had."""
+        """The runs that pass the filter, in order; ties keep their order."""
         chosen = [part for part in parts if self._includes(part.entry)]
         if self.sort is not None:
             order = ORDERS[self.sort]
@@ -79,7 +79,7 @@ ANY = Wanted()
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Runs that were read, and those that could not be."""
+    """Runs that were read, and result folders that could not be."""
 
     folder: str
     parts: tuple[Part, ...]

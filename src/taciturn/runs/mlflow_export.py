@@ -67,7 +67,7 @@ def metric_name(words: str) -> str:
 
 
 def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
-    """What MLflow is told of a run; with ``curves``, step by step."""
+    """MLflow parameters, metrics and tags of a run; with ``curves``, step by step."""
     entry, made = part.entry, part.manifest
     points = [*_figures(part.values)]
     points += _curves(part.result) if curves else []

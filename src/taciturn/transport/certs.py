@@ -195,7 +195,7 @@ def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
-    """Write every file or none: half a set of certificates helps nobody."""
+    """Write every file or none: half a set of certificates is useless."""
     written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -164,7 +164,7 @@ class DialEndpoint:
             self._drop(current)
 
     def _call(self, timeout: float) -> GrpcChannel:
-        """One attempt, on a connection of its own."""
+        """One attempt, on its own connection."""
         wire = grpc.secure_channel(
             self._address, self._trusting(timeout), self._limits.client_options(self._peer)
         )

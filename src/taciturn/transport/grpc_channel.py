@@ -345,7 +345,7 @@ class GrpcChannel:
             self._fail(ConnectionLost(f"{self._peer} has closed the connection"))
 
     def _note_break(self, problem: Exception) -> None:
-        """Record a broken stream; only the side that dials is told why."""
+        """Record a broken stream; only the side that dials learns the reason."""
         details = ""
         if isinstance(problem, grpc.Call):
             self.refusal = problem

@@ -113,7 +113,7 @@ class Hub:
         *,
         peer: str | None = None,
     ) -> None:
-        """End a caller's stream by raising, and tell this side why.
+        """End a caller's stream by raising, and report the reason to this side.
 
         The caller learns ``code`` and ``answer``, and nothing of ``reason``. ``peer`` is None where
         the caller is none of the peers.
@@ -321,7 +321,7 @@ def _quiet_reasons(peer: str, port: int) -> str:
 
 
 def _obstacle(listen: str) -> str:
-    """Why an address cannot be listened on, from trying it, since gRPC does not tell a program."""
+    """Reason why an address cannot be listened on, by trying it: gRPC does not give one."""
     try:
         places = socket.getaddrinfo(*split_address(listen), type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in places:

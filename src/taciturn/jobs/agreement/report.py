@@ -42,22 +42,21 @@ _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
 _ANSWERS: dict[Level, b.Words] = {
     LEAKS: (
         b.Span("Labels leak.", "bad"),
-        " Alice will be able to recover labels: the rehearsal recovered some, beyond chance.",
+        " Alice can recover labels: an attack in the rehearsal recovered more than guessing does.",
     ),
     AT_RISK: (
         b.Span("Labels are at risk.", "warning"),
-        " Alice will be able to guess labels better than by chance: the rehearsal did.",
+        " Alice can guess labels better than by chance: an attack in the rehearsal did.",
     ),
     CLEAR: (
         b.Span("No leak was seen.", "strong"),
-        " None of the known attacks told Alice a label in the rehearsal. That is no proof of "
-        "safety.",
+        " No attack we know recovered labels in the rehearsal. That is not a proof of safety.",
     ),
 }
 _NOT_RUN: b.Words = (
     b.Span("No attack was run.", "warning"),
-    f" The packages for it are not installed ({install_hint('audit')}); what the mechanism says of "
-    "itself stands here.",
+    f" The packages for it are not installed ({install_hint('audit')}); only the mechanism's own "
+    "statement is shown.",
 )
 _BOB_RECONSTRUCTS: b.Words = (
     b.Span("Columns are exposed.", "bad"),
@@ -65,13 +64,13 @@ _BOB_RECONSTRUCTS: b.Words = (
     "him.",
 )
 _BOB_TELLS: b.Words = (
-    b.Span("Columns show.", "bad"),
-    " Bob will be able to estimate values of Alice's columns: the rehearsal did.",
+    b.Span("Columns leak.", "bad"),
+    " Bob can estimate values of Alice's columns: an attack in the rehearsal did.",
 )
 _BOB_CLEAR: b.Words = (
     b.Span("No leak was seen.", "strong"),
-    " None of the known attacks told Bob a value of Alice's columns in the rehearsal. That is no "
-    "proof of safety.",
+    " No attack we know recovered values of Alice's columns in the rehearsal. That is not a proof "
+    "of safety.",
 )
 _SOLVERS = {
     "newton": "newton: every pass uses all rows, and nothing is to be tuned",
@@ -89,19 +88,19 @@ _GLOSSARY: dict[str, b.Words] = {
     "one row give its columns away.",
     "Release": "A value that depends on labels and leaves Bob readable.",
     "Ledger": "Bob's account of all releases. Each is charged before it is sent.",
-    "Epsilon": "How much a release tells of a label at most: 0 is nothing, 1 moves even odds to at "
-    "most 73 %, 5 to 99 %, and infinite means that there is no bound.",
-    "Rehearsal": "A small training on this side's own table, here and now, by the real programs; "
-    "something stands in for what is the other side's.",
-    "Attack": "A method by which one side tries to compute what is the other's from what it "
-    "receives. The ones that are known to this program were run.",
+    "Epsilon": "Bound on what a release discloses about a label: 0 is nothing, 1 moves even odds "
+    "to at most 73 %, 5 to 99 %, and infinite means that there is no bound.",
+    "Rehearsal": "A small training on this side's own table, by the real programs, with made-up "
+    "values in place of the other side's data.",
+    "Attack": "A method by which one side tries to compute the other side's data from what it "
+    "receives. All attacks that this program knows were run.",
     "Control": "What anybody could guess without the messages, set beside each attack.",
-    "Known rows": "Rows of Alice's that Bob is taken to know already, such as common customers.",
+    "Known rows": "Rows of Alice's that Bob is assumed to know already, such as shared customers.",
     "R2": "How much of the columns an estimate explains: 1 is all, 0 is no more than their means.",
     "Ciphertext": "An encrypted number, which only the owner of the key can read.",
     "Weight": "A number of the model for one column.",
-    "Fingerprint": "A short text that tells one key from every other. Compare it with the other "
-    "side by another way than the file.",
+    "Fingerprint": "A short text that identifies one key. Compare it with the other side over "
+    "another channel than the file.",
     "Digest": "A short text that changes with every letter of the agreement.",
 }
 _MEANS = (
@@ -129,7 +128,7 @@ def review_blocks(result: Review) -> list[b.Block]:
     """The review for a terminal: the same sections, nothing folded away."""
     title = b.Paragraph(_title(result), "strong")
     closing = (
-        "As it stands this side would not begin: see what stands in the way."
+        "This side would refuse to begin: see what stands in the way."
         if result.obstacles
         else "Nothing stands in this side's way. Whether to sign is for a person to decide."
     )
@@ -220,7 +219,7 @@ def _in_short(result: Review) -> b.Section:
         "in the way": counted(len(result.obstacles), "obstacle") if result.obstacles else "nothing",
     }
     blocks: tuple[b.Block, ...] = (*([purpose] if agreed.purpose else []), b.Facts(facts))
-    return b.Section("What this agreement comes to", "short", blocks, "In short", _badge(result))
+    return b.Section("Summary of this agreement", "short", blocks, "In short", _badge(result))
 
 
 def _badge(result: Review) -> b.Badge:
@@ -235,7 +234,7 @@ def _badge(result: Review) -> b.Badge:
     if check is not None and check.verdict == AT_RISK:
         return b.Badge("certain", "▲", "to be weighed: labels are at risk")
     if seat is not None and seat.level == LEAKS:
-        return b.Badge("certain", "▲", "to be weighed: Bob can tell of Alice's columns")
+        return b.Badge("certain", "▲", "to be weighed: Bob can estimate Alice's columns")
     if check is None:
         return b.Badge("certain", "▲", "no attack was run")
     return b.Badge("not-shown", "○", "no leak was seen in the rehearsal")
@@ -249,7 +248,7 @@ def _columns_in_short(result: Review) -> b.Words:
     seat = result.check.bob_seat
     if seat is not None:
         return _BOB_TELLS if seat.level == LEAKS else _BOB_CLEAR
-    return "What Bob could tell of them is rehearsed with them: Alice's own review says it."
+    return "Alice's own review shows what Bob could learn: the rehearsal needs her columns."
 
 
 def _price_in_short(result: Review) -> str:
@@ -259,7 +258,7 @@ def _price_in_short(result: Review) -> str:
         if math.isinf(total):
             return "a label's epsilon is infinite: there is no bound to what it tells"
         return (
-            f"a label's {label_epsilon(total)}: whoever was at even odds about a label is then "
+            f"a label's {label_epsilon(total)}: somebody at even odds about a label is then "
             f"{most_sure(total)} of it"
         )
     opened = result.opened
@@ -295,16 +294,14 @@ def _trained(result: Review) -> b.Section:
     noise = " with noise" if settings.get("tell-epsilon") is not None else ""
     facts: dict[str, b.Words] = {
         "model": "a logistic regression: a weight for each column, and a probability for each row",
-        "label": f"{owner.label}, which {owner.name} has"
-        if owner.label
-        else "not told by its name",
+        "label": f"{owner.label}, which {owner.name} has" if owner.label else "name not disclosed",
         "rows": f"{result.rows:,} to train on, and {result.held_out_rows:,} held out, on which Bob "
         "measures the model; ids alone decide which",
         "solver": f"{_SOLVERS.get(solver, solver)}; {steps}",
         "penalty": f"l1 {_value(settings.get('l1'))}, l2 {_value(settings.get('l2'))}",
-        "Alice is told": f"how good the model is on held-out rows, in whole per cent{noise}"
+        "Alice learns": f"the model's quality on held-out rows, in whole per cent{noise}"
         if settings.get("tell-alice") == "quality"
-        else "nothing of how good the model is",
+        else "nothing about the model's quality",
     }
     columns = [(side.name, side.role, *_columns(side, result)) for side in agreed.sides]
     headings = ("side", "role", "prepared columns", "columns of its table")
@@ -334,10 +331,10 @@ def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
     if side.columns is not None:
         names = ", ".join(side.columns)
     elif own:
-        names = f"{', '.join(result.own_column_names)} (not told to the other side)"
+        names = f"{', '.join(result.own_column_names)} (not disclosed to the other side)"
     else:
-        names = "not told"
-    return "not told" if count is None else str(count), names
+        names = "not disclosed"
+    return "not disclosed" if count is None else str(count), names
 
 
 def _learns(result: Review) -> b.Section:
@@ -353,7 +350,7 @@ def _learns(result: Review) -> b.Section:
 
 def _rehearsed(check: CheckResult) -> list[b.Block]:
     blocks: list[b.Block] = [
-        b.Heading("Alice's seat: what she could tell of the labels"),
+        b.Heading("What Alice could learn about the labels"),
         b.Paragraph(_ANSWERS[check.verdict]),
         _verdicts(check.verdicts),
     ]
@@ -365,14 +362,14 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
         blocks += [heading, b.Paragraph(answer), *rest]
     else:
         blocks += [
-            b.Heading("Bob's seat: what he could tell of Alice's columns"),
+            b.Heading("What Bob could learn about Alice's columns"),
             b.Paragraph(
-                "That is rehearsed with her columns, which are not here: her side's review says "
-                "it. What he receives stands above."
+                "The rehearsal needs her columns, which are not here: her own review shows the "
+                "result. What he receives is listed above."
             ),
         ]
     if check.prediction is not None:
-        heading = b.Heading("Afterwards: what predictions with the model tell")
+        heading = b.Heading("What predictions with the model disclose")
         blocks += [heading, prediction_facts(check.prediction)]
     stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
     return [*blocks, b.Heading("How this was rehearsed"), b.Bullets(stood)]
@@ -382,7 +379,7 @@ def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> b.Table:
     rows = verdict_rows(sorted(verdicts, key=lambda one: _ORDER.index(one.verdict)))
     # Where nothing has to change, no room is left for it.
     wide = 4 if any(row[3] for row in rows) else 3
-    label = "Attacks from Alice's seat, the worst first"
+    label = "Attacks by Alice, the worst first"
     cut = [row[:wide] for row in rows]
     return b.table(VERDICT_HEADINGS[:wide], cut, words=range(wide), label=label)
 
@@ -417,12 +414,12 @@ def _price(result: Review) -> b.Section:
             }
         if result.check is not None:
             ceiling = result.check.facts.attack_ceiling
-            facts["at best"] = (
-                f"any attack on them is right about {share(ceiling)} of labels at even odds"
+            facts["best possible attack"] = (
+                f"recovers at most {share(ceiling)} of labels at even odds"
             )
         blocks += [b.Heading("What it costs Bob's labels"), b.Facts(facts)]
     else:
-        words = "What it costs Bob's labels, his own side's review says: his ledger is there."
+        words = "Bob's own review shows what it costs his labels: his ledger is there."
         blocks.append(b.Paragraph(words))
     if opened is not None:
         limit = "none is set (scores-per-row)" if opened.limit is None else f"{opened.limit:,}"
@@ -437,7 +434,7 @@ def _price(result: Review) -> b.Section:
 def _cost(result: Review) -> b.Section:
     estimate = result.estimate
     if estimate is None:
-        words = "Only a side that has Alice's columns can tell: a dry run on her side does."
+        words = "Only a side with Alice's columns can estimate it: use a dry run on her side."
         return b.Section("Time and traffic", "cost", (b.Paragraph(words),), "Time")
     traffic = data_size(estimate.bytes_to_alice + estimate.bytes_to_bob)
     facts: dict[str, b.Words] = {
@@ -463,8 +460,8 @@ def _who_signed(result: Review) -> b.Section:
         "one that has begun may be finished later; predictions and services end then",
     }
     note = (
-        "A fingerprint tells a key. Compare those of the other side with it by another way than "
-        "this file, such as the telephone."
+        "A fingerprint identifies a key. Compare the other side's over another channel than this "
+        "file, such as the telephone."
     )
     blocks = (_signatures(agreed), b.Facts(facts), b.Paragraph(note, "muted"))
     return b.Section("Who has signed", "signatures", blocks, "Signatures")

@@ -55,7 +55,7 @@ def accept_any(name: str, match: Match) -> None:
 
 
 def terms_among(normalisation: Normalisation, parties: Mapping[str, str]) -> str:
-    """What all sides must have chosen alike: how ids are read, and who takes part.
+    """Terms that all sides must share: how ids are read, and who takes part.
 
     ``parties`` has the fingerprint of each Alice's key by her name, in their order.
     """
@@ -80,17 +80,17 @@ class Matches:
 
     @property
     def everywhere(self) -> BoolArray:
-        """Which of his rows all of them have."""
+        """Bob's rows that all Alices have."""
         everywhere: BoolArray = self.holders == len(self.pairs)
         return everywhere
 
     @property
     def common(self) -> int:
-        """How many ids all have."""
+        """Number of ids that all have."""
         return int(np.count_nonzero(self.everywhere))
 
     def lacking(self, name: str) -> int:
-        """How many ids this Alice lacks that Bob and all the others have."""
+        """Number of ids that this Alice lacks, and Bob and all others have."""
         others = len(self.pairs) - 1
         hers = self.holders[self.pairs[name].rows]
         return int(np.count_nonzero(self.holders == others) - np.count_nonzero(hers == others))
@@ -139,7 +139,7 @@ class _Progress:
 
 
 def tell_common(ids: RowIds, matches: Matches) -> Program[dict[str, Alignment]]:
-    """Tells each Alice which of the ids that she shares with Bob all have.
+    """Send each Alice which of the ids that she shares with Bob all have.
 
     Returns his alignment with each, by her name: the same rows, in the order that all have.
     """
@@ -185,13 +185,13 @@ def _narrow(match: Match, kept: BoolArray) -> Program[tuple[RowArray, str]]:
 
 
 def fraction_of_shortest(common: int, *lists: int) -> float:
-    """How much of the shortest list is common: of two lists, the same number on both sides."""
+    """Common fraction of the shortest list: of two lists, the same on both sides."""
     return common / min(lists)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRequirement:
-    """How many ids must be common.
+    """Number of ids that must be common.
 
     ``ids`` are this side's, normalised; ``least`` is the fraction of the shorter list below which
     an alignment stops, and None lets any number be common, also none.
@@ -245,7 +245,7 @@ class MatchRequirement:
         )
 
     def require_pair_with(self, name: str, match: Match) -> None:
-        """Insists on the same of Bob and one of several Alices, whom the error names."""
+        """Require the same of Bob and one of several Alices, whom the error names."""
         try:
             self.require_pair(match)
         except RowOrderError as problem:
@@ -294,7 +294,7 @@ class Intersection:
 
     @property
     def shortest(self) -> int:
-        """How many ids the peer has that has the fewest."""
+        """Number of ids of the peer that has the fewest."""
         return min(peer.ids for peer in self.shared)
 
 

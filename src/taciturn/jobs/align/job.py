@@ -46,7 +46,7 @@ from taciturn.version import __version__
 
 
 def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
-    """Writes settings into a section of a party's file; False where nothing was written.
+    """Write settings into a section of a party's file; False where nothing was written.
 
     A line that is there as a comment (``# aligned = "..."``) is switched on; otherwise the setting
     goes below the head of its section. Nothing is written where the file is a link, another

@@ -68,7 +68,7 @@ _DEVIATIONS, _LEAST_ROOM = 12, 64
 
 
 def bits_for(count: int, bucket_size: int) -> int:
-    """How many first bits name a bucket, so that each of them has at most so many of ``count``.
+    """Number of leading bits that name a bucket, such that a bucket has at most ``count`` of them.
 
     >>> bits_for(10_000_000, 65_536), bits_for(5, 65_536)
     (8, 0)
@@ -97,7 +97,7 @@ class ElementBuckets:
         self._numbered = scratch.unnamed((room << bits,), _NUMBERED)
 
     def add(self, elements: bytes, rows: NDArray[np.integer]) -> None:
-        """Puts some more elements, one after the other, into their buckets."""
+        """Add elements to their buckets."""
         fresh = np.empty(len(rows), _NUMBERED)
         fresh["element"], fresh["row"] = np.frombuffer(elements, _ELEMENT), rows
         buckets = self._buckets(elements)
@@ -174,7 +174,7 @@ Report: TypeAlias = Callable[[int, int], Program[None]]
 
 
 def report_progress(done: int, total: int) -> Program[None]:
-    """How far the only alignment is."""
+    """Progress of the only alignment."""
     yield from emit(Aligning(done, total))
 
 
@@ -342,7 +342,7 @@ def _exchange(
     peers: ElementBuckets,
     report: Report,
 ) -> Program[None]:
-    """Fills both sides' buckets with twice blinded elements, ours in a secret order.
+    """Fill both sides' buckets with twice blinded elements, ours in a secret order.
 
     Whenever this side waits for the peer it has work under way: the turn after the next is being
     blinded. The ids of one turn leave before the answer to those of the turn before is read, and no

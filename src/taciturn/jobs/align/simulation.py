@@ -30,7 +30,7 @@ class AlignedPair:
 
     @property
     def rows(self) -> int:
-        """How many are common."""
+        """Number of common rows."""
         return len(self.ids)
 
 
@@ -44,7 +44,7 @@ def align_ids(
     tap: Tap | None = None,
     observe: Observer = ignore,
 ) -> AlignedPair:
-    """Aligns two lists of ids.
+    """Align two lists of ids.
 
     ``normalisation`` does nothing by default. ``tap`` is called with the sender and the bytes of
     each frame. Raises ``RowIdError`` where two normalised ids of one side are the same.
@@ -85,7 +85,7 @@ def align_lists(
     tap: StarTap | None = None,
     observe: Observer = ignore,
 ) -> AlignedStar:
-    """Aligns the lists of several Alices with Bob's.
+    """Align the lists of several Alices with Bob's.
 
     ``tap`` is called with the link, the sender and the bytes of each frame; the rest is as in
     ``align_ids``.

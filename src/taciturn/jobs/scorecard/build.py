@@ -208,7 +208,7 @@ def judged_rows(
 
 
 def fit_of(terms: Terms) -> Fit:
-    """How a model was fitted, as far as standard errors depend on it."""
+    """Facts of a model's fit that standard errors depend on."""
     flips = terms.mechanism.label_flips
     return Fit(
         shift=terms.log_odds_shift,

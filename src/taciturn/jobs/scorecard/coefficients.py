@@ -22,7 +22,7 @@ from taciturn.numerics.scorecard import Scale
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How the model was fitted, as far as errors depend on it.
+    """Facts of the fit that standard errors depend on.
 
     ``shift`` is by how much class weights have moved the logits; ``flip_epsilon`` is None where no
     labels were flipped.
@@ -191,7 +191,7 @@ def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
 
 
 def _above(rows: FloatArray, column: int, middle: float) -> BoolArray:
-    """Which rows have a level, by a value of its column that is neither with nor without it."""
+    """Mask of the rows that have a level."""
     mask = np.empty(len(rows), dtype=np.bool_)
 
     def part(place: slice) -> None:

@@ -115,7 +115,7 @@ def report(
 
 
 def write_model_page(result: ModelReport, out: Path) -> None:
-    """Writes the page; it depends on labels, so that only its owner may read it."""
+    """Write the page; it depends on labels, so that only its owner may read it."""
     from taciturn.extras import explained
 
     with explained():

@@ -38,7 +38,7 @@ def model_page(report: ModelReport, made: str) -> b.Page:
     sections += [*_stability(report), _coefficients(report), *_effects(report), _points(report)]
     return b.Page(
         window=f"{headline} – Taciturn model report",
-        title="What the model is worth" if rows is not None else "What the columns are worth",
+        title="Model report" if rows is not None else "Report on the columns",
         subject=f"{report.role} · mechanism {report.mechanism} · {report.rows:,} training rows · "
         f"session {report.session[:16]}",
         blocks=tuple(sections),
@@ -64,29 +64,29 @@ def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
     ks_ends = shared.ends(metrics.ks_low, metrics.ks_high, "share")
     cards = [
         b.Card(
-            "How well it ranks: KS",
+            "Ranking: KS",
             share(metrics.ks, 1),
             ("95\u00a0% interval", ks_ends or NONE),
             {"AUC": share(metrics.auc, 1), "Gini": share(2 * metrics.auc - 1, 1)},
             "The largest distance between the scores of ones and of zeros.",
         ),
         b.Card(
-            "What the riskiest tenth holds",
+            "Ones in the riskiest tenth",
             share(first.ones_so_far, 1),
             ("of all ones", f"lift {figure(first.lift, 2)}"),
             {"rate there": share(first.rate, 1), "base rate": share(metrics.base_rate, 1)},
-            "How many of the ones are met by looking at a tenth of the rows.",
+            "Share of the ones that a tenth of the rows finds.",
         ),
         b.Card(
-            "Whether probabilities are true",
+            "Calibration of the probabilities",
             figure(metrics.calibration_ratio, 2),
             ("observed / expected ones", f"calibration slope {figure(rows.line.slope, 2)}"),
             {
                 "by groups": shared.p_words(rows.hosmer_lemeshow.p_value),
                 "without groups": shared.p_words(rows.spiegelhalter.p_value),
             },
-            "1 and 1 at best. A small p (Hosmer-Lemeshow, Spiegelhalter) says that chance does not "
-            "explain the difference.",
+            "1 and 1 are ideal. A small p (Hosmer-Lemeshow, Spiegelhalter) means that chance alone "
+            "does not explain the difference.",
         ),
     ]
     # The newest comparison: that of new rows, where there are any.
@@ -124,13 +124,12 @@ def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
     if figures:
         block = b.Figures(
             tuple(figures),
-            caption="Left: how many ones are called so, against how many zeros are; the marks are "
-            "where KS is reached. Right: both classes' distributions; KS is where they lie "
-            "furthest apart.",
+            caption="Left: true positive rate against false positive rate; the marks are where KS "
+            "is reached. Right: both classes' distributions; KS is where they lie furthest apart.",
             instead=tuple(_ks_facts(one, shift) for one in sets),
             summary="KS in numbers",
         )
-    return b.Section("How well it ranks", "ranking", (block,), "Ranking")
+    return b.Section("Ranking", "ranking", (block,), "Ranking")
 
 
 def _ks_facts(rows: JudgedRows, shift: float) -> b.Block:
@@ -253,8 +252,8 @@ def _stability(report: ModelReport) -> list[b.Section]:
         return []
     blocks: list[b.Block] = [
         b.Paragraph(
-            "Whether scores are spread as they were. The rule of thumb knows no number of rows; "
-            "the chi-square test does."
+            "Whether the distribution of scores has changed. The rule of thumb ignores the number "
+            "of rows; the chi-square test does not."
         )
     ]
     for number, compared in enumerate(report.compared):

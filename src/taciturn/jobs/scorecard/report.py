@@ -231,10 +231,10 @@ def calibration_facts(rows: JudgedRows) -> dict[str, b.Words]:
         "Hosmer-Lemeshow": f"chi-square {figure(test.statistic, 2)} with {test.degrees} degrees of "
         f"freedom, {p_words(test.p_value)}",
         "Spiegelhalter": f"z {figure(other.z, 2)}, {p_words(other.p_value)}",
-        "calibration slope": f"{figure(line.slope, 3)} ± {figure(line.slope_error, 3)} (1 at best; "
-        "below it the model is too sure)",
+        "calibration slope": f"{figure(line.slope, 3)} ± {figure(line.slope_error, 3)} (1 is "
+        "ideal; below it the model is overconfident)",
         "calibration intercept": f"{figure(line.in_the_large, 3)} ± "
-        f"{figure(line.in_the_large_error, 3)} (0 at best; above it too few ones are predicted)",
+        f"{figure(line.in_the_large_error, 3)} (0 is ideal; above it too few ones are predicted)",
     }
 
 

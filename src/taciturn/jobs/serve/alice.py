@@ -199,7 +199,7 @@ class FeatureSide(ServeSide[RoundResponder]):
 
 @contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Call ``act`` where the process is told to end."""
+    """Call ``act`` when the process is asked to end."""
     if threading.current_thread() is not threading.main_thread():
         # Signals are the main thread's.
         yield

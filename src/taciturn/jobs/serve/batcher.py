@@ -67,7 +67,7 @@ class ScoreRequest:
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the caller has its answer, or has given up."""
         return self.future.done() or time.monotonic() > self.deadline
 
     def resolve(self, result: BatchResult) -> None:
@@ -129,7 +129,7 @@ class RequestBatcher:
             self._changed.notify()
 
     def close(self) -> None:
-        """Refuse all that still wait, when nobody asks any more."""
+        """Refuse all waiting requests, once no thread asks Alice any more."""
         for request in self._waiting:
             request.refuse(STOPPING)
 

@@ -97,7 +97,7 @@ class RoundRequester:
 
 
 def _without_doubtful(result: Round) -> Round:
-    """Scores that may have wrapped are none: he says so to the caller, and to nobody else."""
+    """Drop scores that may have wrapped; only the caller learns it."""
     doubtful = result.scored.doubtful
     if doubtful is None or not doubtful.any():
         return result
@@ -160,7 +160,7 @@ class LabelSide(ServeSide[RoundRequester]):
         self._app = ScoringApp(self._scorer, callers, about, Log.of(config, silent))
 
     def serve(self, context: RunContext) -> None:
-        """Serve callers until the process is told to end; a thread stays with Alice."""
+        """Serve callers until the process is asked to end; a thread stays with Alice."""
         host, announce = self._host, context.callbacks.announce
         thread = threading.Thread(target=self._work, name="taciturn-rounds", daemon=True)
         thread.start()

@@ -65,7 +65,7 @@ class Verdict(IntEnum):
 
 
 def block_of(rows: int) -> int:
-    """The size to which a round of so many rows is filled up.
+    """Size to which a round of ``rows`` rows is padded.
 
     >>> [block_of(rows) for rows in (1, 32, 33, 1000, 4096)]
     [32, 32, 256, 1024, 4096]
@@ -74,17 +74,17 @@ def block_of(rows: int) -> int:
 
 
 def write_ids(ids: Sequence[str]) -> PublicBytes:
-    """Ids on their way."""
+    """Encode ids for a message."""
     return PublicBytes(json.dumps([*ids], ensure_ascii=False).encode())
 
 
 def read_ids(data: bytes) -> tuple[str, ...]:
-    """Reads them back.
+    """Parse ids that ``write_ids`` encoded.
 
     >>> read_ids(write_ids(["c1", "c2"]))
     ('c1', 'c2')
     """
-    unfit = RemoteProtocolError("the peer asks for rows in a form that is none")
+    unfit = RemoteProtocolError("the peer's list of ids is malformed")
     try:
         ids = json.loads(data.decode())
     except (ValueError, RecursionError):
@@ -97,7 +97,7 @@ def read_ids(data: bytes) -> tuple[str, ...]:
         )
     # As ``RowIds`` has them; lone surrogates are not printable either.
     if len({*ids}) != len(ids) or not all(one.isprintable() for one in ids):
-        raise RemoteProtocolError("the peer asks for what is no id, or for a row twice at once")
+        raise RemoteProtocolError("the peer asks for an invalid id, or for one row twice")
     return tuple(ids)
 
 
@@ -107,7 +107,7 @@ def list_name(number: int, ids: Sequence[str]) -> str:
 
 
 def serving_terms(model: ModelName, normalise: str, terms: Terms, scales: Scales | None) -> str:
-    """What both sides must have alike, in canonical form.
+    """Terms that both sides must share, in canonical form.
 
     ``normalise`` says how ids are read. ``scales`` is None where Alice has her weights in clear.
     """

@@ -126,7 +126,7 @@ class ServeSide(PreparedSide[None], Generic[C]):
                 self._pause = min(2 * self._pause, LONGEST_PAUSE_SECONDS)
 
     def require_in_time(self) -> None:
-        """Insist that the agreement has not ended; checked before each round of a long meeting."""
+        """Require that the agreement has not ended; checked before each round of a long meeting."""
         require_begun_in_time(self.config)
 
     def log(self, event: str, **facts: object) -> None:

@@ -49,7 +49,7 @@ class FetchedRows:
 
     @classmethod
     def merged(cls, parts: Sequence[tuple[Sequence[int], FetchedRows]]) -> FetchedRows:
-        """Rows from several places, each part with the places of its own."""
+        """Rows from several sources, each with the positions of its rows."""
         if len(parts) == 1:
             return parts[0][1]
         rows = sum(len(places) for places, _ in parts)
@@ -116,7 +116,7 @@ class Preparer:
         self._texts = {column: column in texts for column in self.columns}
 
     def rows(self, ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> FetchedRows:
-        """Prepares rows; a column that is absent from a record is missing."""
+        """Prepare rows; a column that is absent from a record is missing."""
         values = np.zeros((len(ids), len(self._model.columns)))
         try:
             values[:] = self._prepared(ids, records)

@@ -92,12 +92,12 @@ class ToldColumn:
 
     @property
     def sized(self) -> SizedColumn:
-        """What he is told in clear."""
+        """What Bob learns in clear."""
         return SizedColumn.of(self.bins)
 
 
 def answer(inputs: FeatureInputs) -> Program[tuple[ToldColumn, ...]]:
-    """Sums Bob's encrypted labels in each bin; returns the columns as told, with her own names."""
+    """Sum Bob's encrypted labels in each bin; returns the columns as sent, with her own names."""
     _require_some(inputs.columns, inputs.size)
     told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)
     if not inputs.names:

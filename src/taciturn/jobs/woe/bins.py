@@ -33,7 +33,7 @@ _LEAST_SHARE = 0.01
 
 
 def default_least(rows: int) -> int:
-    """The least rows of a bin where nobody says: 50, or one in a hundred, whichever is more.
+    """Default for the fewest rows of a bin: 50, or one in a hundred, whichever is more.
 
     >>> default_least(455), default_least(120_000)
     (50, 1200)
@@ -57,7 +57,7 @@ class Bins:
 
     @property
     def rows(self) -> IntArray:
-        """How many rows each bin has."""
+        """Number of rows in each bin."""
         return np.bincount(self.codes, minlength=len(self.labels)).astype(np.int64)
 
     def __repr__(self) -> str:

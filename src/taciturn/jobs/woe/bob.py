@@ -45,7 +45,7 @@ class LabelInputs:
 
 
 def ask(inputs: LabelInputs) -> Program[Counts]:
-    """How many of his labels are 1 in each bin of Alice's columns."""
+    """Number of Bob's labels that are 1 in each bin of Alice's columns."""
     labels, terms = inputs.labels, inputs.terms
     hello = yield from shake_hands(
         Hello(

@@ -78,12 +78,12 @@ class WoeBudget:
         return cls(ConsentStore.from_config(config), config.peer, config.woe.tables)
 
     def require(self) -> None:
-        """Insists that one more table is within the limit (else BudgetExceeded)."""
+        """Require that one more table is within the limit (else BudgetExceeded)."""
         with self.store.reading() as records:
             self._within(records)
 
     def charge(self, table: GivenTable) -> int:
-        """Charges the budget for one table before it is sent; returns how many there are with it.
+        """Charge the budget for one table before it is sent; returns the count with it.
 
         Nothing is charged on BudgetExceeded.
         """
@@ -157,7 +157,7 @@ class WoeJob(Job[WoeResult]):
     purpose = WOE
 
     def prepare(self, config: PartyConfig) -> FeatureSide | LabelSide:
-        """Read this side's table; BudgetExceeded where the partner has had all its tables."""
+        """Read this side's table; BudgetExceeded where no table is left for the partner."""
         with shown_by(config.face):
             _require_two(config)
             self.options.require_own(config.role)
@@ -242,7 +242,7 @@ class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
         )
 
     def conclude(self, outcome: tuple[ToldColumn, ...], session: SessionFacts) -> WoeResult:
-        """Alice's result: what Bob was told, and no count."""
+        """Alice's result: what Bob learnt, and no count."""
         columns = tuple(_sized(column, hidden=not self.names) for column in outcome)
         session.log("weights of evidence", rows=len(self.ids), columns=len(columns))
         return woe_result(

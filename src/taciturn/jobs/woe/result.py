@@ -105,7 +105,7 @@ class WoeColumn:
 
 @dataclass(frozen=True, slots=True)
 class WoeTables:
-    """How many tables of her columns a partner was given, this one included, of how many."""
+    """Tables of Alice's columns that a partner was given, this one included, and their limit."""
 
     given: int
     limit: int
@@ -199,7 +199,7 @@ def counts_told(columns: Sequence[WoeColumn]) -> int:
 
 
 def bob_learns(columns: Sequence[WoeColumn], *, names_hidden: bool) -> str:
-    """What Bob is told, in words."""
+    """Sentence about what Bob learns."""
     names = "numbers in place of names and edges" if names_hidden else "names and edges"
     return (
         f"of {len(columns):,} columns of Alice's the sizes of their bins, {names}, and "
@@ -271,7 +271,7 @@ def _summary(result: WoeResult) -> Iterable[b.Block]:
         (column.name, str(len(column.bins)), _value(column.iv), _strength(column.iv or 0.0))
         for column in result.ranked
     ]
-    yield b.table(("column", "bins", "IV", "says"), rows, words=(0, 3), label="Columns")
+    yield b.table(("column", "bins", "IV", "strength"), rows, words=(0, 3), label="Columns")
 
 
 def _bins_table(columns: Sequence[WoeColumn], result: WoeResult) -> b.Table:

@@ -95,7 +95,7 @@ def simulate_woe(
     options: WoeOptions,
     observe: Observer = ignore,
 ) -> WoeResult:
-    """Count Bob's labels in Alice's bins, and compute their weights; names are told by default."""
+    """Count Bob's labels in Alice's bins, and compute their weights; names are shown by default."""
     start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
     terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
     rows, names = TrainingRows.of(settings, raw, coins), options.names is not False

@@ -79,7 +79,7 @@ class WoeTerms:
         return canonical_json({**json.loads(self.agreed), **own})
 
     def ring(self, rows: int) -> Wrapping:
-        """Sums of so many labels, each with a value of its own, and no room beside."""
+        """The smallest ring in which every sum of the labels has its own value."""
         bits = max(_LEAST_BITS, rows.bit_length() + 1)
         terms = rows if self.scheme.whole_tables else min(rows, SEALED_CHUNK_ROWS)
         return Wrapping.of(bits, 1, terms)
@@ -163,7 +163,7 @@ class Counts:
     total: int = field(repr=False)
 
     def require_possible(self) -> None:
-        """Insists that the sums are counts of these labels; asked after the last word.
+        """Require sums that counts of these labels can be; checked after the last message.
 
         An end on the way would tell Alice what she has no other way to know: whether sums that she
         altered were still possible ones.

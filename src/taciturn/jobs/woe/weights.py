@@ -37,7 +37,7 @@ def check_smoothing(smoothing: float) -> None:
 def bin_shares(
     ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
 ) -> tuple[FloatArray, FloatArray]:
-    """The share of all ones, and of all zeros, that each bin has.
+    """Share of all ones, and of all zeros, in each bin.
 
     >>> ones, zeros = bin_shares(np.array([1, 3]), np.array([5, 5]), smoothing=0.0)
     >>> ones.tolist(), zeros.round(3).tolist()
@@ -53,7 +53,7 @@ def bin_shares(
 def weights_of_evidence(
     ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
 ) -> FloatArray:
-    """The weight of evidence of each bin.
+    """Weight of evidence of each bin.
 
     >>> weights_of_evidence(np.array([20, 80]), np.array([100, 100]), 0.0).round(4).tolist()
     [-1.3863, 1.3863]
@@ -67,7 +67,7 @@ def weights_of_evidence(
 def information_value(
     ones: IntArray, rows: IntArray, smoothing: float = DEFAULT_SMOOTHING
 ) -> float:
-    """How much a binned column tells of the label.
+    """Information value of a binned column.
 
     >>> round(information_value(np.array([20, 80]), np.array([100, 100]), 0.0), 4)
     1.6636
@@ -81,7 +81,7 @@ def information_value(
 
 
 def mutual_bits(ones: IntArray, rows: IntArray) -> float:
-    """The mutual information of bin and label, in bits a row: what one says of the other.
+    """Mutual information of bin and label, in bits a row.
 
     >>> mutual_bits(np.array([0, 5]), np.array([5, 5]))
     1.0

@@ -45,7 +45,7 @@ _P = "taciturn_serve_"
 
 @dataclass(slots=True)
 class ServiceFigures:
-    """Counts since the start.
+    """Counters since the start.
 
     ``rows`` are counted by what became of them: scored, or the code of the refusal.
     """
@@ -301,7 +301,7 @@ class ScoringApp:
         return self._scorer.batcher.failure
 
     def stop(self) -> None:
-        """No request is taken any more; what is incomplete, or nobody can answer, is refused."""
+        """Take no more requests; refuse those that are incomplete or cannot be answered."""
         self._scorer.stopping = True
         now = asyncio.get_running_loop().time() if self._reading else 0.0
         for limit in self._reading:
@@ -482,5 +482,5 @@ def _number() -> str:
 
 
 async def _read(parse: Callable[[bytes], RequestedRows], body: bytes) -> RequestedRows:
-    """The rows of a body; a large one is read in a thread, where it holds nobody up."""
+    """The rows of a body; a large one is parsed in a thread, to keep the event loop free."""
     return parse(body) if len(body) < SMALL_BYTES else await asyncio.to_thread(parse, body)

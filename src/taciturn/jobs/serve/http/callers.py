@@ -77,7 +77,7 @@ class Callers:
 
     @classmethod
     def read(cls, path: Path) -> Callers:
-        """Reads the file."""
+        """Read the file."""
         lines = _lines(path)
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:
@@ -95,7 +95,7 @@ class Callers:
         return cls(names, digests)
 
     def by_token(self, token: str) -> Caller | None:
-        """Whose token it is; None where it is nobody's. The time does not depend on whose."""
+        """Caller with this token, or None; the time does not depend on which."""
         shown, owner = hashlib.sha256(token.encode()).digest(), None
         for name, digest in self.digests.items():
             if hmac.compare_digest(shown, digest):

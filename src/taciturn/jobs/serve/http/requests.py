@@ -101,7 +101,7 @@ class Refusal(Exception):
         return REASONS[self.code].status
 
     def to_json(self) -> dict[str, Any]:
-        """What the caller is told."""
+        """Body of the answer."""
         return refusal_json(self.code, self.detail)
 
 
@@ -202,7 +202,7 @@ def several_rows(body: bytes, most: int) -> RequestedRows:
 
 
 def require_columns(wanted: RequestedRows, known: Sequence[str]) -> None:
-    """Insist that the columns of a request are the model's; what is missing is said by null."""
+    """Require exactly the model's columns in a request; null marks a missing value."""
     names = {*known}
     for columns in wanted.columns:
         if columns is None:

@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 class Scorer:
-    """Scores the rows of requests."""
+    """Score the rows of requests."""
 
     def __init__(
         self,

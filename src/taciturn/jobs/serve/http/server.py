@@ -195,7 +195,7 @@ class _BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self, code: str) -> None:
-        """Answers what never becomes a request to the application."""
+        """Answer input that never becomes a request to the application."""
         answer = refused(Refusal(code))
         head = [*self.server_state.default_headers, *answer.raw_headers, (b"connection", b"close")]
         lines = b"".join(b"%b: %b\r\n" % pair for pair in head)
@@ -204,7 +204,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def _close(self) -> None:
-        """Ends the connection; what was written goes out first, for a bounded time."""
+        """End the connection; written data goes out first, for a bounded time."""
         waits = self._socket.get_write_buffer_size() > 0
         for name in [*self._timers]:
             self._end_of(name)
@@ -222,7 +222,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
 
 def _names(certificate: dict[str, Any]) -> tuple[str, ...]:
-    """The DNS names in a certificate; none where it is nobody's.
+    """DNS names in a certificate; empty where there is none.
 
     >>> _names({"subjectAltName": (("DNS", "CRM"),)})
     ('crm',)
@@ -232,7 +232,7 @@ def _names(certificate: dict[str, Any]) -> tuple[str, ...]:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to whoever runs it."""
+    """A server that leaves signals to its caller."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -267,7 +267,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
     except OSError as problem:
         listener.close()
         raise ConfigError(
-            f"callers cannot be heard at {serve.address}: {problem.strerror or problem}",
+            f"cannot listen on {serve.address}: {problem.strerror or problem}",
             setting="address",
             hint="end what has the port, or name another",
         ) from None
@@ -307,7 +307,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
 
 
 def _require_other_authority(config: PartyConfig, path: Path) -> None:
-    """A peer's certificate must be no caller's: it would get scores, and scores tell labels."""
+    """Refuse a callers' authority that covers the peer: scores disclose labels."""
     link, callers = read_certificates(config.path(config.link.ca)), read_certificates(path)
     keys = {certificate_fingerprint(authority) for authority in callers}
     for authority in link:
@@ -320,7 +320,7 @@ def _require_other_authority(config: PartyConfig, path: Path) -> None:
 
 
 def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config:
-    """How the application is served: without a log, a lifespan or websockets, and with limits."""
+    """Uvicorn's settings: no log, lifespan or websockets, and limits."""
     settings = uvicorn.Config(
         app,
         http=_BoundedProtocol,
@@ -341,7 +341,7 @@ def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config
 
 
 def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
-    """Serves until the process is told to end; then requests under way are answered first."""
+    """Serve until the process is asked to end; requests under way are answered first."""
     server = _Server(server_settings(app, context))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # As many open files as the system lets it have: 1,024 are usual, and too few.
