@@ -31,7 +31,7 @@ def ledger(
     from taciturn.party.config import PartyConfig
     from taciturn.party.consent.label_budget import LabelBudget
     from taciturn.party.past_exposure import past_exposure
-    from taciturn.results.ledger import ExposureResult, LedgerResult
+    from taciturn.results.doctor import ExposureResult, LedgerResult
 
     settings = PartyConfig.read(config)
     with shown_by(settings.face):

@@ -33,6 +33,7 @@ from taciturn.protocol.events import (
     RowsScored,
     SimulatedStep,
 )
+from taciturn.report.words import epsilon
 from taciturn.results.parties import (
     QUALITY_LEARNT,
     CurvePoint,
@@ -459,15 +460,13 @@ def _refusal(kind: object) -> PrivacyError:
 
 
 def _opened(news: ScoresOpened) -> PrivacyCost:
-    given = f"{news.given_before:,}"
-    limit = "none" if news.limit is None else f"{news.limit:,}"
     return PrivacyCost(
         "Scores opened to the peer",
         (
             ("of one row, in this training", f"{news.per_row:,}"),
             ("of all rows, in this training", f"{news.in_all:,}"),
-            ("of one row, so far", given),
-            ("limit for one row", limit),
+            ("of one row, so far", f"{news.given_before:,}"),
+            ("limit for one row", "none" if news.limit is None else f"{news.limit:,}"),
         ),
     )
 
@@ -475,23 +474,16 @@ def _opened(news: ScoresOpened) -> PrivacyCost:
 def _ledger(news: LedgerPlanned) -> PrivacyCost:
     statement = news.statement
     return PrivacyCost(
-        "The labels' ledger, as it will stand at the end",
+        "Label privacy ledger at the end of the training",
         (
-            ("label epsilon", _epsilon(statement.label_epsilon_total)),
-            (
-                f"the same at delta {statement.delta:g}",
-                _epsilon(statement.label_epsilon_total_delta),
-            ),
-            ("of one release", _epsilon(statement.label_epsilon_per_release)),
+            ("label epsilon", epsilon(statement.label_epsilon_total)),
+            (f"at delta {statement.delta:g}", epsilon(statement.label_epsilon_total_delta)),
+            ("of one release", epsilon(statement.label_epsilon_per_release)),
             ("releases of a row", f"{statement.releases_per_row:,}"),
-            ("budget", "none" if news.budget is None else _epsilon(news.budget)),
+            ("budget", "none" if news.budget is None else epsilon(news.budget)),
         ),
         statement.assumption,
     )
-
-
-def _epsilon(value: float) -> str:
-    return "infinite" if value == float("inf") else f"{value:.4g}"
 
 
 def _end(problem: BaseException | None, at: float) -> End:

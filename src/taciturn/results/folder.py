@@ -121,8 +121,7 @@ def kinds() -> tuple[type[Result], ...]:
     """All kinds of results, those of other packages first."""
     # Imported here: they show themselves, and a party that writes a folder need not load a report.
     from taciturn.results.check import CheckResult
-    from taciturn.results.doctor import DoctorResult
-    from taciturn.results.ledger import ExposureResult, LedgerResult
+    from taciturn.results.doctor import DoctorResult, ExposureResult, LedgerResult
     from taciturn.results.model import ModelList, UsedModel
     from taciturn.results.outlook import Estimate
     from taciturn.results.run_list import ExportResult, RunList

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
@@ -42,6 +43,7 @@ from typing import (
 from typing import get_type_hints as type_hints
 
 from taciturn.errors import DataError
+from taciturn.extras import explained, is_installed
 from taciturn.files import finite_json
 
 if TYPE_CHECKING:
@@ -140,20 +142,29 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """The figures as a pandas frame; ConfigError where pandas is not installed."""
-        from taciturn.report.notebook import to_frame
-
-        return to_frame(self.table_rows())
+        with explained():
+            import pandas as pd
+        return pd.DataFrame(self.table_rows())
 
     def plot(self) -> Figure:
         """The picture; ConfigError without matplotlib, TypeError where its kind has none."""
-        from taciturn.report.notebook import draw
+        with explained():
+            from taciturn.report.plots import style
+        if "ipykernel" in sys.modules:
+            # A kernel can show a figure once matplotlib's backend for it is loaded.
+            import matplotlib as mpl
+            from matplotlib import pyplot
 
-        return draw(self.figure)
+            pyplot.switch_backend(mpl.get_backend())
+        with style():
+            return self.figure()
 
     def _repr_html_(self) -> str | None:
-        from taciturn.report.notebook import to_html
+        if not is_installed("jinja2"):
+            return None
+        from taciturn.report.html import fragment
 
-        return to_html(self)
+        return fragment(self.blocks())
 
     def table_rows(self) -> list[dict[str, Any]]:
         """The figures as rows of a table, for a data frame."""

@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ConfigError
-from taciturn.jobs.scorecard.coefficients import (
+from taciturn.jobs.scorecard.card import (
     Fit,
     SideWeights,
     coefficient_tests,

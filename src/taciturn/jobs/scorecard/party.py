@@ -3,7 +3,7 @@
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
 their standard errors are a bound from below at Bob alone, and exact for whoever holds all sides'
-models and rows (``taciturn.jobs.scorecard.coefficients``).
+models and rows (``taciturn.jobs.scorecard.card``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from taciturn.jobs.scorecard.build import (
     model_report,
     penalty_reason,
 )
-from taciturn.jobs.scorecard.coefficients import SideWeights, bound_errors
+from taciturn.jobs.scorecard.card import SideWeights, bound_errors
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare

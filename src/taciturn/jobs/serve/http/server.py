@@ -20,7 +20,7 @@ from taciturn.faces import Hint
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
 from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
-from taciturn.transport.address import check_address
+from taciturn.transport.address import check_address, split_address
 from taciturn.transport.tls import (
     certificate_fingerprint,
     is_vouched_for,
@@ -214,7 +214,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         if not (self._unread or self._pipelined or (self.cycle and self.cycle.more_body)):
             self._socket.close()
             return
-        # The caller may still be sending: listener in and dropped until it ends, or the time does.
+        # The caller may still be sending: data is read and dropped until it ends, or the time does.
         self._closing_bytes = 0
         if self._socket.can_write_eof():
             self._socket.write_eof()
@@ -252,8 +252,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
                 address="127.0.0.1:8080",
             ),
         )
-    host, _, port = serve.address.rpartition(":")
-    host = host.strip("[]")
+    host, port = split_address(serve.address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # By its protocol asyncio knows that small writes must not wait.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -262,7 +261,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
         # Those of its connections, too.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BYTES)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SOCKET_BYTES)
-        listener.bind((host, int(port)))
+        listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError as problem:
         listener.close()
