@@ -43,6 +43,7 @@ from taciturn.privacy.registry import mechanism_class, require_class_weight_supp
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.arguments import refusing_former_keywords
 from taciturn.settings.schema import Settings
 from taciturn.simulation.progress import in_cell
 from taciturn.version import __version__
@@ -81,8 +82,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             size.
         bob_update: `add`, `mult`: Bob's own weights learn from `released` or `true` residues
             (default: released).
-        over: `label-rr`: the conversation on the flipped labels, `none` or `sealed` (default:
-            none).
+        base_mechanism: `label-rr`: the conversation on the flipped labels, `none` or `sealed`
+            (default: none).
         reveal: `sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without
             protection.
         reveal_epsilon: `sealed`: the weights are revealed with noise, at this price in all.
@@ -143,6 +144,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     (True, 0.0)
     """
 
+    @refusing_former_keywords
     def __init__(
         self,
         *,
@@ -157,7 +159,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         subset_size: int | None = None,
         l_rr: int | None = None,
         bob_update: str | None = None,
-        over: str | None = None,
+        base_mechanism: str | None = None,
         reveal: bool | None = None,
         reveal_epsilon: float | None = None,
         reveal_delta: float | None = None,
@@ -196,7 +198,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.subset_size = subset_size
         self.l_rr = l_rr
         self.bob_update = bob_update
-        self.over = over
+        self.base_mechanism = base_mechanism
         self.reveal = reveal
         self.reveal_epsilon = reveal_epsilon
         self.reveal_delta = reveal_delta

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
     from taciturn.privacy.base import Mechanism
 
-Normalise = Annotated[
+NormaliseIds = Annotated[
     str | None,
     typer.Option(
         help="Which differences in spelling to ignore, the same on both sides: none, or any of "
@@ -34,7 +34,7 @@ Normalise = Annotated[
 def init(
     folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
     mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
-    serves: Annotated[
+    listener: Annotated[
         str, typer.Option(help="Which side listens on a port: alice or bob.")
     ] = "bob",
     address: Annotated[
@@ -70,11 +70,11 @@ def init(
     from taciturn.transport.address import check_address
 
     chosen = mechanism_class(mechanism)
-    if serves not in ("alice", "bob"):
-        raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
-    _require_several(chosen, parties, serves)
+    if listener not in ("alice", "bob"):
+        raise ConfigError(f"unknown side {listener}", where="--listener", hint="use alice or bob")
+    _require_several(chosen, parties, listener)
     check_address(address, where="--address")
-    side: Any = serves
+    side: Any = listener
     named = _fingerprints(folder, parties)
     tables = _tables([*named] or ["alice"], alice_table or [], bob_table)
     trial = Trial(mechanism, side, address, tables=tables, id=id, label=label, parties=named)
@@ -115,18 +115,18 @@ def init(
         )
 
 
-def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None:
+def _require_several(chosen: type[Mechanism], parties: int, listener: str) -> None:
     if parties > 1 and not chosen.several_alices:
         raise ConfigError(
             f"{chosen.name} is for one Alice",
             where="--parties",
             hint="leave --parties out, or use another --mechanism",
         )
-    if parties > 1 and serves == "alice":
+    if parties > 1 and listener == "alice":
         raise ConfigError(
             "with several Alices Bob listens, and each of them connects to him",
-            where="--serves",
-            hint="leave --serves out",
+            where="--listener",
+            hint="leave --listener out",
         )
 
 

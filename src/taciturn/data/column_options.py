@@ -37,7 +37,7 @@ class PrepareSettings:
     bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
     ``winsorise`` is the share of rows at either end whose numbers become the next one inwards. The
     rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
-    ``rare_share``, are merged into one.
+    ``min_frequency``, are merged into one.
     """
 
     impute: Impute = "median"
@@ -48,7 +48,7 @@ class PrepareSettings:
     max_levels: int = 100
     winsorise: Mapping[str, float] = field(default_factory=dict)
     missing_indicator: bool = False
-    rare_share: float = 0.0
+    min_frequency: float = 0.0
     keep: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     type: Mapping[str, ColumnType] = field(default_factory=dict)
@@ -65,8 +65,8 @@ class PrepareSettings:
             raise ConfigError(
                 f"max_levels is {self.max_levels}", setting="max_levels", hint="use 1 or more"
             )
-        if not 0 <= self.rare_share < 1:
-            raise _share_error("rare_share", self.rare_share, 1)
+        if not 0 <= self.min_frequency < 1:
+            raise _share_error("min_frequency", self.min_frequency, 1)
         for share in self.winsorise.values():
             if not 0 <= share < 0.5:
                 raise _share_error("winsorise", share, 0.5)

@@ -246,7 +246,9 @@ def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> 
 
 def _is_marked(missing: NDArray[np.bool_], settings: PrepareSettings) -> bool:
     count = int(missing.sum())
-    return settings.missing_indicator and 0 < count and count >= settings.rare_share * len(missing)
+    return (
+        settings.missing_indicator and 0 < count and count >= settings.min_frequency * len(missing)
+    )
 
 
 def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
@@ -332,7 +334,7 @@ def _fit_categories(series: pl.Series, settings: PrepareSettings) -> Fitted:
     sizes: list[int] = counts.get_column("count").to_list()
     # Of levels that are equally frequent the first in order stay.
     ordered = sorted(zip(sizes, names, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    threshold = settings.rare_share * len(series)
+    threshold = settings.min_frequency * len(series)
     frequent = [name for size, name in ordered if size >= threshold][: settings.max_levels]
     fitted = _one_hot(series.name, text, tuple(sorted(frequent)), settings)
     form = other_date_form(text)
@@ -354,7 +356,7 @@ def _one_hot(
     settings: PrepareSettings,
     reading: Reading = NUMBER,
 ) -> Fitted:
-    threshold = max(1.0, settings.rare_share * len(text))
+    threshold = max(1.0, settings.min_frequency * len(text))
     absent = text.null_count()
     others = len(text) - absent - int(text.is_in(frequent).sum())
     unknown = OTHER if others >= threshold else None
@@ -390,9 +392,9 @@ def _unread_dates(name: str, form: str, fate: str) -> str:
 def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
     if rule.unknown is None:
         return f"column {rule.name} has one level on the training rows: kept as zeros"
-    way = spelled(Hint("{rare_share}", rare_share=settings.rare_share / 10))
+    way = spelled(Hint("{min_frequency}", min_frequency=settings.min_frequency / 10))
     return (
-        f"column {rule.name}: each of its levels has less than {settings.rare_share:.2%} of the "
+        f"column {rule.name}: each of its levels has less than {settings.min_frequency:.2%} of the "
         f"training rows: kept as zeros ({way} keeps more of them)"
     )
 

@@ -22,7 +22,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
 
 DEFAULTS = PrepareSettings(
-    winsorise={EVERY: 0.005}, missing_indicator=True, rare_share=0.005, scale_categories=False
+    winsorise={EVERY: 0.005}, missing_indicator=True, min_frequency=0.005, scale_categories=False
 )
 
 C = TypeVar("C", bound=Columns)

@@ -31,7 +31,6 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
-from taciturn.settings.removed import REMOVED_FILES, Removed
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
@@ -74,6 +73,8 @@ _columns = partial(_privacy, owner="alice")
 class DataSection(TableSettings):
     """The party's own table. What a simulation takes too is declared in ``Settings``."""
 
+    section: ClassVar = "data"
+
     file: Annotated[
         str,
         _data(
@@ -104,7 +105,7 @@ class DataSection(TableSettings):
             example="{role}.aligned.csv",
         ),
     ] = None
-    normalise: Annotated[
+    normalise_ids: Annotated[
         str,
         _data(
             "Which differences in the spelling of ids to ignore; the same on both sides.",
@@ -114,7 +115,7 @@ class DataSection(TableSettings):
             example="trim,case",
         ),
     ] = NONE
-    minimum_match: Annotated[
+    min_overlap: Annotated[
         float,
         Field(ge=0, le=1),
         _data(
@@ -150,6 +151,8 @@ def _password_in(setting: str) -> ConfigError:
 
 class LinkSection(Checked):
     """How the peer is reached, and how it is known."""
+
+    section: ClassVar = "link"
 
     listen: Annotated[
         str | None,
@@ -194,7 +197,7 @@ class LinkSection(Checked):
             "anew with each ([several Alices](two_machines.md#several-alices))",
         ),
     ] = 600.0
-    dead_seconds: Annotated[
+    keepalive_seconds: Annotated[
         Seconds,
         _link("A connection on which nothing moves for this long is closed and replaced."),
     ] = 20.0
@@ -211,6 +214,8 @@ class LinkSection(Checked):
 
 class StateSection(Checked):
     """Where the party stores what it needs to resume after a stop."""
+
+    section: ClassVar = "state"
 
     folder: Annotated[
         str,
@@ -231,8 +236,8 @@ class StateSection(Checked):
             example="/elsewhere/{role}.state.key",
         ),
     ] = None
-    every_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100
-    every_seconds: Annotated[
+    checkpoint_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100
+    checkpoint_seconds: Annotated[
         Seconds, _state("Seconds between checkpoints, if they pass first.")
     ] = 30.0
     sync: Annotated[
@@ -248,6 +253,8 @@ class StateSection(Checked):
 
 class OutputSection(Checked):
     """What the party writes."""
+
+    section: ClassVar = "output"
 
     model: Annotated[
         str,
@@ -289,11 +296,11 @@ class OutputSection(Checked):
         _scores(
             "Bob: class 1 is above this probability, in predictions.",
             detail="Without it the threshold is chosen on the held-out rows, by Youden's index or "
-            "`miss-cost` ([predict.md](predict.md))",
+            "`false-negative-cost` ([predict.md](predict.md))",
             example=0.2,
         ),
     ] = None
-    miss_cost: Annotated[
+    false_negative_cost: Annotated[
         Positive | None,
         _scores(
             "Bob: how many false alarms a missed 1 costs; it decides the threshold.",
@@ -340,7 +347,7 @@ class OutputSection(Checked):
 class PrivacySection(Checked):
     """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "privacy"
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
@@ -369,7 +376,7 @@ class PrivacySection(Checked):
             example="1f0c9d3a5b7e2468",
         ),
     ] = None
-    answer_milliseconds: Annotated[
+    answer_interval_milliseconds: Annotated[
         Positive | None,
         _labels(
             "Bob's answers leave at fixed times: multiples of this after his last one.",
@@ -393,7 +400,7 @@ class PrivacySection(Checked):
             "Bob: only with these words, where Alice can compute labels from what she receives.",
             detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
             "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
-            "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
+            "`share-metrics` without `metrics-epsilon`, and whatever else has an infinite price "
             "([threat_model.md](threat_model.md))",
             example=ACCEPTED_LEAK,
         ),
@@ -424,7 +431,7 @@ class PrivacySection(Checked):
 class WoeSection(Checked):
     """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "woe"
 
     allow: Annotated[
         bool,
@@ -434,7 +441,7 @@ class WoeSection(Checked):
             example=True,
         ),
     ] = False
-    names: Annotated[
+    share_names: Annotated[
         bool,
         _woe(
             "Alice: tell what columns and bins are called, and in which order they stand.",
@@ -461,6 +468,8 @@ class WoeSection(Checked):
 
 class ComputeSection(Checked):
     """What this side computes with. What a simulation takes too is declared in ``Settings``."""
+
+    section: ClassVar = "compute"
 
     table_memory: PositiveInt = 1024
     engine: Engine = "local"
@@ -534,7 +543,7 @@ class ComputeSection(Checked):
 class ServeSection(Checked):
     """How scores are served: where rows come from, who may ask, how much of it."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "serve"
 
     source: Annotated[
         str | None,
@@ -554,7 +563,7 @@ class ServeSection(Checked):
             example="customers",
         ),
     ] = None
-    common: Annotated[
+    aligned: Annotated[
         str | None,
         _serve(
             "Only these rows: a list that `taciturn align` wrote of them.",
@@ -603,7 +612,7 @@ class ServeSection(Checked):
             example=10_000,
         ),
     ] = None
-    row_per_day: Annotated[
+    requests_per_row_per_day: Annotated[
         PositiveInt | None,
         _callers(
             "Bob: how often a day one row may be asked for, by all callers together.",
@@ -611,11 +620,13 @@ class ServeSection(Checked):
             example=10,
         ),
     ] = None
-    request_rows: Annotated[PositiveInt, _callers("Bob: the most rows of one request.")] = 4096
+    max_rows_per_request: Annotated[PositiveInt, _callers("Bob: the most rows of one request.")] = (
+        4096
+    )
     request_seconds: Annotated[
         Seconds, _callers("Bob: longest wait for a score before a request is refused.")
     ] = 10.0
-    most_waiting: Annotated[
+    max_queued_requests: Annotated[
         PositiveInt, _callers("Bob: the most requests that may wait; more are refused at once.")
     ] = 256
 
@@ -838,7 +849,7 @@ class PartyConfig:
             self._check_role()
             self._check_peers()
             self.study = self._read_study(sections)
-            self.normalisation = Normalisation.of(self.data.normalise)
+            self.normalisation = Normalisation.of(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
         with shown_by(self.face):
             if self.settings().solver == "sgd":
@@ -955,7 +966,7 @@ class PartyConfig:
         """Refuses what would tell Alice of a model, and what no study can judge or vary."""
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
-            ("tell_alice", "a study tells Alice of no model how good it is"),
+            ("share_metrics", "a study tells Alice of no model how good it is"),
             ("evaluate", "a study looks at no score before the last word has been said"),
         ):
             if self.agreed.get(name) not in (None, "nothing", "end"):
@@ -1087,7 +1098,7 @@ class PartyConfig:
                     "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
                 ),
             )
-        for name in ("held_out_scores", "miss_cost"):
+        for name in ("held_out_scores", "false_negative_cost"):
             if getattr(output, name) is None:
                 continue
             if self.agreed["held_out"] is None:
@@ -1096,11 +1107,11 @@ class PartyConfig:
                     setting=name,
                     hint=Hint("leave it out, or raise {held_out} on both sides"),
                 )
-        if output.threshold is not None and output.miss_cost is not None:
+        if output.threshold is not None and output.false_negative_cost is not None:
             raise ConfigError(
                 "the threshold is given, so that no cost decides it",
-                setting="miss_cost",
-                hint=Hint("leave {threshold} or {miss_cost} out"),
+                setting="false_negative_cost",
+                hint=Hint("leave {threshold} or {false_negative_cost} out"),
             )
 
 
@@ -1108,7 +1119,7 @@ def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     settings = section_settings("agreement").items()
     known = {name: setting for name, setting in settings if name not in NAMING}
     _refuse_what_is_not_agreed(section, face)
-    given = named(section, known, face)
+    given = named(section, known, face, "agreement")
     _refuse_for_simulations(given)
     # What belongs to one solver has a value once it is known which.
     defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
@@ -1163,19 +1174,21 @@ def _check_values(agreed: dict[str, Any]) -> None:
 
 def _check_telling(checked: Agreement) -> None:
     """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
-    if checked.tell_alice == "quality" and checked.held_out is None:
+    if checked.share_metrics == "quality" and checked.held_out is None:
         raise ConfigError(
             "the quality that Alice is told is that of held-out rows, and there are none",
-            setting="tell_alice",
-            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
+            setting="share_metrics",
+            hint=Hint("raise {held_out}, or leave {share_metrics} out"),
         )
-    if checked.tell_epsilon is None:
+    if checked.metrics_epsilon is None:
         return
-    if checked.tell_alice != "quality":
+    if checked.share_metrics != "quality":
         raise ConfigError(
-            "tell-epsilon is the price of what Alice is told, and she is told nothing",
-            setting="tell_epsilon",
-            hint=Hint("write {tell_alice}, or leave {tell_epsilon} out", tell_alice="quality"),
+            "metrics-epsilon is the price of what Alice is told, and she is told nothing",
+            setting="metrics_epsilon",
+            hint=Hint(
+                "write {share_metrics}, or leave {metrics_epsilon} out", share_metrics="quality"
+            ),
         )
     paid_for = True
     # Whether there is such a mechanism here is said where the peer can be told.
@@ -1183,11 +1196,13 @@ def _check_telling(checked: Agreement) -> None:
         paid_for = mechanism_class(checked.mechanism).model_paid_for
     if not paid_for:
         raise ConfigError(
-            f"tell-epsilon protects held-out labels, and the model of {checked.mechanism} depends "
-            "on every training label without noise: one of them can change any number of rows",
-            setting="tell_epsilon",
+            f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} "
+            "depends on every training label without noise: one label can change any number of "
+            "rows",
+            setting="metrics_epsilon",
             hint=Hint(
-                "use {mechanism}, add or mult; or leave {tell_epsilon} out, at an infinite price",
+                "use {mechanism}, add or mult; or leave {metrics_epsilon} out, "
+                "at an infinite price",
                 mechanism="label-rr",
             ),
         )

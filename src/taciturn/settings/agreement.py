@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -20,8 +20,8 @@ from taciturn.settings.schema import (
     Protection,
     Schedule,
     Settings,
+    ShareMetrics,
     Solver,
-    TellAlice,
 )
 from taciturn.settings.setting import Scope, Setting, declared
 
@@ -36,6 +36,8 @@ _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 class Agreement(Protection):
     """What both parties must have set alike before anything is sent that costs privacy."""
+
+    section: ClassVar = "agreement"
 
     # A field without a ``Setting`` is declared in ``Settings``; what may be None there has a value
     # once it is agreed on.
@@ -70,11 +72,11 @@ class Agreement(Protection):
             file_default=0.2,
         ),
     ] = None
-    split_salt: Annotated[
+    split_seed: Annotated[
         str | None, _watched("Another text selects other held-out rows.", file_default="")
     ] = None
-    tell_alice: Annotated[
-        TellAlice,
+    share_metrics: Annotated[
+        ShareMetrics,
         _watched(
             "What Bob tells Alice of the model: `nothing`, or its `quality` on held-out rows, in "
             "whole per cent, which the ledger prices.",
@@ -82,7 +84,7 @@ class Agreement(Protection):
             example="quality",
         ),
     ] = "nothing"
-    tell_epsilon: Annotated[
+    metrics_epsilon: Annotated[
         Positive | None,
         _watched(
             "With `quality`: the accuracy alone is told, with noise, at this price.",

@@ -19,7 +19,7 @@ from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.files import read_toml
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
-from taciturn.settings.removed import refuse_removed, removed_batches
+from taciturn.settings.removed import refuse_former_key, removed_batches
 from taciturn.settings.setting import Panel, Scope, Setting
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -29,10 +29,10 @@ Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
-Over = Literal["none", "sealed"]
+BaseMechanism = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 Solver = Literal["sgd", "newton"]
-TellAlice = Literal["nothing", "quality"]
+ShareMetrics = Literal["nothing", "quality"]
 Engine = Literal["local", "dask"]
 
 _source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
@@ -83,7 +83,7 @@ WHOLE_TABLE_ONLY = ("sealed", "mutual")
 # What says how own data are read: the paper's datasets are read in one way.
 _OWN_ONLY = (
     *("id", "label", "positive", "negative", "keep", "drop", "type", "date_format", "date_parts"),
-    *("separator", "decimal", "encoding", "null_words"),
+    *("separator", "decimal", "encoding", "na_values"),
 )
 
 
@@ -153,8 +153,8 @@ class Protection(Checked):
             example="released",
         ),
     ] = None
-    over: Annotated[
-        Over | None,
+    base_mechanism: Annotated[
+        BaseMechanism | None,
         _protection(
             "`label-rr`: the conversation on the flipped labels, `none` or `sealed` (default: "
             "none).",
@@ -497,7 +497,7 @@ class Settings(TableSettings, Protection):
         face = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
-                refuse_removed(key, face)
+                refuse_former_key(key, cls.section, face)
                 raise ConfigError(
                     f"[{key}] is a table; settings belong at the top level",
                     where=str(path),
@@ -514,7 +514,7 @@ class Settings(TableSettings, Protection):
     def resolved(self) -> Settings:
         """The same settings with the solver's and the dataset's defaults filled in."""
         if self.solver == "sgd" and self.whole_table_only:
-            raise removed_batches(self.mechanism, self._over)
+            raise removed_batches(self.mechanism, self._base_mechanism)
         fallback = DATASET_DEFAULTS.get(self.dataset or "", OWN_DATA_DEFAULTS)
         filled: dict[str, object] = {
             "solver": self.solver or self._usual_solver(),
@@ -563,11 +563,11 @@ class Settings(TableSettings, Protection):
     @property
     def whole_table_only(self) -> bool:
         """Whether the mechanism, or the one that it runs over, has no sgd."""
-        return not {self.mechanism, self._over}.isdisjoint(WHOLE_TABLE_ONLY)
+        return not {self.mechanism, self._base_mechanism}.isdisjoint(WHOLE_TABLE_ONLY)
 
     @property
-    def _over(self) -> Over | None:
-        return self.over if self.mechanism == "label-rr" else None
+    def _base_mechanism(self) -> BaseMechanism | None:
+        return self.base_mechanism if self.mechanism == "label-rr" else None
 
     def _refuse_steps(self) -> None:
         for name in SGD_ONLY:

@@ -19,7 +19,6 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import canonical_json
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.removed import REMOVED_FROM_STUDY
 from taciturn.settings.schema import Variant
 from taciturn.settings.setting import Scope, Setting
 
@@ -54,7 +53,7 @@ _Listed = BeforeValidator(_values)
 class Study(Checked):
     """The settings whose values are tried, and what judges the models."""
 
-    removed: ClassVar = REMOVED_FROM_STUDY
+    section: ClassVar = "study"
 
     folds: Annotated[
         int,

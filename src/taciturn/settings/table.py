@@ -279,7 +279,7 @@ class TableSettings(Checked):
             example=100,
         ),
     ] = None
-    rare_share: Annotated[
+    min_frequency: Annotated[
         Annotated[float, Field(ge=0, lt=1)] | None,
         _table(
             "Levels of a smaller share of the training rows become one, `(other)` (default: "
@@ -325,7 +325,7 @@ class TableSettings(Checked):
             example="latin-1",
         ),
     ] = None
-    null_words: Annotated[
+    na_values: Annotated[
         Names | None,
         _table(
             "What stands for a missing value in a CSV file, beside an empty field.",

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, show
-from taciturn.cli.party import Normalise, stateless_side
+from taciturn.cli.party import NormaliseIds, stateless_side
 from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.files import require_writable
 
@@ -20,7 +20,7 @@ def align(
     rows: Annotated[
         Path | None,
         typer.Option(
-            help="Align these new rows, for taciturn predict --common, in place of the table of "
+            help="Align these new rows, for taciturn predict --aligned, in place of the table of "
             "the settings."
         ),
     ] = None,
@@ -32,7 +32,7 @@ def align(
             "new rows in NAME.csv to NAME.aligned.csv beside these."
         ),
     ] = None,
-    normalise: Normalise = None,
+    normalise_ids: NormaliseIds = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     json: Json = False,
@@ -51,7 +51,7 @@ def align(
 
     taciturn align bob.toml
 
-    taciturn align alice.toml --out common.parquet --normalise trim,case
+    taciturn align alice.toml --out common.parquet --normalise-ids trim,case
 
     taciturn align alice.toml --rows new-alice.csv
     """
@@ -61,7 +61,7 @@ def align(
     from taciturn.jobs.base import run_party
     from taciturn.party.config import PartyConfig
 
-    given = None if normalise is None else Normalisation.of(normalise)
+    given = None if normalise_ids is None else Normalisation.of(normalise_ids)
     settings = PartyConfig.read(config)
     log = settings.output.log
     require_writable(list_file(settings, out, rows), settings.path(log) if log else None)

@@ -16,7 +16,7 @@ def alignment_blocks(result: AlignmentResult) -> list[Block]:
     """How many rows are common, where the list is, and what comes next."""
     facts = {
         **_common_rows(result),
-        "normalised": result.normalise,
+        "normalised": result.normalise_ids,
         "time": time_with_waits(result.seconds, result.waiting_seconds),
         "traffic": traffic(result.bytes_sent, result.bytes_received),
         "list": result.file,
@@ -49,8 +49,8 @@ def _spellings(result: AlignmentResult) -> list[Block]:
     tried = [spelling for spelling in result.spellings if low or spelling.mixed]
     if not tried:
         return []
-    better = further(Normalisation.of(result.normalise), tried)
-    way_out = f"; to try it, give --normalise {better} on both sides"
+    better = further(Normalisation.of(result.normalise_ids), tried)
+    way_out = f"; to try it, give --normalise-ids {better} on both sides"
     words = f"Of the spelling: {describe_spellings(tried, result.ids)}"
     return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
 

@@ -39,7 +39,7 @@ class AlignmentResult(Result):
 
     role: str
     peer: str
-    normalise: str
+    normalise_ids: str
     ids: int
     peer_ids: int
     common: int

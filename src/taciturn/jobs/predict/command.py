@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import show
-from taciturn.cli.party import Normalise, stateless_side
+from taciturn.cli.party import NormaliseIds, stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
 
@@ -34,8 +34,8 @@ def predict(
         list[str] | None,
         typer.Option(help="Score only this row of the file; repeat for more."),
     ] = None,
-    normalise: Normalise = None,
-    common: Annotated[
+    normalise_ids: NormaliseIds = None,
+    aligned: Annotated[
         Path | None,
         typer.Option(
             help="The rows that both sides have: a list that taciturn align --rows wrote. They are "
@@ -72,7 +72,7 @@ def predict(
 
     taciturn predict bob.toml --rows new-bob.csv --out scores.csv
 
-    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise trim,case --json
+    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise-ids trim,case --json
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.normalisation import Normalisation
@@ -80,13 +80,13 @@ def predict(
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.config import PartyConfig
 
-    normalisation = None if normalise is None else Normalisation.of(normalise)
+    normalisation = None if normalise_ids is None else Normalisation.of(normalise_ids)
     settings = PartyConfig.read(config)
-    if common is not None and (id or normalise is not None):
+    if aligned is not None and (id or normalise_ids is not None):
         raise ConfigError(
             "a list says which rows are scored, and under which ids",
-            where="--common",
-            hint="leave it out, or leave --id and --normalise out",
+            where="--aligned",
+            hint="leave it out, or leave --id and --normalise-ids out",
         )
     for option, given in (("--out", out), ("--threshold", threshold)):
         if settings.role == "alice" and given is not None:
@@ -106,7 +106,7 @@ def predict(
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
 
-    job = PredictJob(file, rows, tuple(id or ()), normalisation, common, threshold)
+    job = PredictJob(file, rows, tuple(id or ()), normalisation, aligned, threshold)
     with stateless_side("predict", settings) as callbacks:
         answer = run_party(job, settings, callbacks)
     scored = answer.rows()

@@ -128,7 +128,7 @@ def write_model_page(result: ModelReport, out: Path) -> None:
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
     from taciturn.numerics.sorted_scores import Costs
 
-    miss = settings.output.miss_cost
+    miss = settings.output.false_negative_cost
     if text is None:
         return None if miss is None else Costs(1.0, miss)
     try:

@@ -40,10 +40,10 @@ def woe(
             "hundred rows).",
         ),
     ] = None,
-    names: Annotated[
+    share_names: Annotated[
         bool | None,
         typer.Option(
-            "--names/--no-names",
+            "--share-names/--no-share-names",
             help="Alice: tell what columns and bins are called (default: her file's; in a "
             "simulation they are told).",
         ),
@@ -67,23 +67,27 @@ def woe(
 
     taciturn woe bob.toml --smoothing 0.5
 
-    taciturn woe alice.toml --min-rows 200 --names
+    taciturn woe alice.toml --min-rows 200 --share-names
     """
     plan = planned(out)
     require_writable(html)
     if party is not None:
         _refuse_settings(settings)
-        _run_side(party, (smoothing, min_rows, names), html, plan, json)
+        _run_side(party, (smoothing, min_rows, share_names), html, plan, json)
         return
     from taciturn import api
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    chosen: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
+    chosen: dict[str, Any] = {"min_rows": min_rows, "share_names": share_names is not False}
     chosen |= {} if smoothing is None else {"smoothing": smoothing}
     with progress_bar() as meter:
         meter.announce("counting")
         result = api.woe(observe=meter.observe, **chosen, **wanted)
-    beside = {"smoothing": result.smoothing, "min_rows": result.min_rows, "names": names}
+    beside = {
+        "smoothing": result.smoothing,
+        "min_rows": result.min_rows,
+        "share_names": share_names,
+    }
     _show(result, html, plan, json, lambda: simulated(settings, **beside))
 
 

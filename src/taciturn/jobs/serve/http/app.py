@@ -168,7 +168,7 @@ class ScoringApp:
         return JSONResponse({**answer, **self._stamp(request)})
 
     async def _several(self, request: Request) -> Response:
-        most = self._scorer.limits.request_rows
+        most = self._scorer.limits.max_rows_per_request
         wanted = await _read(lambda body: several_rows(body, most), await self._body(request))
         answers = await self._scored(request, wanted)
         return JSONResponse({"rows": answers, **self._stamp(request)})
@@ -230,10 +230,10 @@ class ScoringApp:
         return JSONResponse(content, 200 if ready else 503)
 
     async def _openapi(self, request: Request) -> Response:
-        return JSONResponse(openapi(self._scorer.limits.request_rows))
+        return JSONResponse(openapi(self._scorer.limits.max_rows_per_request))
 
     async def _page(self, request: Request) -> Response:
-        page = reference_page(openapi(self._scorer.limits.request_rows))
+        page = reference_page(openapi(self._scorer.limits.max_rows_per_request))
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 

@@ -34,7 +34,7 @@ _STAMP = {
 }
 
 
-def openapi(request_rows: int) -> dict[str, Any]:
+def openapi(max_rows_per_request: int) -> dict[str, Any]:
     """The description of the service, which is open to all: no column's name is in it."""
     row = {"oneOf": [_to("Score"), _to("RefusedRow")]}
     return {
@@ -71,7 +71,7 @@ def openapi(request_rows: int) -> dict[str, Any]:
             },
             "/v1/scores": {
                 "post": _post(
-                    f"Score up to {request_rows} rows, in the order of the request",
+                    f"Score up to {max_rows_per_request} rows, in the order of the request",
                     "BatchRequest",
                     _object({"rows": {"type": "array", "items": row}, **_STAMP}),
                 )
