@@ -16,11 +16,11 @@ FOUND_A_PROBLEM = 80
 
 def doctor(
     config: Annotated[
-        Path | None, typer.Argument(help="A party's TOML file: also check all that it names.")
+        Path | None, typer.Argument(help="A party's TOML file; what it names is checked too.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check this machine, and a party's file if one is given; change nothing.
+    """Check this machine and, if given, a party's file; change nothing.
 
     Exit code 0 without a problem (warnings do not count), 80 with one. The network is not used,
     except to check whether the port of the peer in a party's file answers.

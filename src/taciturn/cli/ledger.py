@@ -15,7 +15,7 @@ from taciturn.version import __version__
 def ledger(
     config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
 ) -> None:
-    """Show what trainings have cost so far: Bob's labels, or Alice's columns.
+    """Show the privacy cost of past trainings: Bob's labels, or Alice's columns.
 
     At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
     training scores, from which her columns can be reconstructed.

@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 
 Watch = Annotated[
     bool,
-    typer.Option(
-        "--watch", help="Serve a live page to a browser on this machine; its address is said."
-    ),
+    typer.Option("--watch", help="Serve a live dashboard on localhost and print its URL."),
 ]
 WatchPort = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=65535,
-        help="The same on this port: the address stays as it is from one start to the next.",
+        help="Serve the live dashboard on this port, so that its URL stays the same.",
     ),
 ]
 

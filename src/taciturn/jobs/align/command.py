@@ -20,16 +20,16 @@ def align(
     rows: Annotated[
         Path | None,
         typer.Option(
-            help="Align these new rows, for taciturn predict --aligned, in place of the table of "
-            "the settings."
+            help="Align this table of new rows, for taciturn predict --aligned, instead of the "
+            "party's table."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the list of common rows to this .csv or .parquet file; by default to the "
-            "one that the settings name as aligned, or else to ROLE.aligned.csv beside them; of "
-            "new rows in NAME.csv to NAME.aligned.csv beside these."
+            help="File for the list of common rows, .csv or .parquet (default: aligned in the "
+            "party's file, or ROLE.aligned.csv beside it; for new rows in NAME.csv, "
+            "NAME.aligned.csv beside them)."
         ),
     ] = None,
     normalise_ids: NormaliseIds = None,
@@ -41,9 +41,9 @@ def align(
 
     All sides run it, at about the same time.
 
-    Both learn which of their own rows the other has too, and how many it has. Of several Alices
-    each does so with Bob, who then tells her which of these all have. The list goes into the
-    settings, as aligned, unless --out is given or they name another one.
+    Each side learns which of its own rows the other has, and how many rows the other has. With
+    several Alices, each aligns with Bob, who then tells her which of these rows all have. The list
+    is entered in the party's file as aligned, unless --out is given or the file names another one.
 
     A peer that deviates from the protocol can ask for ids that it does not have.
 

@@ -24,36 +24,37 @@ COLUMNS = ("id", "score", "probability", "class")
 def predict(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     rows: Annotated[
-        Path, typer.Option(help="The rows to score: this side's columns and the id column.")
+        Path,
+        typer.Option(help="Table of the rows to score: this side's columns and the id column."),
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's model file (default: the one that the settings name)."),
+        typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     id: Annotated[
         list[str] | None,
-        typer.Option(help="Score only this row of the file; repeat for more."),
+        typer.Option(help="Score only the row with this id; repeat for more."),
     ] = None,
     normalise_ids: NormaliseIds = None,
     aligned: Annotated[
         Path | None,
         typer.Option(
-            help="The rows that both sides have: a list that taciturn align --rows wrote. They are "
-            "not aligned again then; give it on both sides."
+            help="List of common rows, written by taciturn align --rows, instead of a new "
+            "alignment; give it on both sides."
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Bob: the class is 1 above this probability (default: the threshold that the "
-            "training chose on the held-out rows, in the model's file)."
+            help="Bob: decision threshold; class 1 is above this probability (default: the one in "
+            "the model file, chosen on the held-out rows)."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: the file for the scores (default: NAME.scores.csv beside the rows, "
-            "unless --id or --json is given)."
+            help="Bob: file for the scores (default: NAME.scores.csv beside the rows, unless --id "
+            "or --json is given)."
         ),
     ] = None,
     json: Annotated[
@@ -62,9 +63,9 @@ def predict(
 ) -> None:
     """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
 
-    Each side names a file with its own columns, in any order. The rows whose ids both have are
-    found as taciturn align does it, and scored. They are prepared as the model's file says.
-    Nothing is stored: run both sides again after a stop.
+    Each side gives a table with its own columns, in any order. The rows that both sides have are
+    found as by taciturn align, prepared as the model file says, and scored. Nothing is stored: run
+    both sides again after a stop.
 
     [bold]Examples[/bold]
 
