@@ -45,7 +45,7 @@ def edit(folder: Path) -> None:
     for role in ROLES:
         path = folder / f"{role}.toml"
         text = path.read_text()
-        assert text.count('# normalise = "trim,case"') == 1
-        text = text.replace('# normalise = "trim,case"', 'normalise = "trim,case"')
+        assert text.count('# normalise-ids = "trim,case"') == 1
+        text = text.replace('# normalise-ids = "trim,case"', 'normalise-ids = "trim,case"')
         path.write_text(text.replace("# held-out-scores", "held-out-scores"))
     accept_exposure(folder / "alice.toml")

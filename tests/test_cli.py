@@ -221,7 +221,7 @@ def printed(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
         ),
         ("hybrid", (1.0, "inf", "inf"), ("inf", "inf")),
         ("label-rr --epsilon 1", (1.0, 1.0, 1.0), (1.0, 1.0)),
-        ("label-rr --epsilon 3 --over none", (3.0, 3.0, 3.0), (3.0, 3.0)),
+        ("label-rr --epsilon 3 --base-mechanism none", (3.0, 3.0, 3.0), (3.0, 3.0)),
     ],
 )
 def test_the_ledger_of_each_mechanism_is_in_the_json(options, per_release, total, capsys):

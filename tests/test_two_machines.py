@@ -346,7 +346,7 @@ def test_the_ready_files_are_what_init_writes_but_for_what_the_runbook_says(role
     way = "connect" if role == "alice" else "listen"
     settings = ["epochs", "batch-size", "learning-rate", "evaluate"]
     consent = ["accept-column-exposure"] if role == "alice" else []
-    assert changed == [*settings, "aligned", way, "every-iterations", *consent]
+    assert changed == [*settings, "aligned", way, "checkpoint-iterations", *consent]
 
 
 def test_both_ready_files_agree():

@@ -42,7 +42,10 @@ TABLE = table()
 def options(row: str) -> dict[str, Any]:
     """What a row's first cell stands for, with what the mechanism needs."""
     mechanism, *pairs = row.split()
-    given = {pairs[at].removeprefix("--"): pairs[at + 1] for at in range(0, len(pairs), 2)}
+    given = {
+        pairs[at].removeprefix("--").replace("-", "_"): pairs[at + 1]
+        for at in range(0, len(pairs), 2)
+    }
     return {"mechanism": mechanism, **NEEDED.get(mechanism, {}), **given}
 
 

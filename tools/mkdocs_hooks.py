@@ -22,6 +22,9 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from taciturn.faces import COMMAND_LINE, TomlFile
+from taciturn.settings.removed import FORMER_NAMES, FormerName, Kind
+
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = "examples/two-machines"
 OUTSIDE = (
@@ -43,6 +46,7 @@ OUTSIDE = (
 )
 COMMANDS = "<!-- commands -->"
 ERRORS = "<!-- errors -->"
+FORMER = "<!-- former names -->"
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
 _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
 
@@ -60,6 +64,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = markdown.replace(COMMANDS, commands())
     if ERRORS in markdown:
         markdown = markdown.replace(ERRORS, errors())
+    if FORMER in markdown:
+        markdown = markdown.replace(FORMER, former_names())
     return relinked(markdown, page.file.src_uri)
 
 
@@ -140,3 +146,37 @@ def errors() -> str:
             text=True,
             check=True,
         ).stdout
+
+
+def former_names() -> str:
+    """The names of earlier versions as a table: old name, new name, where it stood, why."""
+    rows = (
+        (
+            f"`{entry.old}`",
+            "–" if entry.new is None else f"`{entry.new}`",
+            ", ".join(_place(*place) for place in entry.places),
+            entry.why if entry.new is not None else f"{entry.why}; {_instead(entry)}",
+        )
+        for entry in FORMER_NAMES
+    )
+    head = "| old name | new name | was | why, and what to use |\n|---|---|---|---|\n"
+    return head + "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _instead(entry: FormerName) -> str:
+    """What to use in place of a removed name, as lines of a file where only files had it."""
+    in_files = all(kind is Kind.KEY for kind, _ in entry.places)
+    return entry.hint.text(TomlFile("", section="") if in_files else COMMAND_LINE)
+
+
+def _place(kind: Kind, within: str) -> str:
+    """Where a name stood, in words."""
+    match kind:
+        case Kind.KEY:
+            return f"key in `[{within}]`" if within else "key in a file of settings"
+        case Kind.KEYWORD:
+            return f"keyword of `taciturn.{within}`" if within else "Python keyword"
+        case Kind.RECORD:
+            return "JSON key"
+        case _:
+            return f"{kind} of `taciturn {within}`" if within else str(kind)

@@ -29,12 +29,19 @@ from typer.main import get_command
 
 from taciturn.cli.app import COMMANDS, app_of, whole_app
 from taciturn.cli.console import console
-from taciturn.errors import TaciturnError
+from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.faces import COMMAND_LINE
-from taciturn.settings.removed import refuse_removed, refuse_removed_usage
+from taciturn.settings.removed import former_usage
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
+
+
+class FormerUsage(TyperException):
+    """Wrong usage of the command: a command or an option of an earlier version."""
+
+    def __init__(self, problem: ConfigError) -> None:
+        super().__init__(problem.diagnostics(COMMAND_LINE))
 
 
 def main() -> None:
@@ -75,8 +82,8 @@ def execute(arguments: list[str]) -> int:
         result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:
         # Only the parser's error for an unknown option has its name.
-        refuse_removed(getattr(problem, "option_name", ""))
-        refuse_removed_usage(arguments)
+        if former := former_usage(arguments, getattr(problem, "option_name", "")):
+            raise FormerUsage(former) from None
         raise
     if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
         raise KeyboardInterrupt
@@ -98,6 +105,8 @@ def report(problem: BaseException) -> int:
     match problem:
         case TaciturnError():
             return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
+        case FormerUsage():
+            return _complain(problem.message, USAGE)
         case TyperException():
             # Without a message, the command alone was given: its help has been shown.
             return _complain(_misused(problem), USAGE) if problem.format_message() else USAGE

@@ -33,7 +33,13 @@ from taciturn.results.outlook import Estimate
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
-from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
+from taciturn.settings.arguments import (
+    given_options,
+    per_seed,
+    record_target,
+    refusing_former_keywords,
+    settings_of,
+)
 from taciturn.settings.options import SettingsOptions
 from taciturn.simulation import in_cell, load_raw
 
@@ -116,23 +122,29 @@ class TrainResult:
 
 @overload
 def align(  # type: ignore[overload-overlap]  # a list is an object too, and comes first
-    alice: list[Any], bob: object, *, id: str = ..., bob_id: str | None = ..., normalise: str = ...
+    alice: list[Any],
+    bob: object,
+    *,
+    id: str = ...,
+    bob_id: str | None = ...,
+    normalise_ids: str = ...,
 ) -> tuple[list[pl.DataFrame], pl.DataFrame]: ...
 
 
 @overload
 def align(
-    alice: object, bob: object, *, id: str = ..., bob_id: str | None = ..., normalise: str = ...
+    alice: object, bob: object, *, id: str = ..., bob_id: str | None = ..., normalise_ids: str = ...
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 
 
+@refusing_former_keywords
 def align(
     alice: object,
     bob: object,
     *,
     id: str = "id",
     bob_id: str | None = None,
-    normalise: str = "none",
+    normalise_ids: str = "none",
 ) -> tuple[pl.DataFrame | list[pl.DataFrame], pl.DataFrame]:
     """The rows that tables have in common, found as the parties find them.
 
@@ -142,7 +154,7 @@ def align(
         bob: A path or a frame.
         id: The column that names the rows.
         bob_id: Bob's, where it has another name.
-        normalise: none, or any of trim, case, nfkc and zeros, separated by commas.
+        normalise_ids: none, or any of trim, case, nfkc and zeros, separated by commas.
 
     Returns:
         The common rows of Alice's table and of Bob's, in the same order; of a list of tables, a
@@ -165,11 +177,13 @@ def align(
 
     his = id if bob_id is None else bob_id
     if not isinstance(alice, list):
-        (one,), two = align_tables([alice], bob, alice_id=id, bob_id=his, normalise=normalise)
+        (one,), two = align_tables(
+            [alice], bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids
+        )
         return one, two
     if not alice:
         raise ConfigError("there is no table of an Alice", where="alice=", hint="name one or more")
-    return align_tables(alice, bob, alice_id=id, bob_id=his, normalise=normalise)
+    return align_tables(alice, bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids)
 
 
 def train(
@@ -292,7 +306,7 @@ def woe(
     *,
     smoothing: float = 0.5,
     min_rows: int | None = None,
-    names: bool = True,
+    share_names: bool = True,
     observe: Observer = ignore,
     **options: Unpack[SettingsOptions],
 ) -> WoeResult:
@@ -305,7 +319,7 @@ def woe(
         labels: As for ``train``.
         smoothing: What is added to the ones and to the zeros of every bin.
         min_rows: Alice merges bins of fewer rows; None for 50, or one in a hundred rows.
-        names: Whether Bob learns what columns and bins are called, and their order.
+        share_names: Whether Bob learns what columns and bins are called, and their order.
         observe: Called with each event.
         options: Settings, as for ``train``; ``bins`` says into how many bins numbers are cut (10).
 
@@ -320,7 +334,7 @@ def woe(
     from taciturn.jobs.woe.job import WoeOptions
     from taciturn.jobs.woe.simulation import simulate_woe
 
-    chosen = WoeOptions(smoothing, min_rows, names)
+    chosen = WoeOptions(smoothing, min_rows, share_names)
     settings, table = settings_of(data, given_options(options, woe))
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:

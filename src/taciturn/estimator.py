@@ -43,6 +43,7 @@ from taciturn.privacy.registry import mechanism_class, require_class_weight_supp
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.arguments import refusing_former_keywords
 from taciturn.settings.schema import Settings
 from taciturn.simulation import in_cell
 from taciturn.version import __version__
@@ -61,58 +62,59 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (counted from the first),
-            or names separated by commas, `;` between Alices. Names are those of a frame, or x0, x1,
-            … of an array. Bob has the others, the intercept and the labels.
-        parties: How many Alices there are, up to 16: they share her columns, and Bob learns sums of
+        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (from the first), or names
+            separated by commas, with `;` between Alices. Names are those of a frame, or x0, x1, …
+            of an array. Bob has the others, the intercept and the labels.
+        parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: What protects the labels: `sealed`, `mutual` (Alice's columns too), `label-rr`,
-            `none`, `add`, `mult` or `hybrid`.
-        epsilon: The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in
+        mechanism: How the labels are protected: `sealed`, `mutual` (also protects Alice's columns),
+            `label-rr`, `none`, `add`, `mult` or `hybrid`.
+        epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.
-        noise: `add`, `mult`: `discrete` (exact, on the grid) or `continuous` (as printed; leaky)
-            (default: discrete).
-        variant: `mult`: `printed`, `one-sided` or `mean-one` (default: printed).
-        b1: `mult`: residues are clipped to at least this size (default: 0.1).
-        b2: `mult`: outputs are clipped to at most this size (default: 10).
-        subset_size: `hybrid`: rows among which the batch hides; from L_RR or Alice's columns unless
-            given.
-        l_rr: `hybrid`: how many rows of a subset Alice scores on average (L_RR), in place of its
-            size.
-        bob_update: `add`, `mult`: Bob's own weights learn from `released` or `true` residues
+        noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
+            paper; leaks) (default: discrete).
+        variant: `mult`: variant of the mechanism, `printed`, `one-sided` or `mean-one` (default:
+            printed).
+        b1: `mult`: smallest magnitude of a residue; smaller ones are raised to it (default: 0.1).
+        b2: `mult`: largest magnitude of an output; larger ones are clipped (default: 10).
+        subset_size: `hybrid`: number of rows among which a batch is hidden; derived from `l-rr` or
+            Alice's columns by default.
+        l_rr: `hybrid`: average number of rows of a subset that Alice scores (L_RR), in place of
+            `subset-size`.
+        bob_update: `add`, `mult`: residues that update Bob's own weights, `released` or `true`
             (default: released).
-        over: `label-rr`: the conversation on the flipped labels, `none` or `sealed` (default:
-            none).
-        reveal: `sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without
-            protection.
-        reveal_epsilon: `sealed`: the weights are revealed with noise, at this price in all.
-        reveal_delta: `sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).
-        fresh_keys: `sealed`: a new key for each encrypted vector.
-        reveal_bob: `mutual`: Alice reveals Bob's weights to him at the end.
-        score_range: `mutual`: the largest score that does not wrap (default: 64).
-        sigmoid_error: `mutual`: the most by which the sigmoid of a shared score may be off
-            (default: 0.003).
-        budget: Stop before a label's epsilon, summed over releases, exceeds this.
-        delta: The delta of the tighter total in the ledger.
-        scheme: Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for
-            simulations only).
-        key_bits: Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
-        solver: `newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning
-            rate (default: newton for `sealed`, `mutual`, own data).
-        passes: `newton`: passes over the rows (default: 12; with `reveal-epsilon` 4, with several
-            Alices 20, with `mutual` 28).
-        batch_size: `sgd`: rows per iteration.
-        minimum_batch: Smallest batch: a shorter last batch is merged with the one before it.
-        epochs: `sgd`: passes over the rows.
+        base_mechanism: `label-rr`: mechanism that trains on the flipped labels, `none` or `sealed`
+            (default: none).
+        reveal: `sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected
+            release.
+        reveal_epsilon: `sealed`: add noise to the revealed weights, at this total epsilon.
+        reveal_delta: `sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06).
+        fresh_keys: `sealed`: use a new key for each encrypted vector.
+        reveal_bob: `mutual`: reveal Bob's weights to him after training.
+        score_range: `mutual`: largest magnitude of a score; larger ones wrap around (default: 64).
+        sigmoid_error: `mutual`: maximum error of the sigmoid of a shared score (default: 0.003).
+        budget: Stop before the total epsilon of a label exceeds this.
+        delta: Delta at which the ledger states its tighter total.
+        scheme: Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no
+            encryption; simulations only).
+        key_bits: Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
+        solver: `newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for
+            `sealed`, `mutual` and own data).
+        passes: `newton`: number of passes over the rows (default: 12; with `reveal-epsilon` 4, with
+            several Alices 20, with `mutual` 28).
+        batch_size: `sgd`: rows per batch.
+        minimum_batch: `sgd`: smallest batch; a shorter last batch is merged with the one before it.
+        epochs: `sgd`: number of passes over the rows.
         learning_rate: `sgd`: step size of the gradient descent.
-        schedule: How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.
-        decay: How fast the schedule falls.
-        l1: L1 penalty, not in `sealed`, `mutual`; each side applies it to its own weights.
-        l2: L2 penalty on all weights but the intercept (default: one divided by the training rows
-            in `newton`, 0 in `sgd`).
-        feature_bits: Fractional bits of a feature.
-        residue_bits: Fractional bits of a residue.
-        fit_intercept: An intercept at Bob, without penalty.
+        schedule: `sgd`: schedule of the learning rate, `constant`, `inverse` or `inverse-sqrt`.
+        decay: `sgd`: rate at which the schedule lowers the learning rate.
+        l1: L1 penalty, applied by each side to its own weights; not supported by `sealed` and
+            `mutual`.
+        l2: L2 penalty on all weights except the intercept (default: 1 / training rows for `newton`,
+            0 for `sgd`).
+        feature_bits: Fractional bits of a feature in fixed-point arithmetic.
+        residue_bits: Fractional bits of a residue in fixed-point arithmetic.
+        fit_intercept: Fit an intercept, at Bob and without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
             heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
@@ -143,6 +145,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     (True, 0.0)
     """
 
+    @refusing_former_keywords
     def __init__(
         self,
         *,
@@ -157,7 +160,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         subset_size: int | None = None,
         l_rr: int | None = None,
         bob_update: str | None = None,
-        over: str | None = None,
+        base_mechanism: str | None = None,
         reveal: bool | None = None,
         reveal_epsilon: float | None = None,
         reveal_delta: float | None = None,
@@ -196,7 +199,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.subset_size = subset_size
         self.l_rr = l_rr
         self.bob_update = bob_update
-        self.over = over
+        self.base_mechanism = base_mechanism
         self.reveal = reveal
         self.reveal_epsilon = reveal_epsilon
         self.reveal_delta = reveal_delta

@@ -1,4 +1,4 @@
-"""A metric is told to Alice in one message only: with ``tell-alice``, in whole per cent."""
+"""A metric is told to Alice in one message only: with ``share-metrics``, in whole per cent."""
 
 from __future__ import annotations
 

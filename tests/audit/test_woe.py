@@ -162,7 +162,7 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
     for command in ("woe", "audit --woe"):
         assert run([*command.split(), *COMMON.split()]) == 0
         assert max(map(len, capsys.readouterr().out.splitlines())) <= 100
-    assert run(["woe", *COMMON.split(), "--no-names"]) == 0
+    assert run(["woe", *COMMON.split(), "--no-share-names"]) == 0
     out = capsys.readouterr().out
     assert "alice.1" in out
     assert "radius" not in out

@@ -179,7 +179,7 @@ def watched(folder: Path, agreement: dict[str, Any], *, permute: bool) -> list[A
 
 
 # Here Bob tells her how good the model is, which her screen repeats and her page does not.
-AGREEMENTS = {**MECHANISMS, "none": {"mechanism": "none", "tell-alice": "quality"}}
+AGREEMENTS = {**MECHANISMS, "none": {"mechanism": "none", "share-metrics": "quality"}}
 
 
 @pytest.mark.parametrize("mechanism", seldom([*AGREEMENTS], always=["none", "sealed"]))

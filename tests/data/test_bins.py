@@ -108,7 +108,7 @@ def test_edges_that_are_none_are_refused_here_too():
 
 @pytest.mark.parametrize("bins", [EDGES, 2])
 def test_a_missing_value_is_in_its_own_bin_and_nowhere_else(bins):
-    choices = replace(DEFAULTS, bins={"age": bins}, impute="bin", rare_share=0.9)
+    choices = replace(DEFAULTS, bins={"age": bins}, impute="bin", min_frequency=0.9)
     plan, rule = fitted([20, 30, 40, 60, None], choices)
     assert rule.outputs[-1] == "age=(missing)"
     assert rule.impute is None

@@ -70,7 +70,7 @@ def test_types_come_from_all_rows(save):
         pytest.param("a,b\n 1, x\n 2, ?\n", {}, [(1.0, "x"), (2.0, None)], id="padded"),
         pytest.param(
             "a,b\n1,NA\n2,-\n",
-            {"dialect": Dialect(null_words=("-",))},
+            {"dialect": Dialect(na_values=("-",))},
             [(1, "NA"), (2, None)],
             id="missing-marks",
         ),
@@ -239,7 +239,7 @@ def test_encodings(save, name):
 
 def test_words_for_a_missing_value(save):
     path = save("a.csv", "a,b\n1,x\nunknown,NA\n,y\n")
-    frame = read_frame(path, dialect=Dialect(null_words=("unknown",)))
+    frame = read_frame(path, dialect=Dialect(na_values=("unknown",)))
     assert frame.rows() == [(1, "x"), (None, "NA"), (None, "y")]
 
 

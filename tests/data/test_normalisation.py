@@ -66,7 +66,7 @@ def test_names_in_any_order_are_the_same_choice():
 def test_unknown_names_are_refused(text):
     with pytest.raises(ConfigError) as raised:
         Normalisation.of(text)
-    assert raised.value.setting == "normalise"
+    assert raised.value.setting == "normalise_ids"
 
 
 def test_two_ids_that_become_one_are_both_named():
@@ -99,7 +99,7 @@ def test_a_table_tells_which_normalisation_would_change_how_many_of_its_ids():
     # What is chosen already is not named again.
     chosen = Normalisation.of("trim,nfkc,zeros")
     ids = RowIds.of(["Ann", "bea"])
-    assert [spelling.normalise for spelling in spellings(ids, chosen)] == ["case"]
+    assert [spelling.normalise_ids for spelling in spellings(ids, chosen)] == ["case"]
 
 
 @pytest.mark.parametrize("ids", [["007", "008", "123"], ["AX1", "BX2", "77"]])
@@ -115,5 +115,7 @@ def test_what_would_change_is_counted_as_normalising_counts_it(texts, step):
     after = [chosen.one(text) for text in texts]
     changes = sum(old != new for old, new in zip(texts, after, strict=True))
     merges = len(texts) - len(set(after))
-    named = {one.normalise: (one.changes, one.merges) for one in spellings(ids, Normalisation())}
+    named = {
+        one.normalise_ids: (one.changes, one.merges) for one in spellings(ids, Normalisation())
+    }
     assert named.get(step, (0, 0)) == (changes, merges)

@@ -191,7 +191,7 @@ def test_free_text_is_left_out_and_the_line_that_keeps_it_is_named():
 
 def test_words_among_numbers_are_refused_with_their_place():
     mostly = pl.DataFrame({"n": [str(i) for i in range(200)] + ["n/a"]})
-    with refused(ColumnError, names=("'n'", "1 of 201", "row 201", "null_words")):
+    with refused(ColumnError, names=("'n'", "1 of 201", "row 201", "na_values")):
         fit(mostly, PrepareSettings())
     as_levels = PrepareSettings(type={"n": "category"}, max_levels=300)
     assert len(fit(mostly, as_levels).columns) == 200

@@ -227,7 +227,7 @@ def test_any_table_gives_numbers_and_the_same_after_json(
     choices = PrepareSettings(
         winsorise={"*": share},
         missing_indicator=True,
-        rare_share=share,
+        min_frequency=share,
         transform={"*": transform},
         bins={"*": bins},
         date_parts=("year", "month", "weekday"),
@@ -347,12 +347,12 @@ def test_rare_levels_and_unknown_ones_are_others():
 
 def test_levels_that_are_all_rare_are_said():
     plan = fit(pl.DataFrame({"x": [str(n % 400) + "x" for n in range(4000)]}), DEFAULTS)
-    assert "rare_share=0.0005" in plan.notes[0]
+    assert "min_frequency=0.0005" in plan.notes[0]
 
 
 def test_a_level_that_is_called_other_already_is_of_the_others():
     words = ["a"] * 400 + ["(other)"] * 400 + ["c", "d"] * 5
-    plan = fit(pl.DataFrame({"x": words}), PrepareSettings(rare_share=0.01, drop_first=False))
+    plan = fit(pl.DataFrame({"x": words}), PrepareSettings(min_frequency=0.01, drop_first=False))
     assert plan.columns == ("x=(other)", "x=a")
     assert plan.apply(pl.DataFrame({"x": ["(other)", "c"]})).tolist() == [[1, 0], [1, 0]]
 

@@ -216,7 +216,7 @@ def test_alice_is_told_what_her_training_exposes(bob):
 def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     table = bob.parent / "bob.csv"
     table.write_text(table.read_text().replace("p0007,", "P0007,"))
-    normalised = {"normalise": "case"}
+    normalised = {"normalise_ids": "case"}
     write_config(bob.parent, "bob", data=normalised)
     assert "data" not in [f.area for f in check_party(bob) if f.level is Level.WARNING]
     table.write_text(table.read_text().replace("p0008,", "p0007,"))

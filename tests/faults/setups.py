@@ -34,8 +34,8 @@ from tests.party.sides import (
 from tests.party.wires import Wire
 from tests.system import free_port
 
-LINK: dict[str, Any] = {"connect-seconds": 60.0, "answer-seconds": 60.0, "dead-seconds": 5.0}
-STATE: dict[str, Any] = {"every-iterations": 1, "key": "state.key"}
+LINK: dict[str, Any] = {"connect-seconds": 60.0, "answer-seconds": 60.0, "keepalive-seconds": 5.0}
+STATE: dict[str, Any] = {"checkpoint-iterations": 1, "key": "state.key"}
 
 
 def link_of(role: str, port: int) -> dict[str, Any]:

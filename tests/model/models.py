@@ -68,7 +68,7 @@ WAYS = (
 
 # What bends a column, which leaves no unit of the raw one.
 SHAPES = tuple(
-    replace(DEFAULTS, winsorise={"*": 0.05}, rare_share=0.2, **choices)
+    replace(DEFAULTS, winsorise={"*": 0.05}, min_frequency=0.2, **choices)
     for choices in (
         {"transform": {"*": "log"}},
         {"transform": {"*": "rank"}, "clip": 1.5},

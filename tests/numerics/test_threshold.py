@@ -44,7 +44,7 @@ def test_the_threshold_of_a_cost_costs_least(pairs, cost):
     best = chosen(scores, labels, cost)
     candidates = [*scores, *np.nextafter(scores, -np.inf)]
     assert paid(best.score) == pytest.approx(min(paid(at) for at in candidates))
-    assert (best.rule, best.miss_cost) == ("cost", cost)
+    assert (best.rule, best.false_negative_cost) == ("cost", cost)
 
 
 def test_one_class_alone_leaves_one_half_and_other_shapes_are_refused():

@@ -159,7 +159,7 @@ def furnish(
         link = {"listen": None, "connect": address or f"{ADDRESSES[serves]}:{PORT}"}
         if role == serves:
             link = {"listen": listen, "connect": None}
-        waits = {"connect-seconds": HANG, "answer-seconds": HANG, "dead-seconds": 2.0}
+        waits = {"connect-seconds": HANG, "answer-seconds": HANG, "keepalive-seconds": 2.0}
         changes = {"link": {**link, **waits}, "state": dict(state or {})}
         write_config(folder, role, agreement=agreement, **changes)
 

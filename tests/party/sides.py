@@ -105,7 +105,9 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     peer = "bob" if role == "alice" else "alice"
     way = {"listen": "127.0.0.1:0"} if role == "bob" else {"connect": "127.0.0.1:1"}
     chosen = changes.get("agreement", {})
-    whole_tables = chosen.get("mechanism") in WHOLE_TABLE_ONLY or chosen.get("over") == "sealed"
+    whole_tables = (
+        chosen.get("mechanism") in WHOLE_TABLE_ONLY or chosen.get("base_mechanism") == "sealed"
+    )
     batches = {"epochs": 2, "batch-size": 8, "learning-rate": 0.1}
     sections: dict[str, dict[str, Any]] = {
         "agreement": {"mechanism": "none", **({"passes": 2} if whole_tables else batches)},
@@ -119,7 +121,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
             "connect-seconds": HANG,
             "answer-seconds": HANG,
         },
-        "state": {"folder": f"{role}-state", "every-iterations": 5, "sync": False},
+        "state": {"folder": f"{role}-state", "checkpoint-iterations": 5, "sync": False},
         "output": {
             "model": f"{role}.model.json",
             "log": f"{role}.log",
@@ -398,11 +400,11 @@ class Company:
             "ca": str(files / "ca.pem"),
             "certificate": str(files / f"{name}.pem"),
             "key": str(files / f"{name}.key"),
-            "dead-seconds": 2.0,
+            "keepalive-seconds": 2.0,
         }
         sections: dict[str, dict[str, Any]] = {
             "agreement": {**NEWTON, "mechanism": "sealed", **self.agreement},
-            "state": {"every-iterations": 2},
+            "state": {"checkpoint-iterations": 2},
             "link": link,
         }
         if len(self.names) > 1:

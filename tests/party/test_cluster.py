@@ -83,7 +83,7 @@ def furnish(folder: Path, compute: dict[str, dict[str, Any]], passes: int = 6) -
             role,
             agreement={**NEWTON, "mechanism": "sealed", "passes": passes},
             link={way: address, "listen" if way == "connect" else "connect": None},
-            state={"every-iterations": 2},
+            state={"checkpoint-iterations": 2},
             compute=compute.get(role, {}),
         )
 

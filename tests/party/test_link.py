@@ -330,7 +330,7 @@ def test_an_answer_that_takes_too_long_leaves_at_a_later_step_and_is_said_once(c
     times = leaving_times(clock, Pace(50.0, said.append), 0.01, before=0.12, after=0.0)
     assert times[1] == pytest.approx(0.15)
     assert len(said) == 1
-    assert "answer-milliseconds" in said[0]
+    assert "answer-interval-milliseconds" in said[0]
 
 
 def test_frames_in_a_row_leave_a_step_apart(clock):

@@ -20,9 +20,9 @@ ONE_SIDED = {**MECHANISMS["mult"], "variant": "one-sided"}
 EARLY = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 2}
 REVEALED = {"mechanism": "sealed", "reveal": True}
 EXPOSURE = "accept-column-exposure"
-TOLD = {"tell-alice": "quality"}
-NOISY = {**TOLD, "tell-epsilon": 0.5}
-OVER_SEALED = {**MECHANISMS["label-rr"], "over": "sealed"}
+TOLD = {"share-metrics": "quality"}
+NOISY = {**TOLD, "metrics-epsilon": 0.5}
+OVER_SEALED = {**MECHANISMS["label-rr"], "base_mechanism": "sealed"}
 
 # What is agreed, and whether labels can then be computed.
 AGREEMENTS: dict[str, tuple[dict[str, Any], bool]] = {

@@ -188,7 +188,7 @@ def test_what_may_change_between_two_starts_may(folder, role):
     changes: dict[str, dict[str, Any]] = {
         "output": {"model": "elsewhere.json", "log": f"{role}.second.log"},
         "link": {"answer-seconds": 33.0},
-        "state": {"every-iterations": 9},
+        "state": {"checkpoint-iterations": 9},
     }
     write_config(folder, role, agreement=MECHANISMS["add"], **changes)
     run_both(folder).records  # noqa: B018
@@ -367,7 +367,7 @@ def test_answers_leave_at_their_steps(folder):
     """Every one of Bob's frames but the first waits for a whole step at least."""
     set_up(folder, **MECHANISMS["none"], epochs=1)
     agreed = {**MECHANISMS["none"], "epochs": 1}
-    write_config(folder, "bob", agreement=agreed, privacy={"answer-milliseconds": 20})
+    write_config(folder, "bob", agreement=agreed, privacy={"answer-interval-milliseconds": 20})
     start = time.monotonic()
     _, bob = run_both(folder).records
     assert time.monotonic() - start > bob["run"]["iterations"] * 0.020

@@ -56,7 +56,7 @@ def test_paths_are_relative_to_the_file_and_not_to_where_one_stands(tmp_path, mo
 
 def test_hyphens_and_underscores_are_the_same(tmp_path):
     assert read(tmp_path, agreement={"minimum_batch": 4}).agreed["minimum_batch"] == 4
-    assert read(tmp_path, state={"every_seconds": 7}).state.every_seconds == 7
+    assert read(tmp_path, state={"checkpoint_seconds": 7}).state.checkpoint_seconds == 7
 
 
 # --- unknown, missing, of the wrong kind ---------------------------------------------------------
@@ -87,7 +87,7 @@ def test_an_unknown_key_is_named_with_the_nearest(tmp_path, section, key, meant)
         ("agreement", "held-out", 1),
         ("agreement", "held-out", -0.2),
         ("agreement", "held-out", False),
-        ("agreement", "split-salt", 5),
+        ("agreement", "split-seed", 5),
         ("agreement", "evaluate", "often"),
         ("agreement", "minimum-batch", 0),
         ("agreement", "alice-columns", "half"),
@@ -95,14 +95,14 @@ def test_an_unknown_key_is_named_with_the_nearest(tmp_path, section, key, meant)
         ("agreement", "alice-columns", True),
         ("agreement", "rows", 0),
         ("agreement", "rows", "many"),
-        ("privacy", "answer-milliseconds", 0),
+        ("privacy", "answer-interval-milliseconds", 0),
         ("data", "file", 7),
         ("data", "intercept", "yes"),
         ("data", "impute", "mode"),
         ("data", "clip", -3),
         ("link", "connect-seconds", 0),
         ("link", "answer-seconds", "long"),
-        ("state", "every-iterations", 0),
+        ("state", "checkpoint-iterations", 0),
         ("state", "sync", 1),
         ("output", "model", 3),
         ("privacy", "budget", 0),
@@ -178,7 +178,7 @@ def test_what_is_missing_or_does_not_go_together_is_refused_by_name(
     [
         ("data", "label", "sick"),
         ("privacy", "budget", 2.0),
-        ("privacy", "answer-milliseconds", 20.0),
+        ("privacy", "answer-interval-milliseconds", 20.0),
     ],
 )
 def test_what_is_bobs_is_refused_in_alices_file(tmp_path, section, name, value):

@@ -95,7 +95,7 @@ def other_settings(folder: Path) -> None:
 
 
 def other_rows(folder: Path) -> None:
-    write_config(folder, "alice", data={"file": "alice"}, agreement={"split-salt": "another"})
+    write_config(folder, "alice", data={"file": "alice"}, agreement={"split-seed": "another"})
 
 
 def a_number(folder: Path) -> None:

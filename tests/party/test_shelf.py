@@ -129,7 +129,7 @@ def test_what_no_checkpoint_names_is_swept(shelf, tmp_path):
 
 
 SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
-OFTEN = {"every-iterations": 2}
+OFTEN = {"checkpoint-iterations": 2}
 
 
 @pytest.fixture

@@ -247,7 +247,7 @@ class Killer:
 @pytest.mark.parametrize("after", [1, 9, 17, 26])
 def test_a_side_that_is_killed_anywhere_resumes_to_the_same_models(tmp_path, victim, after):
     """Also in the middle of a fold, and between two models."""
-    every = {"every-iterations": 2}
+    every = {"checkpoint-iterations": 2}
     write_study(tmp_path, state={"alice": every, "bob": every})
     watch = {victim: Callbacks(observe=Killer(after))}
     ends = run_study(tmp_path, watch=watch)
@@ -308,7 +308,7 @@ def test_two_studies_that_differ_are_told_apart_by_name(tmp_path, study, names):
         ("folds = 2\nl2 = 0.1\n", {}, ("l2", 0.1)),
         ("folds = 2\nl2 = [-1.0]\n", {}, "l2"),
         ("folds = 0\nl2 = [0.1]\n", {"held-out": 0}, "held-out"),
-        ("l2 = [0.1]\n", {"tell-alice": "quality"}, "tell-alice"),
+        ("l2 = [0.1]\n", {"share-metrics": "quality"}, "share-metrics"),
         ("l2 = [0.1]\n", {"evaluate": "epoch"}, "evaluate"),
         (f"folds = 20\npasses = [1]\nl2 = {list(range(1, 200))}\n", {}, "2,000"),
         # What would make other tables was removed.
@@ -412,7 +412,7 @@ def test_models_of_an_earlier_study_keep_a_folder_of_their_own(finished):
 
 
 def test_a_store_that_was_not_there_at_the_beginning_is_charged_when_it_resumes(tmp_path):
-    every = {"every-iterations": 2}
+    every = {"checkpoint-iterations": 2}
     write_study(tmp_path, state={"alice": every, "bob": every})
     ends = run_study(tmp_path, watch={"alice": Callbacks(observe=Killer(20))})
     assert isinstance(ends.alice, Killed)

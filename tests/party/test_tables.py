@@ -125,7 +125,7 @@ def test_the_held_out_share_is_near_the_fraction_with_a_false_alarm_once_in_a_bi
 
 def test_the_salt_changes_which_rows_they_are(tmp_path):
     chosen = [
-        load(tmp_path, bobs(), agreement={"split-salt": salt}).train.ids.series.to_list()
+        load(tmp_path, bobs(), agreement={"split-seed": salt}).train.ids.series.to_list()
         for salt in ("one", "two", "one")
     ]
     assert chosen[0] != chosen[1]

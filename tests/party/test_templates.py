@@ -30,7 +30,7 @@ def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
     assert alice.agreed == bob.agreed
     assert alice.agreed["mechanism"] == mechanism
     # exact: the test's own value
-    assert alice.agreed["split_salt"] == "some salt"
+    assert alice.agreed["split_seed"] == "some salt"
     assert (alice.role, bob.role) == ROLES
     for config in (alice, bob):
         assert config.link.peer == ("bob" if config.role == "alice" else "alice")

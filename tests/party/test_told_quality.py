@@ -36,7 +36,7 @@ from tests.party.sides import (
 )
 from tests.report.test_terminal import shown
 
-TOLD = {"tell-alice": "quality"}
+TOLD = {"share-metrics": "quality"}
 SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
 
 
@@ -79,7 +79,7 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, agreed):
 @pytest.mark.parametrize(
     ("agreed", "total"),
     [
-        ({**NEWTON, **MECHANISMS["label-rr"], "tell-epsilon": 0.5}, 2.5),
+        ({**NEWTON, **MECHANISMS["label-rr"], "metrics-epsilon": 0.5}, 2.5),
         (SEALED, math.inf),
     ],
     ids=["with noise", "as it is"],
@@ -89,7 +89,7 @@ def test_the_ledger_has_its_price_and_held_out_labels_pay_too(folder, agreed, to
     alice, bob = run_both(folder).records
     assert alice["told_quality"] == bob["told_quality"]
     assert (alice["told_quality"]["auc"] is None) == math.isfinite(total)
-    assert alice["told_quality"].get("epsilon") == agreed.get("tell-epsilon")
+    assert alice["told_quality"].get("epsilon") == agreed.get("metrics-epsilon")
     assert float(bob["ledger"]["label_epsilon_total"]) == total
     (account,) = LabelBudget.from_config(PartyConfig.read(folder / "bob.toml")).accounts()
     assert account.rows == 80
@@ -98,7 +98,7 @@ def test_the_ledger_has_its_price_and_held_out_labels_pay_too(folder, agreed, to
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_who_was_stopped_when_it_was_told_is_told_the_same(folder, noisy):
-    set_up(folder, **MECHANISMS["add"], **TOLD, **({"tell-epsilon": 0.5} if noisy else {}))
+    set_up(folder, **MECHANISMS["add"], **TOLD, **({"metrics-epsilon": 0.5} if noisy else {}))
     stop, heard = pulled_at("alice", 1, QualityTold)["alice"], list[object]()
 
     def observe(event: Event) -> None:

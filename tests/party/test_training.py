@@ -78,8 +78,8 @@ AGREEMENTS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "sealed": {"mechanism": "sealed"},
     "mutual": {"mechanism": "mutual", "evaluate": "end"},
-    "label-rr over none": {"mechanism": "label-rr", "epsilon": 2.0, "over": "none"},
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed"},
+    "label-rr over none": {"mechanism": "label-rr", "epsilon": 2.0, "base_mechanism": "none"},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "base_mechanism": "sealed"},
     "sealed, weighted": {"mechanism": "sealed", "class-weight": [1.0, 0.125]},
     "sealed, told": {"mechanism": "sealed", "reveal": True, "reveal-epsilon": 4.0},
     "mutual, told": {"mechanism": "mutual", "evaluate": "end", "reveal": True, "reveal-bob": True},
@@ -402,7 +402,11 @@ def write_wide_tables(folder: Path, rows: int) -> None:
 def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tmp_path, role, part):
     """Three parts of the rows, and a stop after one of them."""
     write_wide_tables(tmp_path, rows=3 * 8192)
-    set_up(tmp_path, **NEWTON | {"mechanism": "sealed", "passes": 2}, state={"every-iterations": 2})
+    set_up(
+        tmp_path,
+        **NEWTON | {"mechanism": "sealed", "passes": 2},
+        state={"checkpoint-iterations": 2},
+    )
 
     class SmallParts(TrainJob):
         def prepare(self, config: PartyConfig) -> TrainSide:

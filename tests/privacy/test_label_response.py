@@ -36,7 +36,7 @@ from tests.privacy.odds import fits, happens
 from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
-AGREED = agreement(mechanism="label-rr", epsilon=1.0, over="none")
+AGREED = agreement(mechanism="label-rr", epsilon=1.0, base_mechanism="none")
 
 
 def method(epsilon: float) -> FlippedLabels:
@@ -197,7 +197,11 @@ def test_without_flips_it_is_the_baseline_and_with_them_it_is_near_at_a_large_ep
 @pytest.mark.sampled(1)
 def test_it_trains_with_columns_at_bob_and_an_intercept(columns):
     record = run(alice_columns=columns, intercept=True, epsilon=3.0).to_dict()
-    assert (record["mechanism"], record["epsilon"], record["over"]) == ("label-rr", 3.0, "none")
+    assert (record["mechanism"], record["epsilon"], record["base_mechanism"]) == (
+        "label-rr",
+        3.0,
+        "none",
+    )
     assert record["weight_bound"] is None
     assert record["test"]["auc"] > 0.95
     assert record["ledger"]["label_epsilon_total"] == 3.0
@@ -230,12 +234,12 @@ class Beneath(Mechanism):
 def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeypatch):
     known = {**MECHANISMS, "sealed": Beneath}
     monkeypatch.setattr(module_of(mechanism_class), "MECHANISMS", known)
-    made = mechanism(AGREED.model_copy(update={"over": "sealed"}))
+    made = mechanism(AGREED.model_copy(update={"base_mechanism": "sealed"}))
     assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
     assert made.assumption.endswith(Beneath.assumption)
-    both = taken(Protection(mechanism="label-rr", over="sealed"))
-    assert both.names == ("epsilon", "over", "b1")
-    assert both.defaults == {"over": "none", "b1": 0.5}
+    both = taken(Protection(mechanism="label-rr", base_mechanism="sealed"))
+    assert both.names == ("epsilon", "base_mechanism", "b1")
+    assert both.defaults == {"base_mechanism": "none", "b1": 0.5}
     # What does not run over another is not concerned.
-    alone = taken(Protection(mechanism="add", over="sealed"))
+    alone = taken(Protection(mechanism="add", base_mechanism="sealed"))
     assert alone.names == MECHANISMS["add"].takes

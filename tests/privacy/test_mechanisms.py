@@ -97,11 +97,11 @@ CASES = {
         epsilon=50.0,
     ),
     "label-rr": case(
-        {**FLIPS, "over": "none"}, 1.0, "label_flips whole_table claims_protection",
-        "epsilon", "over",
+        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips whole_table claims_protection",
+        "epsilon", "base_mechanism",
     ),
     "label-rr over sealed": case(
-        {**FLIPS, "over": "sealed"}, 1.0,
+        {**FLIPS, "base_mechanism": "sealed"}, 1.0,
         "label_flips shares_weights whole_table claims_protection",
     ),
     "sealed": case(

@@ -72,7 +72,7 @@ SETTLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     ),
     # The paper's L_RR.
     "hybrid": ({}, {"epsilon": 1.0, "subset_size": 111}),
-    "label-rr": ({"epsilon": 0.5}, {"epsilon": 0.5, "over": "none"}),
+    "label-rr": ({"epsilon": 0.5}, {"epsilon": 0.5, "base_mechanism": "none"}),
 }
 
 
@@ -297,7 +297,7 @@ def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
     [
         ({"reveal": None}, "reveal_epsilon"),
         ({"reveal_epsilon": None, "reveal_delta": 1e-6}, "reveal_delta"),
-        ({"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"}, "reveal_epsilon"),
+        ({"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "sealed"}, "reveal_epsilon"),
     ],
     ids=str,
 )
@@ -380,7 +380,7 @@ def test_what_has_no_newton_says_so_by_name(given, setting, named):
     [
         {"mechanism": "sealed"},
         {"mechanism": "mutual"},
-        {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+        {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "sealed"},
     ],
     ids=str,
 )

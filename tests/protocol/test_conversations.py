@@ -329,12 +329,12 @@ TERMS: dict[str, dict[str, dict[str, Any]]] = {
         "larger-batch": {"batch_size": 4, "subset_size": 17},
         "all-rows-in-the-subset": {"subset_size": ROWS},
     },
-    "revealed-table": {**SEARCHES, "label-rr": {**LABEL_RR, "over": "none"}},
+    "revealed-table": {**SEARCHES, "label-rr": {**LABEL_RR, "base_mechanism": "none"}},
     "sealed-table": {
         **SEARCHES,
         "fresh-keys": {"fresh_keys": True},
         "weak-penalty": {"l2": 0.001},
-        "label-rr": {**LABEL_RR, "over": "sealed"},
+        "label-rr": {**LABEL_RR, "base_mechanism": "sealed"},
     },
     "mutual-table": {
         "plain": {},
@@ -649,7 +649,7 @@ INDEPENDENT: dict[str, tuple[str, int, dict[str, Any]]] = {
     "sealed, fresh keys": ("sealed-table", 1, {"fresh_keys": True}),
     "sealed, held out": ("sealed-table", 1, {"evaluate": "epoch"}),
     "sealed, several": ("sealed-table", 3, {}),
-    "label-rr over sealed": ("sealed-table", 1, {**LABEL_RR, "over": "sealed"}),
+    "label-rr over sealed": ("sealed-table", 1, {**LABEL_RR, "base_mechanism": "sealed"}),
     "mutual": ("mutual-table", 1, {}),
 }
 
@@ -710,9 +710,9 @@ PRICES: dict[str, tuple[str, dict[str, Any], float]] = {
     "continuous": ("residues", {"noise": "continuous"}, 2.0),
     "hybrid": ("hidden-batch", {}, math.inf),
     "none newton": ("revealed-table", {}, math.inf),
-    "label-rr newton": ("revealed-table", {**LABEL_RR, "over": "none"}, 1.0),
+    "label-rr newton": ("revealed-table", {**LABEL_RR, "base_mechanism": "none"}, 1.0),
     "sealed": ("sealed-table", {}, 0.0),
-    "label-rr over sealed": ("sealed-table", {**LABEL_RR, "over": "sealed"}, 1.0),
+    "label-rr over sealed": ("sealed-table", {**LABEL_RR, "base_mechanism": "sealed"}, 1.0),
     "sealed, revealed": ("sealed-table", {"reveal": True}, math.inf),
     "mutual": ("mutual-table", {}, 0.0),
     "mutual, Alice's weights revealed": ("mutual-table", {"reveal": True}, math.inf),
@@ -757,8 +757,8 @@ RESUMED: dict[str, tuple[str, int, Scheme, dict[str, Any]]] = {
         f"{name}, {alices}": (name, alices, CLEAR, {"epochs": 2 + name.endswith("-table")})
         for name, alices in DRIVEN
     },
-    "label-rr": ("revealed", 1, CLEAR, {**LABEL_RR, "over": "none"}),
-    "label-rr over sealed": ("sealed-table", 1, CLEAR, {**LABEL_RR, "over": "sealed"}),
+    "label-rr": ("revealed", 1, CLEAR, {**LABEL_RR, "base_mechanism": "none"}),
+    "label-rr over sealed": ("sealed-table", 1, CLEAR, {**LABEL_RR, "base_mechanism": "sealed"}),
     "fresh keys": ("sealed-table", 1, CLEAR, {"fresh_keys": True}),
     "weights revealed": ("sealed-table", 1, CLEAR, {"reveal": True}),
     "a told model, held out": ("sealed-table", 1, CLEAR, {"evaluate": "epoch", **TOLD}),

@@ -56,7 +56,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "label-rr over sealed": {
         "mechanism": "label-rr",
         "epsilon": 1.0,
-        "over": "sealed",
+        "base_mechanism": "sealed",
         "passes": 2,
     },
 }

@@ -82,7 +82,7 @@ def test_each_verdict_is_charged_before_it_is_sent():
 
 def test_stopping_by_true_labels_voids_what_flipping_them_gave():
     """Looking costs nothing; a stop that Alice sees depends on labels that were not flipped."""
-    flipped = {**LABEL_RR, "over": "none", "epochs": 3}
+    flipped = {**LABEL_RR, "base_mechanism": "none", "epochs": 3}
     assert watched("revealed", **flipped).ledger.statement().label_epsilon_total == 1.0
     stopped = watched("revealed", **flipped, patience=2)
     assert stopped.ledger.statement().label_epsilon_total == float("inf")

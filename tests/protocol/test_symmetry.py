@@ -32,7 +32,7 @@ def test_which_alices_it_finds(setup, name):
     [
         {"mechanism": "sealed"},
         {"mechanism": "sealed", "scheme": "bfv", "passes": 3},
-        {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+        {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "sealed"},
     ],
     ids=str,
 )

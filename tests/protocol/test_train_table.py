@@ -69,8 +69,8 @@ ROWS, PASSES, L2 = 40, 6, 0.05
 MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none"},
     "sealed": {"mechanism": "sealed"},
-    "label-rr over none": {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "over": "sealed"},
+    "label-rr over none": {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "none"},
+    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "sealed"},
 }
 SHARED = ("sealed", "label-rr over sealed")
 SPLITS = {

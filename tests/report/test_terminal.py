@@ -154,7 +154,7 @@ PARTY = PartyRun(
 ALIGNMENT = AlignmentResult(
     role="bob",
     peer="alice",
-    normalise="none",
+    normalise_ids="none",
     ids=10,
     peer_ids=12,
     common=8,
@@ -181,7 +181,7 @@ PREDICTION = PredictionResult(
     rows=12,
     ids=20,
     peer_ids=30,
-    normalise="case",
+    normalise_ids="case",
     columns=3,
     seconds=0.5,
     bytes_sent=10,
@@ -251,7 +251,7 @@ def test_a_prediction_shows_counts_threshold_and_file():
     # Ten of the twelve rows are listed.
     assert [f"c{row}" in text.split() for row in (9, 10)] == [True, False]
     assert tones(PREDICTION.blocks()).count("warning") == 1  # two scores near the end
-    listed = replace(PREDICTION, peer_ids=None, normalise=None, suspected_wraps=0)
+    listed = replace(PREDICTION, peer_ids=None, normalise_ids=None, suspected_wraps=0)
     assert "30" not in words(listed.blocks()).split()
     assert "warning" not in tones(listed.blocks())
     alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no-score")

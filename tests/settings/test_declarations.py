@@ -114,7 +114,7 @@ def test_the_help_names_what_there_is():
         assert f"`{name}`" in SETTINGS["mechanism"].help
     for name in NAMES:
         assert f"`{name}`" in SETTINGS["dataset"].help
-    for name in ("impute", "scale", "max_levels", "rare_share"):
+    for name in ("impute", "scale", "max_levels", "min_frequency"):
         assert f"(default: {getattr(DEFAULTS, name)})" in SETTINGS[name].help
     assert f"(default: {DEFAULTS.winsorise['*']})" in SETTINGS["winsorise"].help
 
@@ -322,8 +322,8 @@ def test_the_defaults_of_a_partys_file():
         "minimum_batch": 8,
         "evaluate": "end",
         "held_out": 0.2,
-        "split_salt": "",
-        "tell_alice": "nothing",
+        "split_seed": "",
+        "share_metrics": "nothing",
         "learning_rate": 0.05,
         "schedule": "constant",
         "decay": 0.0,

@@ -11,18 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-import taciturn
-from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError
 from taciturn.settings import (
     DATASET_DEFAULTS,
     DEFAULT_PASSES,
     OWN_DATA_DEFAULTS,
-    REMOVED,
-    REMOVED_USAGE,
     Agreement,
     Settings,
-    Study,
     differences,
     settings_file,
 )
@@ -47,30 +42,6 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one_as_it_is_spelled_the
         Settings.of({**RUN, key: 1})
     with refused(ConfigError, names=(key, near, "run.toml")):
         Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
-
-
-@pytest.mark.parametrize(("kind", "value"), [(Settings, 0.1), (Study, [0.1, 0.2])])
-def test_a_removed_setting_is_refused_with_what_to_use_instead(kind, value):
-    for key in REMOVED:
-        spelled = key.replace("_", "-")
-        with refused(ConfigError, names=spelled) as raised:
-            kind.of({spelled: value}, face=settings_file(Path("run.toml")))
-        assert raised.value.where == "run.toml"
-        assert raised.value.hint
-    with refused(ConfigError, names="dither"):
-        taciturn.train(dataset="breast-cancer", dither=0.1)  # type: ignore[call-arg]
-
-
-@pytest.mark.parametrize("usage", REMOVED_USAGE)
-def test_a_removed_command_or_option_is_refused_with_what_to_use_instead(usage, capsys):
-    assert run([*usage.split(), "7"]) == ConfigError.exit_code
-    said = capsys.readouterr().err
-    assert usage in said
-    assert "try:" in said
-
-
-def test_a_removed_command_is_known_only_in_its_place():
-    assert run(["doctor", "--renew"]) == USAGE
 
 
 def test_a_removed_setting_by_column_is_refused_in_a_file_too(tmp_path):
@@ -404,15 +375,16 @@ AGREED = Agreement.of(
 def test_the_text_of_an_agreement_is_pinned():
     """Two versions of the program compare it byte by byte."""
     assert AGREED.canonical() == (
-        '{"b1":null,"b2":null,"batch_size":16,"bob_update":null,"class_weight":null,'
-        '"decay":0.0,'
+        '{"b1":null,"b2":null,"base_mechanism":null,"batch_size":16,"bob_update":null,'
+        '"class_weight":null,"decay":0.0,'
         '"epochs":2,"epsilon":null,"evaluate":"end","feature_bits":16,"fresh_keys":null,'
         '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
-        '"learning_rate":0.05,"mechanism":"none","minimum_batch":1,"noise":null,"over":null,'
+        '"learning_rate":0.05,"mechanism":"none","metrics_epsilon":null,"minimum_batch":1,'
+        '"noise":null,'
         '"patience":null,"residue_bits":20,"reveal":null,"reveal_bob":null,"reveal_delta":null,'
         '"reveal_epsilon":null,"schedule":"constant",'
-        '"scheme":"clear","score_range":null,"sigmoid_error":null,"solver":"sgd",'
-        '"split_salt":null,"subset_size":null,"tell_alice":"nothing","tell_epsilon":null,'
+        '"scheme":"clear","score_range":null,"share_metrics":"nothing","sigmoid_error":null,'
+        '"solver":"sgd","split_seed":null,"subset_size":null,'
         '"variant":null}'
     )
 
@@ -573,7 +545,7 @@ def test_a_choice_by_column_is_read_from_every_face(name, given, meant):
         ("separator", ";;", "tab"),
         ("encoding", "latn", "'latn'"),
         ("date_parts", "hour", ()),
-        ("rare_share", 1.0, ()),
+        ("min_frequency", 1.0, ()),
     ],
 )
 def test_a_choice_that_is_not_possible_is_refused(name, given, names):

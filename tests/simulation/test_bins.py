@@ -35,7 +35,10 @@ MECHANISM_SETTINGS: dict[str, tuple[dict[str, Any], float]] = {
     "mutual": ({"mechanism": "mutual"}, 2e-2),
     # With next to no noise the model is the same.
     "label-rr": ({"mechanism": "label-rr", "epsilon": 40.0}, 1e-5),
-    "label-rr-sealed": ({"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"}, 2e-2),
+    "label-rr-sealed": (
+        {"mechanism": "label-rr", "epsilon": 40.0, "base_mechanism": "sealed"},
+        2e-2,
+    ),
     "add": ({"mechanism": "add", "epsilon": 1e5}, 1e-3),
     "mult": ({"mechanism": "mult", "epsilon": 1e9, "b1": 1e-4, "variant": "mean-one"}, 1e-4),
     "hybrid": ({"mechanism": "hybrid", "epsilon": 3.0, "batch_size": 4}, 1e-3),

@@ -34,7 +34,12 @@ RUNS: dict[str, dict[str, Any]] = {
     "sealed-newton-several": {**NEWTON, **SEVERAL, "mechanism": "sealed"},
     "none-newton": {**NEWTON, "mechanism": "none", "scheme": "bfv"},
     "none-newton-clear": {**NEWTON, "mechanism": "none", "scheme": "clear"},
-    "label-rr-newton": {**NEWTON, "mechanism": "label-rr", "epsilon": 1.0, "over": "none"},
+    "label-rr-newton": {
+        **NEWTON,
+        "mechanism": "label-rr",
+        "epsilon": 1.0,
+        "base_mechanism": "none",
+    },
     "mutual-newton": {**NEWTON, "mechanism": "mutual", "alice_columns": "half"},
     "mutual-newton-all": {**NEWTON, "mechanism": "mutual", "alice_columns": "all"},
 }

@@ -36,7 +36,7 @@ WHOLE: dict[str, dict[str, Any]] = {
     "sealed": {"mechanism": "sealed"},
     "sealed-revealed": {"mechanism": "sealed", "reveal": True},
     "label-rr": {"mechanism": "label-rr", "epsilon": 40.0},
-    "label-rr-sealed": {"mechanism": "label-rr", "epsilon": 40.0, "over": "sealed"},
+    "label-rr-sealed": {"mechanism": "label-rr", "epsilon": 40.0, "base_mechanism": "sealed"},
 }
 # Where Bob has columns too, and where not: each is met by half of the cases.
 COLUMNS = {1: "half", 2: "all", 4: "equal", 8: "all"}

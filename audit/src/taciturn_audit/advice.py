@@ -174,7 +174,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             "a guarantee that does not rest on encryption",
             advised("{mechanism} {epsilon}", mechanism="label-rr", epsilon=WANTED_EPSILON),
             f"epsilon {WANTED_EPSILON:g} in total, whatever the epochs; the model loses a little; "
-            + advised("{over} adds the encryption's guarantee", over="sealed"),
+            + advised("{base_mechanism} adds the encryption's guarantee", base_mechanism="sealed"),
         ),
         Recommendation(
             "no encryption at all",

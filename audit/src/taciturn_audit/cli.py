@@ -44,7 +44,7 @@ KnownRows: TypeAlias = Annotated[
     int | None,
     typer.Option(
         min=0,
-        help="Rows of Alice's that Bob knows (default: 10, and as many as she has columns).",
+        help="Number of Alice's rows that Bob knows (default: 10, and as many as she has columns).",
     ),
 ]
 
@@ -57,16 +57,16 @@ def check(
         typer.Argument(help="A party's TOML file: check its agreement on its own table."),
     ] = None,
     columns: Annotated[
-        int | None, typer.Option(min=1, help="The number of Alice's columns, in place of a table.")
+        int | None, typer.Option(min=1, help="Number of Alice's columns, instead of a table.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=2, help="With --columns: the number of rows (default: 2000).")
+        int | None, typer.Option(min=2, help="With --columns: number of rows (default: 2000).")
     ] = None,
     seat: Annotated[
         str | None,
         typer.Option(
-            help="bob or both: also what Bob will be able to tell of Alice's columns, with advice "
-            "to her (default: both for her own file, else alice)."
+            help="Adversary: alice, bob or both; with bob or both, also how well Bob can "
+            "reconstruct Alice's columns (default: both for her own file, else alice)."
         ),
     ] = None,
     known_rows: KnownRows = None,
@@ -74,10 +74,10 @@ def check(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Show before any training what Alice will be able to learn, and what to change.
+    """Show before training what Alice could learn, and what to change.
 
-    Alice's own table may be given with --data: no label is needed or used. With a party's file its
-    agreement is checked on its own table, and something stands in for the other side's.
+    Alice's own table can be given with --data; no labels are needed or used. With a party's file,
+    its agreement is checked on its own table, with a stand-in for the other side's.
 
     [bold]Examples[/bold]
 
@@ -130,36 +130,44 @@ def audit(
         typer.Option(help="With --transcript: the file of the side that recorded a real session."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(help="A real session: the other side's file, whose table judges.")
+        Path | None,
+        typer.Option(
+            help="For a real session: the other side's file, whose table is the ground truth."
+        ),
     ] = None,
     guesses: Annotated[
         Path | None,
-        typer.Option(help="With --truth: judge what Alice's side wrote with --write-guesses."),
+        typer.Option(
+            help="With --truth: evaluate the guesses that Alice's side wrote with --write-guesses."
+        ),
     ] = None,
     write_guesses: Annotated[
         Path | None,
-        typer.Option(help="With --party: write the guesses at each row, for Bob's side to judge."),
+        typer.Option(
+            help="With --party: write the guess for each row, for Bob's side to evaluate."
+        ),
     ] = None,
     shuffle_truth: Annotated[
         bool,
         typer.Option(
             "--shuffle-truth",
-            help="Judge against labels shuffled after the run: every attack must sit at chance.",
+            help="Evaluate against labels shuffled after the run; every attack must be at chance.",
         ),
     ] = False,
     canary: Annotated[
         bool,
         typer.Option(
             "--canary/--no-canary",
-            help="Also attack a run on shuffled labels: the protocol's leak alone.",
+            help="Also attack a run on shuffled labels, which shows the leak of the protocol "
+            "alone.",
         ),
     ] = True,
     seat: Annotated[
         str | None,
         typer.Option(
-            help="Whose view is attacked: alice (labels), bob (Alice's columns) or both (default: "
-            "both; with --transcript the recorder's). With --parties alice is all of them "
-            "together, and alice-1 or alice-1+alice-3 are some."
+            help="Adversary: alice (recovers labels), bob (reconstructs Alice's columns) or both "
+            "(default: both; with --transcript the side that recorded it). With --parties, alice "
+            "means all Alices together; alice-1 or alice-1+alice-3 selects some."
         ),
     ] = None,
     known_rows: KnownRows = None,
@@ -167,8 +175,8 @@ def audit(
         bool,
         typer.Option(
             "--woe",
-            help="In place of a training: what weights of evidence, or rates, of her bins tell "
-            "Alice where they are handed to her, and what taciturn woe tells.",
+            help="Instead of a training, audit weight of evidence: what Alice learns if she is "
+            "given the weights or rates of her bins, and what taciturn woe reveals.",
         ),
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
@@ -177,7 +185,7 @@ def audit(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train, or read a transcript, and run the attacks that Alice and Bob could run.
+    """Train or read a transcript, then run the attacks that Alice and Bob could run.
 
     [bold]Examples[/bold]
 
@@ -277,16 +285,16 @@ DEMO: tuple[tuple[str, SettingsOptions], ...] = (
 
 
 def demo(
-    html: Annotated[Path, typer.Option(help="Where to write the report on the last run.")] = Path(
+    html: Annotated[Path, typer.Option(help="File for the report on the last run.")] = Path(
         "taciturn-demo.html"
     ),
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Train on breast-cancer: without protection, as the paper does it, sealed, and mutual.
+    """Train on breast-cancer: without protection, as in the paper, with sealed and with mutual.
 
     Both parties run in this process, with real encryption. Alice holds all 30 columns, Bob the
-    labels; the attacks show what either can learn of the other's from the messages.
+    labels; the attacks show what each side can learn from the messages.
     """
     from taciturn_audit import api
     from taciturn_audit.results.runs import DemoResult
@@ -349,7 +357,7 @@ def compare(
     mechanisms: Annotated[
         str,
         typer.Option(
-            help="Which to compare, separated by commas; name:epsilon gives one its own epsilon."
+            help="Mechanisms to compare, separated by commas; name:epsilon sets the epsilon of one."
         ),
     ] = "sealed,none,label-rr,add",
     html: Annotated[
@@ -360,7 +368,7 @@ def compare(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Set mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
+    """Compare mechanisms on the same rows: model quality, leakage, cost.
 
     [bold]Examples[/bold]
 

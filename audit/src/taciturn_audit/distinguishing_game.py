@@ -133,7 +133,7 @@ def challenge(
 
 def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
     agreed = view.agreement
-    unused = ("over", "parties", "epsilon", "reveal", "reveal_bob", "reveal_epsilon")
+    unused = ("base_mechanism", "parties", "epsilon", "reveal", "reveal_bob", "reveal_epsilon")
     return {
         **dict.fromkeys((*unused, "reveal_delta")),
         # Flipped labels are trained in the conversation of the mechanism that they run over.

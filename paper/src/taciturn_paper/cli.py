@@ -87,7 +87,7 @@ def reproduce(
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Keep finished tasks here; an interrupted run goes on with them."),
+        typer.Option(help="Folder of finished tasks; an interrupted run continues from it."),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
@@ -142,14 +142,14 @@ def bench(
     against: Annotated[
         str,
         typer.Option(
-            help="Rivals, separated by commas: phe, heu, or none. Or spu alone: whole trainings "
-            "beside SPU's Cheetah."
+            help="Libraries to compare with, separated by commas: phe, heu, or none; or spu "
+            "alone: whole trainings, compared with SPU's Cheetah."
         ),
     ] = "none",
     quick: Annotated[bool, typer.Option("--quick", help="Two shapes, two repeats.")] = False,
     repeats: Annotated[
         int | None,
-        typer.Option(min=1, help="Turns of each contender: 5 by default, beside spu 3."),
+        typer.Option(min=1, help="Repetitions of each measurement (default: 5; with spu 3)."),
     ] = None,
     spu_python: Annotated[
         Path | None,
@@ -163,8 +163,8 @@ def bench(
         bool,
         typer.Option(
             "--trainings",
-            help="Instead: newton beside sgd, to the same model, between two processes on three "
-            "links; and newton on large tables.",
+            help="Time whole trainings instead: newton and sgd, to the same model, between two "
+            "processes on three links; and newton on large tables.",
         ),
     ] = False,
     dataset: Annotated[
@@ -173,10 +173,10 @@ def bench(
     ] = None,
     rows: Annotated[
         int | None,
-        typer.Option(min=2, help="--trainings: newton on a table of so many rows alone."),
+        typer.Option(min=2, help="--trainings: only newton, on a table of this many rows."),
     ] = None,
     columns: Annotated[
-        int, typer.Option(min=1, help="--trainings --rows: the table's columns.")
+        int, typer.Option(min=1, help="--trainings --rows: number of columns of the table.")
     ] = 20,
     report: Annotated[
         Path | None,
@@ -184,7 +184,7 @@ def bench(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Time the encryption of one iteration on the paper's shapes, as ratios in one run.
+    """Benchmark the encryption of one iteration on tables of the paper's shapes.
 
     [bold]Examples[/bold]
 

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 
 def certs(
-    out: Annotated[Path, typer.Option(help="The folder to write the certificates to.")] = Path(
-        "certs"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder to write the certificates to.")] = Path("certs"),
     name: Annotated[
         list[str] | None,
         typer.Option(help="A party's name, which its peer requires; repeat for each party."),
@@ -32,10 +30,10 @@ def certs(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make or show certificates, for a trial between machines.
+    """Create or show trial certificates.
 
-    Makes a private authority and each party's key and certificate. A company with its own
-    authority uses that instead.
+    Creates a private CA, and a key and a certificate for each party. A company with its own CA uses
+    that instead.
 
     [bold]Examples[/bold]
 

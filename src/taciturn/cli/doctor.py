@@ -16,7 +16,7 @@ from taciturn.version import __version__
 def ledger(
     config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
 ) -> None:
-    """Show what trainings have cost so far: Bob's labels, or Alice's columns.
+    """Show the privacy cost of past trainings: Bob's labels, or Alice's columns.
 
     At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
     training scores, from which her columns can be reconstructed.
@@ -61,11 +61,11 @@ FOUND_A_PROBLEM = 80
 
 def doctor(
     config: Annotated[
-        Path | None, typer.Argument(help="A party's TOML file: also check all that it names.")
+        Path | None, typer.Argument(help="A party's TOML file; what it names is checked too.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check this machine, and a party's file if one is given; change nothing.
+    """Check this machine and, if given, a party's file; change nothing.
 
     Exit code 0 without a problem (warnings do not count), 80 with one. The network is not used,
     except to check whether the port of the peer in a party's file answers.

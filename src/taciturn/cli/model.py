@@ -15,7 +15,7 @@ from taciturn.jobs.scorecard.command import report
 
 model = typer.Typer(
     name="model",
-    help="Show what a model file holds, judge the model, list earlier ones, and export models.",
+    help="Show, evaluate, list, select and export models.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -26,10 +26,10 @@ def show(
     file: Annotated[
         Path, typer.Argument(help="One side's model file, as taciturn party writes it.")
     ],
-    top: Annotated[int, typer.Option(min=1, help="How many coefficients to show.")] = 30,
+    top: Annotated[int, typer.Option(min=1, help="Number of coefficients to show.")] = 30,
     json: Json = False,
 ) -> None:
-    """Show what a side's model file holds: coefficients, metrics, protection, provenance.
+    """Show a model file: coefficients, metrics, protection, provenance.
 
     [bold]Examples[/bold]
 
@@ -49,7 +49,7 @@ def list_models(
     file: Annotated[Path, typer.Argument(help="One side's model file, as its settings name it.")],
     json: Json = False,
 ) -> None:
-    """List a side's model and those of earlier sessions, which are kept beside it.
+    """List this side's model and the models of earlier sessions.
 
     [bold]Examples[/bold]
 
@@ -68,15 +68,15 @@ model.command()(report)
 @model.command()
 def use(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
-    number: Annotated[int, typer.Argument(min=1, help="Which model of the study.")],
+    number: Annotated[int, typer.Argument(min=1, help="Number of the model in the study.")],
     yes: Annotated[
-        bool, typer.Option("--yes", help="Bob: do not ask whether the choice may be told.")
+        bool, typer.Option("--yes", help="Bob: reveal the choice to Alice without asking.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Take one model of a study into use: it becomes this side's model. Run it on both sides.
+    """Select one model of a study as this side's model. Run it on both sides.
 
-    Which model Bob uses depends on labels, and Alice learns it. That has no finite price; his
+    Which model Bob selects depends on labels, and Alice learns it. That has no finite epsilon; his
     ledger counts it.
 
     [bold]Examples[/bold]
@@ -125,10 +125,10 @@ def export(
     onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
     json: Json = False,
 ) -> None:
-    """Write a model as ONNX: raw columns go in, the preparation is part of it.
+    """Export a model as ONNX, including the preparation of raw columns.
 
-    One file gives that side's part of the score. The files of all sides give the whole model, with
-    the probability; whoever has them all has what the training kept apart.
+    One model file exports that side's part of the score. The files of all sides export the whole
+    model, with the probability; anyone who has all of them has what the training kept separate.
 
     [bold]Examples[/bold]
 

@@ -33,8 +33,8 @@ Out: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Leave a result folder here, for taciturn runs: the result, what made it, the report. "
-        "A folder of runs, or a name that ends with /, gets a new one in it.",
+        help="Write a result folder here, for taciturn runs: result, provenance, report. In a "
+        "folder of runs, or with a name that ends with /, a new folder is created.",
     ),
 ]
 

@@ -21,40 +21,40 @@ if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
     from taciturn.privacy.base import Mechanism
 
-Normalise = Annotated[
+NormaliseIds = Annotated[
     str | None,
     typer.Option(
-        help="Which differences in spelling to ignore, the same on both sides: none, or any of "
-        "trim (spaces at the ends), case, nfkc (Unicode) and zeros (in front of numbers), "
-        "separated by commas (default: as the settings say, or else none)."
+        help="Normalisation of ids before they are compared, the same on both sides: none, or any "
+        "of trim (surrounding spaces), case, nfkc (Unicode) and zeros (leading zeros of numbers), "
+        "separated by commas (default: as in the party's file, or none)."
     ),
 ]
 
 
 def init(
-    folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
-    mechanism: Annotated[str, typer.Option(help="What protects the labels.")] = DEFAULT_MECHANISM,
-    serves: Annotated[
-        str, typer.Option(help="Which side listens on a port: alice or bob.")
+    folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(),
+    mechanism: Annotated[
+        str, typer.Option(help="How the labels are protected.")
+    ] = DEFAULT_MECHANISM,
+    listener: Annotated[
+        str, typer.Option(help="Side that listens on a port: alice or bob.")
     ] = "bob",
     address: Annotated[
-        str, typer.Option(help="Where the other side reaches it, as host:port.")
+        str, typer.Option(help="Address (host:port) at which the other side reaches it.")
     ] = "localhost:9443",
     alice_table: Annotated[
         list[str] | None,
         typer.Option(help="Alice's table, for her file; repeat for each of several Alices."),
     ] = None,
     bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
-    id: Annotated[
-        str | None, typer.Option(help="The column that names the rows, in both tables.")
-    ] = None,
-    label: Annotated[str | None, typer.Option(help="Bob's column of labels.")] = None,
+    id: Annotated[str | None, typer.Option(help="Name of the id column, in both tables.")] = None,
+    label: Annotated[str | None, typer.Option(help="Name of Bob's label column.")] = None,
     parties: Annotated[
-        int, typer.Option(min=1, max=16, help="How many Alices there are, each with a file.")
+        int, typer.Option(min=1, max=16, help="Number of Alices, each with a file.")
     ] = 1,
     json: Json = False,
 ) -> None:
-    """Write commented settings for all sides of a training between machines.
+    """Write a commented settings file for each party.
 
     [bold]Examples[/bold]
 
@@ -70,11 +70,11 @@ def init(
     from taciturn.transport.address import check_address
 
     chosen = mechanism_class(mechanism)
-    if serves not in ("alice", "bob"):
-        raise ConfigError(f"unknown side {serves}", where="--serves", hint="use alice or bob")
-    _require_several(chosen, parties, serves)
+    if listener not in ("alice", "bob"):
+        raise ConfigError(f"unknown side {listener}", where="--listener", hint="use alice or bob")
+    _require_several(chosen, parties, listener)
     check_address(address, where="--address")
-    side: Any = serves
+    side: Any = listener
     named = _fingerprints(folder, parties)
     tables = _tables([*named] or ["alice"], alice_table or [], bob_table)
     trial = Trial(mechanism, side, address, tables=tables, id=id, label=label, parties=named)
@@ -115,18 +115,18 @@ def init(
         )
 
 
-def _require_several(chosen: type[Mechanism], parties: int, serves: str) -> None:
+def _require_several(chosen: type[Mechanism], parties: int, listener: str) -> None:
     if parties > 1 and not chosen.several_alices:
         raise ConfigError(
             f"{chosen.name} is for one Alice",
             where="--parties",
             hint="leave --parties out, or use another --mechanism",
         )
-    if parties > 1 and serves == "alice":
+    if parties > 1 and listener == "alice":
         raise ConfigError(
             "with several Alices Bob listens, and each of them connects to him",
-            where="--serves",
-            hint="leave --serves out",
+            where="--listener",
+            hint="leave --listener out",
         )
 
 

@@ -14,12 +14,14 @@ DEFAULT = Path("runs")
 
 runs = typer.Typer(
     name="runs",
-    help="List the results that commands left with --out, and export them.",
+    help="List and export the results that commands wrote with --out.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 
-Folder: TypeAlias = Annotated[Path, typer.Option(help="Where names of runs are looked up.")]
+Folder: TypeAlias = Annotated[
+    Path, typer.Option(help="Folder in which names of runs are looked up.")
+]
 Mechanism: TypeAlias = Annotated[
     str | None, typer.Option(help="Only runs with this mechanism.", rich_help_panel="Which runs")
 ]
@@ -52,7 +54,7 @@ def list_runs(
     sort: Sort = None,
     json: Json = False,
 ) -> None:
-    """List the runs of a folder: the model, the ledger, the leakage, the cost.
+    """List the runs of a folder: model quality, privacy ledger, leakage, cost.
 
     [bold]Examples[/bold]
 
@@ -68,13 +70,13 @@ def list_runs(
 
 @runs.command()
 def export(
-    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="By name or path.")],
+    names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs, by name or path.")],
     mlflow: Annotated[
         str,
         typer.Option(help="The address of an MLflow server, or sqlite:///FILE, or a folder."),
     ],
     experiment: Annotated[
-        str, typer.Option(help="The experiment, made if it is not there.")
+        str, typer.Option(help="Experiment, created if it does not exist.")
     ] = "taciturn",
     folder: Folder = DEFAULT,
     artifacts: Annotated[
@@ -82,17 +84,19 @@ def export(
     ] = True,
     yes: Annotated[
         bool,
-        typer.Option("--yes", help="Send a party's run too, whose figures may depend on labels."),
+        typer.Option(
+            "--yes", help="Export a party's run too, although its figures may depend on labels."
+        ),
     ] = False,
     allow_http: Annotated[
         bool, typer.Option("--allow-http", help="Accept plain http to another machine.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Send runs to MLflow: settings, metrics, curves, ledger, attacks, and their files.
+    """Export runs to MLflow: settings, metrics, curves, ledger, attacks and files.
 
-    All that a run holds goes to the server that is named, and whoever can read that has it. A run
-    that is there already is not sent again.
+    Everything in a run is sent to the named server, and anyone who can read the server can read it.
+    A run that the server already has is not sent again.
 
     [bold]Examples[/bold]
 

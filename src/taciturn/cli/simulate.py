@@ -19,7 +19,9 @@ def train(
     *,
     model_report: Annotated[
         Path | None,
-        typer.Option(help="Write the model's page: KS, gains, calibration, exact Wald tests."),
+        typer.Option(
+            help="Write the model report (HTML): KS, gains, calibration, exact Wald tests."
+        ),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
@@ -27,7 +29,7 @@ def train(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train between two simulated parties: metrics, ledger, traffic.
+    """Train two simulated parties in this process: metrics, privacy ledger, traffic.
 
     [bold]Examples[/bold]
 

@@ -28,7 +28,7 @@ WatchPort = Annotated[
     typer.Option(
         min=1,
         max=65535,
-        help="Port of the live dashboard; its URL stays the same from one start to the next.",
+        help="Serve the live dashboard on this port, so that its URL stays the same.",
     ),
 ]
 

@@ -206,9 +206,9 @@ def words_error(series: pl.Series, wrong: pl.Series, ids: RowIds | None) -> Colu
         f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers",
         where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
         hint=Hint(
-            "correct them; or say which words mean that a value is missing: {null_words}; or take "
+            "correct them; or say which words mean that a value is missing: {na_values}; or take "
             "the column as categories: {type}",
-            null_words=["WORD"],
+            na_values=["WORD"],
             type={series.name: "category"},
         ),
     )

@@ -59,17 +59,17 @@ Widths = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Format of a CSV file; None is detected. ``null_words`` and an empty field mean missing."""
+    """Format of a CSV file; None is detected. ``na_values`` and an empty field mean missing."""
 
     separator: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    null_words: tuple[str, ...] | None = None
+    na_values: tuple[str, ...] | None = None
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Words that stand for a missing value."""
-        return MISSING if self.null_words is None else ("", *self.null_words)
+        return MISSING if self.na_values is None else ("", *self.na_values)
 
     @classmethod
     def of(cls, choices: object) -> Dialect:

@@ -67,7 +67,7 @@ class PrepareSettings:
     bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
     ``winsorise`` is the share of rows at either end whose numbers become the next one inwards. The
     rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
-    ``rare_share``, are merged into one.
+    ``min_frequency``, are merged into one.
     """
 
     impute: Impute = "median"
@@ -78,7 +78,7 @@ class PrepareSettings:
     max_levels: int = 100
     winsorise: Mapping[str, float] = field(default_factory=dict)
     missing_indicator: bool = False
-    rare_share: float = 0.0
+    min_frequency: float = 0.0
     keep: tuple[str, ...] | None = None
     drop: tuple[str, ...] = ()
     type: Mapping[str, ColumnType] = field(default_factory=dict)
@@ -95,8 +95,8 @@ class PrepareSettings:
             raise ConfigError(
                 f"max_levels is {self.max_levels}", setting="max_levels", hint="use 1 or more"
             )
-        if not 0 <= self.rare_share < 1:
-            raise _share_error("rare_share", self.rare_share, 1)
+        if not 0 <= self.min_frequency < 1:
+            raise _share_error("min_frequency", self.min_frequency, 1)
         for share in self.winsorise.values():
             if not 0 <= share < 0.5:
                 raise _share_error("winsorise", share, 0.5)
@@ -358,7 +358,9 @@ def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> 
 
 def _is_marked(missing: NDArray[np.bool_], settings: PrepareSettings) -> bool:
     count = int(missing.sum())
-    return settings.missing_indicator and 0 < count and count >= settings.rare_share * len(missing)
+    return (
+        settings.missing_indicator and 0 < count and count >= settings.min_frequency * len(missing)
+    )
 
 
 def _edges(values: FloatArray, count: int) -> tuple[float, ...]:
@@ -444,7 +446,7 @@ def _fit_categories(series: pl.Series, settings: PrepareSettings) -> Fitted:
     sizes: list[int] = counts.get_column("count").to_list()
     # Of levels that are equally frequent the first in order stay.
     ordered = sorted(zip(sizes, names, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    threshold = settings.rare_share * len(series)
+    threshold = settings.min_frequency * len(series)
     frequent = [name for size, name in ordered if size >= threshold][: settings.max_levels]
     fitted = _one_hot(series.name, text, tuple(sorted(frequent)), settings)
     form = other_date_form(text)
@@ -466,7 +468,7 @@ def _one_hot(
     settings: PrepareSettings,
     reading: Reading = NUMBER,
 ) -> Fitted:
-    threshold = max(1.0, settings.rare_share * len(text))
+    threshold = max(1.0, settings.min_frequency * len(text))
     absent = text.null_count()
     others = len(text) - absent - int(text.is_in(frequent).sum())
     unknown = OTHER if others >= threshold else None
@@ -502,9 +504,9 @@ def _unread_dates(name: str, form: str, fate: str) -> str:
 def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
     if rule.unknown is None:
         return f"column {rule.name} has one level on the training rows: kept as zeros"
-    way = spelled(Hint("{rare_share}", rare_share=settings.rare_share / 10))
+    way = spelled(Hint("{min_frequency}", min_frequency=settings.min_frequency / 10))
     return (
-        f"column {rule.name}: each of its levels has less than {settings.rare_share:.2%} of the "
+        f"column {rule.name}: each of its levels has less than {settings.min_frequency:.2%} of the "
         f"training rows: kept as zeros ({way} keeps more of them)"
     )
 

@@ -308,13 +308,13 @@ class Normalisation:
             if name == NONE:
                 raise ConfigError(
                     "none cannot be combined with other names",
-                    setting="normalise",
+                    setting="normalise_ids",
                     hint="leave the other names out",
                 )
             if name not in STEPS:
                 raise ConfigError(
                     f"ids cannot be normalised by {name!r}",
-                    setting="normalise",
+                    setting="normalise_ids",
                     hint=nearest(name, (NONE, *STEPS)),
                 )
         return cls(**dict.fromkeys(names, True))
@@ -399,7 +399,7 @@ class Spelling:
     itself spells ids in more than one way.
     """
 
-    normalise: str
+    normalise_ids: str
     changes: int
     merges: int
     mixed: bool
@@ -414,7 +414,7 @@ def spellings(ids: RowIds, chosen: Normalisation) -> tuple[Spelling, ...]:
 
 def further(chosen: Normalisation, tried: Iterable[Spelling]) -> Normalisation:
     """The chosen normalisation, extended by steps that would change ids and merge none."""
-    usable = {spelling.normalise: True for spelling in tried if not spelling.merges}
+    usable = {spelling.normalise_ids: True for spelling in tried if not spelling.merges}
     return replace(chosen, **usable)
 
 
@@ -428,7 +428,7 @@ def describe_spellings(tried: Iterable[Spelling], ids: int) -> str:
     texts = [first] + ["{} {:,}{}"] * len(STEPS)
     return ", ".join(
         text.format(
-            spelling.normalise,
+            spelling.normalise_ids,
             spelling.changes,
             f" (and make {spelling.merges:,} the same as another)" if spelling.merges else "",
         )

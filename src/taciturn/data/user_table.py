@@ -144,7 +144,7 @@ def _label_hint(text: pl.Series) -> Hint:
 
 
 DEFAULTS = PrepareSettings(
-    winsorise={EVERY: 0.005}, missing_indicator=True, rare_share=0.005, scale_categories=False
+    winsorise={EVERY: 0.005}, missing_indicator=True, min_frequency=0.005, scale_categories=False
 )
 
 C = TypeVar("C", bound=Columns)

@@ -232,7 +232,9 @@ def _alignment(config: PartyConfig) -> list[Finding]:
     if mixed:
         better = further(config.normalisation, mixed)
         line = (
-            "a way of normalising" if better == config.normalisation else f'normalise = "{better}"'
+            "a way of normalising"
+            if better == config.normalisation
+            else f'normalise-ids = "{better}"'
         )
         findings.append(
             Finding.warning(

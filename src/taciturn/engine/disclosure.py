@@ -50,8 +50,8 @@ def _to_alice(terms: Terms) -> str:
         if method.shares_weights and not agreed.reveal
         else "At the end she has the weights of her columns."
     )
-    if agreed.tell_alice == "quality":
-        noisy = agreed.tell_epsilon is not None
+    if agreed.share_metrics == "quality":
+        noisy = agreed.metrics_epsilon is not None
         figures = "accuracy, with noise," if noisy else "accuracy and AUC"
         sentences.append(
             f"Bob tells her the model's {figures} on the held-out rows, in whole per cent, which "

@@ -227,7 +227,9 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                 session.meet(job.purpose, past, kept.journal) as meeting,
             ):
                 if past.done is None:
-                    rhythm = Rhythm(config.state.every_iterations, config.state.every_seconds)
+                    rhythm = Rhythm(
+                        config.state.checkpoint_iterations, config.state.checkpoint_seconds
+                    )
                     journaled = JournaledSession(meeting, kept, bulletin, budget, rhythm)
                     with _discarding_misfits(journaled, log):
                         outcome = self.execute(journaled)

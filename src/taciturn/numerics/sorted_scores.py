@@ -275,7 +275,7 @@ class Threshold:
     """The threshold of class 1, and how it was chosen.
 
     ``score`` is the same threshold as log-odds. ``rule`` is half, given, youden or cost. Shares are
-    None without rows to choose by; ``miss_cost`` is in false alarms.
+    None without rows to choose by; ``false_negative_cost`` is in false alarms.
     """
 
     probability: float
@@ -284,7 +284,7 @@ class Threshold:
     rows: int = 0
     sensitivity: float | None = None
     specificity: float | None = None
-    miss_cost: float | None = None
+    false_negative_cost: float | None = None
 
 
 def even_odds(shift: float = 0.0) -> Threshold:
@@ -298,9 +298,12 @@ def threshold_at(probability: float, shift: float = 0.0) -> Threshold:
 
 
 def chosen(
-    scores: FloatArray, labels: LabelArray, miss_cost: float | None = None, shift: float = 0.0
+    scores: FloatArray,
+    labels: LabelArray,
+    false_negative_cost: float | None = None,
+    shift: float = 0.0,
 ) -> Threshold:
-    """Best threshold by Youden's index or by ``miss_cost``; one half where a class is absent."""
+    """Threshold by Youden's index or ``false_negative_cost``; one half where a class is absent."""
     if not (len(scores) or len(labels)):
         return even_odds(shift)
     # A training that diverged still ends with a model, and says that it did.
@@ -315,16 +318,20 @@ def chosen(
     # In integers, where they are: equal gains must be seen to be equal. Costs as ``cheapest`` has
     # them: rounded alike, so that both choose the same of several.
     loss = false * ones - true * zeros
-    best = int(np.argmin(loss if miss_cost is None else false + miss_cost * (ones - true)))
+    best = int(
+        np.argmin(
+            loss if false_negative_cost is None else false + false_negative_cost * (ones - true)
+        )
+    )
     score = _between(ranked.levels, best)
     return Threshold(
         probability=_probability(score - shift),
         score=score,
-        rule=YOUDEN if miss_cost is None else COST,
+        rule=YOUDEN if false_negative_cost is None else COST,
         rows=len(labels),
         sensitivity=int(true[best]) / ones,
         specificity=1 - int(false[best]) / zeros,
-        miss_cost=miss_cost,
+        false_negative_cost=false_negative_cost,
     )
 
 

@@ -52,7 +52,7 @@ class AlignedRows:
             )
         second = _second(id_column)
         # An id may be spelled NA: nothing stands for a missing value here.
-        frame = read_frame(path, text=(id_column, second), dialect=Dialect(null_words=()))
+        frame = read_frame(path, text=(id_column, second), dialect=Dialect(na_values=()))
         require_column(frame.columns, id_column, "id", where=str(path))
         own = _ids(frame[id_column], path)
         return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))

@@ -111,10 +111,10 @@ def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
             setting="evaluate",
             hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
         )
-    if terms.agreement.tell_alice == "quality":
+    if terms.agreement.share_metrics == "quality":
         raise ConfigError(
             "the quality that Alice is told is that of held-out rows, and there are none",
-            setting="tell_alice",
-            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
+            setting="share_metrics",
+            hint=Hint("raise {held_out}, or leave {share_metrics} out"),
         )
     return None

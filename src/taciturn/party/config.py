@@ -31,7 +31,6 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
-from taciturn.settings.removed import REMOVED_FILES, Removed
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
@@ -74,10 +73,12 @@ _columns = partial(_privacy, owner="alice")
 class DataSection(TableSettings):
     """The party's own table. What a simulation takes too is declared in ``Settings``."""
 
+    section: ClassVar = "data"
+
     file: Annotated[
         str,
         _data(
-            "This side's table, CSV or Parquet; rows in any order.",
+            "This side's table: a CSV or Parquet file; rows in any order.",
             detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
             "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)); "
             "`sqlite:FILE` or `postgresql://…`, without a password, with `query` "
@@ -88,8 +89,8 @@ class DataSection(TableSettings):
     query: Annotated[
         str | None,
         _data(
-            "The rows of a database: a SELECT statement, its id column among the others.",
-            detail="Read once, by one statement, read only; at most 50 million rows "
+            "SELECT statement that returns the table from a database, id column included.",
+            detail="Run once, as one read-only statement; at most 50 million rows "
             "([databases](data.md#databases))",
             example="select * from customers",
         ),
@@ -98,29 +99,30 @@ class DataSection(TableSettings):
     aligned: Annotated[
         str | None,
         _data(
-            "Only these rows: the list that `taciturn align` writes.",
-            detail="`.csv` or `.parquet`; the rows go under their common ids "
-            "([align.md](align.md)). Without it all rows are used",
+            "List of rows to use, as written by `taciturn align`.",
+            detail="`.csv` or `.parquet`; rows take their common ids ([align.md](align.md)). "
+            "Without it all rows are used",
             example="{role}.aligned.csv",
         ),
     ] = None
-    normalise: Annotated[
+    normalise_ids: Annotated[
         str,
         _data(
-            "Which differences in the spelling of ids to ignore; the same on both sides.",
-            detail="`none`, or any of `trim` (blanks at the ends), `case`, `nfkc` (Unicode) and "
-            "`zeros` (in front of numbers), separated by commas ([align.md](align.md)). For "
-            "`taciturn align` and `taciturn predict`, whose option comes first",
+            "Normalisation of ids before they are compared; the same on both sides.",
+            detail="`none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and "
+            "`zeros` (leading zeros of numbers), separated by commas ([align.md](align.md)). Used "
+            "by `taciturn align` and `taciturn predict`, whose option takes precedence",
             example="trim,case",
         ),
     ] = NONE
-    minimum_match: Annotated[
+    min_overlap: Annotated[
         float,
         Field(ge=0, le=1),
         _data(
-            "An alignment stops where a smaller fraction of the shorter list of ids is common.",
-            detail="Between 0 and 1; the shorter of the two sides' lists "
-            "([align.md](align.md)). Not for predictions",
+            "Minimum overlap of the id lists: the fraction of the shorter list that both sides "
+            "have.",
+            detail="Between 0 and 1; an alignment below it is refused ([align.md](align.md)). Not "
+            "used for predictions",
         ),
     ] = 0.5
     label: str | None = None
@@ -151,52 +153,57 @@ def _password_in(setting: str) -> ConfigError:
 class LinkSection(Checked):
     """How the peer is reached, and how it is known."""
 
+    section: ClassVar = "link"
+
     listen: Annotated[
         str | None,
         _link(
-            "This side listens on this host:port.",
+            "Address (host:port) on which this side listens.",
             detail="Exactly one side listens; with several Alices it is Bob",
         ),
     ] = None
     connect: Annotated[
         str | None,
         _link(
-            "The other side listens on this host:port.",
+            "Address (host:port) of the other side.",
             detail="Each file has `listen` or `connect`",
         ),
     ] = None
     peer: Annotated[
         str | None,
         _link(
-            "The name in the other side's certificate.",
-            detail="Required, but for Bob with several Alices, whom `[agreement.parties]` names",
+            "Name in the other side's certificate.",
+            detail="Required, except for Bob with several Alices, whom `[agreement.parties]` names",
             example="{peer}",
         ),
     ] = None
     ca: Annotated[
         str,
-        _link("PEM: the authority that signed both certificates.", example="certs/ca.pem"),
+        _link("CA certificate that signed both certificates (PEM).", example="certs/ca.pem"),
     ]
-    certificate: Annotated[str, _link("PEM: this side's certificate.", example="certs/{role}.pem")]
+    certificate: Annotated[str, _link("This side's certificate (PEM).", example="certs/{role}.pem")]
     key: Annotated[
         str,
-        _link("PEM: its private key, without a passphrase; mode 600.", example="certs/{role}.key"),
+        _link(
+            "This side's private key (PEM), without a passphrase; mode 600.",
+            example="certs/{role}.key",
+        ),
     ]
     connect_seconds: Annotated[
         Seconds,
-        _link("Longest wait for a connection, at the start and after every break."),
+        _link("Timeout for a connection, at the start and after every break."),
     ] = 600.0
     answer_seconds: Annotated[
         Seconds,
         _link(
-            "Longest wait for the peer's next message while connected.",
-            detail="While Bob waits for another Alice he gives signs of life, and the wait begins "
-            "anew with each ([several Alices](two_machines.md#several-alices))",
+            "Timeout for the peer's next message.",
+            detail="While Bob waits for another Alice he sends signs of life, each of which "
+            "restarts the timeout ([several Alices](two_machines.md#several-alices))",
         ),
     ] = 600.0
-    dead_seconds: Annotated[
+    keepalive_seconds: Annotated[
         Seconds,
-        _link("A connection on which nothing moves for this long is closed and replaced."),
+        _link("Close and reopen a connection that has been silent for this long."),
     ] = 20.0
 
     @model_validator(mode="after")
@@ -212,35 +219,39 @@ class LinkSection(Checked):
 class StateSection(Checked):
     """Where the party stores what it needs to resume after a stop."""
 
+    section: ClassVar = "state"
+
     folder: Annotated[
         str,
         _state(
-            "What this side needs to resume after a stop; encrypted.",
-            detail="One session and one process at a time. Beside it the prepared rows of "
-            "[large tables](data.md#large-tables), which are not encrypted",
+            "Folder of the encrypted journal and checkpoints, from which this side resumes.",
+            detail="One session and one process at a time. The prepared rows of [large "
+            "tables](data.md#large-tables) lie beside it and are not encrypted",
             example="{role}-state",
         ),
     ]
     key: Annotated[
         str | None,
         _state(
-            "Its key, created if absent; store it on another disk, if you can.",
-            detail="By default a file of its own for each state folder in `~/.config/taciturn` "
-            "(`$XDG_CONFIG_HOME`); one called `alice.state.key` or `bob.state.key` beside this "
-            "file, where it used to be made, is still used, with a warning",
+            "Key that encrypts the state folder, created if absent; preferably on another disk.",
+            detail="By default one file per state folder in `~/.config/taciturn` "
+            "(`$XDG_CONFIG_HOME`); a file `alice.state.key` or `bob.state.key` beside this file, "
+            "the former default, is still used, with a warning",
             example="/elsewhere/{role}.state.key",
         ),
     ] = None
-    every_iterations: Annotated[PositiveInt, _state("Iterations between checkpoints.")] = 100
-    every_seconds: Annotated[
-        Seconds, _state("Seconds between checkpoints, if they pass first.")
+    checkpoint_iterations: Annotated[
+        PositiveInt, _state("Maximum number of iterations between checkpoints.")
+    ] = 100
+    checkpoint_seconds: Annotated[
+        Seconds, _state("Maximum number of seconds between checkpoints.")
     ] = 30.0
     sync: Annotated[
         bool,
         _state(
-            "Wait for the disk before anything is sent.",
+            "Flush to disk (fsync) before anything is sent.",
             detail="Without it a power cut may lose frames that were sent; a peer that lies about "
-            "what it received could then get other frames under the same coins, so a session "
+            "what it received could then get other frames under the same randomness, so a session "
             "cannot be resumed after the machine was restarted",
         ),
     ] = True
@@ -249,27 +260,29 @@ class StateSection(Checked):
 class OutputSection(Checked):
     """What the party writes."""
 
+    section: ClassVar = "output"
+
     model: Annotated[
         str,
-        _output("This side's share of the model: JSON, mode 600.", example="{role}.model.json"),
+        _output("This side's share of the model (JSON, mode 600).", example="{role}.model.json"),
     ]
     models: Annotated[
         str | None,
         _output(
-            "The folder of a study's models (default: beside the model, `NAME.models`).",
-            detail="One file for each combination, and the table ([study.md](study.md))",
+            "Folder of a study's models (default: `NAME.models`, beside the model).",
+            detail="One file per combination, and the table ([study.md](study.md))",
             example="{role}.models",
         ),
     ] = None
     log: Annotated[
         str | None,
-        _output("One JSON object a line, appended; no secrets.", example="{role}.log"),
+        _output("Log file: one JSON object per line, appended; no secrets.", example="{role}.log"),
     ] = None
     metrics: Annotated[
         str | None,
         _output(
-            "Progress and speed: JSON, rewritten every two seconds while it trains; no secrets.",
-            detail="Beside it the same for Prometheus, with the ending `.prom` "
+            "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
+            detail="The same for Prometheus is written beside it, with the ending `.prom` "
             "([monitoring.md](monitoring.md))",
             example="{role}.metrics.json",
         ),
@@ -277,9 +290,9 @@ class OutputSection(Checked):
     held_out_scores: Annotated[
         str | None,
         _scores(
-            "Bob: the held-out rows with their scores and labels: CSV, mode 600.",
-            detail="Columns `id`, `score`, `probability`, `label`, at the end of the training "
-            "([predict.md](predict.md))",
+            "Bob: held-out rows with their scores and labels (CSV, mode 600).",
+            detail="Columns `id`, `score`, `probability`, `label`, written at the end of the "
+            "training ([predict.md](predict.md))",
             example="{role}.held-out.csv",
         ),
     ] = None
@@ -287,16 +300,16 @@ class OutputSection(Checked):
         float | None,
         Field(gt=0, lt=1),
         _scores(
-            "Bob: class 1 is above this probability, in predictions.",
-            detail="Without it the threshold is chosen on the held-out rows, by Youden's index or "
-            "`miss-cost` ([predict.md](predict.md))",
+            "Bob: decision threshold of predictions; class 1 is above this probability.",
+            detail="By default it is chosen on the held-out rows, by Youden's index or "
+            "`false-negative-cost` ([predict.md](predict.md))",
             example=0.2,
         ),
     ] = None
-    miss_cost: Annotated[
+    false_negative_cost: Annotated[
         Positive | None,
         _scores(
-            "Bob: how many false alarms a missed 1 costs; it decides the threshold.",
+            "Bob: cost of a false negative, in false positives; determines the decision threshold.",
             detail="The threshold that costs least on the held-out rows",
             example=10.0,
         ),
@@ -305,8 +318,8 @@ class OutputSection(Checked):
     report: Annotated[
         str | None,
         _scores(
-            "Bob: the model's page, at the end of a training (default: `NAME.model.html`): HTML, "
-            "mode 600.",
+            "Bob: model report, written at the end of a training (HTML, mode 600; default: "
+            "`NAME.model.html`).",
             detail="Beside the model; an empty text for none ([model_report.md](model_report.md))",
             example="{role}.model.html",
         ),
@@ -340,15 +353,15 @@ class OutputSection(Checked):
 class PrivacySection(Checked):
     """A side's own limits: what of Bob's labels, and of Alice's columns, the other may learn."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "privacy"
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
     consent: Annotated[
         str | None,
         _privacy(
-            "The file that counts what the peer was given. Keep it: what it does not hold is not "
-            "counted.",
+            "File that records what the peer has received. Keep it: what it does not record is "
+            "not counted.",
             detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
             "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
             example="{role}.consent.sqlite",
@@ -357,54 +370,54 @@ class PrivacySection(Checked):
     flip_set: Annotated[
         str,
         _privacy(
-            "`label-rr`: the name of the set of flipped labels. Another set costs epsilon again.",
+            "`label-rr`: name of the set of flipped labels; another set costs epsilon again.",
         ),
     ] = "first"
     accept_flips_key: Annotated[
         str | None,
         _privacy(
-            "`label-rr`: the name of the state key that replaced the one of the flipped labels.",
+            "`label-rr`: name of the state key that replaced the key of the flipped labels.",
             detail="Without it such labels are refused: only the former key can compare the labels "
             "with those that were flipped. The refusal prints the name",
             example="1f0c9d3a5b7e2468",
         ),
     ] = None
-    answer_milliseconds: Annotated[
+    answer_interval_milliseconds: Annotated[
         Positive | None,
         _labels(
-            "Bob's answers leave at fixed times: multiples of this after his last one.",
-            detail="For a peer that may time them ([sealed.md](sealed.md)); take more than an "
-            "answer needs. An iteration takes up to twice as long",
+            "Send Bob's answers at fixed times: at multiples of this interval after his last one.",
+            detail="Against a peer that measures response times ([sealed.md](sealed.md)); choose "
+            "more than an answer takes. An iteration takes up to twice as long",
             example=50.0,
         ),
     ] = None
     budget_total: Annotated[
         Positive | None,
         _labels(
-            "Bob: the most that a label's epsilon may come to over all trainings with this peer.",
-            detail="Beyond it a training is refused before it begins; `budget` is the limit of one "
-            "training ([price.md](price.md))",
+            "Bob: maximum total epsilon of a label over all trainings with this peer.",
+            detail="A training that would exceed it is refused; `budget` limits one training "
+            "([price.md](price.md))",
             example=4.0,
         ),
     ] = None
     accept_leak: Annotated[
         str | None,
         _labels(
-            "Bob: only with these words, where Alice can compute labels from what she receives.",
-            detail="Without them Bob's side does not begin such a training: `none`, `hybrid`, "
-            "`mult` with `one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
-            "`tell-alice` without `tell-epsilon`, and whatever else has an infinite price "
-            "([threat_model.md](threat_model.md))",
+            "Bob: required, in these words, if Alice can compute labels from what she receives.",
+            detail="Without it Bob's side refuses such a training: `none`, `hybrid`, `mult` with "
+            "`one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
+            "`share-metrics` without `metrics-epsilon`, and anything else with an infinite "
+            "epsilon ([threat_model.md](threat_model.md))",
             example=ACCEPTED_LEAK,
         ),
     ] = None
     accept_column_exposure: Annotated[
         str | None,
         _columns(
-            "Alice: without this line her side refuses, because Bob can reconstruct her columns "
-            "from the training scores that the mechanism opens to him.",
-            detail="Accepted in these words only. Every mechanism but `mutual` needs it, in a "
-            "training and in a study; each of several Alices writes her own "
+            "Alice: required, in these words, if Bob can reconstruct her columns from the "
+            "training scores that he receives.",
+            detail="Every mechanism but `mutual` needs it, in a training and in a study; each of "
+            "several Alices writes her own "
             "([price.md](price.md#columns-that-can-be-reconstructed))",
             example=ACCEPTED_EXPOSURE,
         ),
@@ -412,10 +425,9 @@ class PrivacySection(Checked):
     scores_per_row: Annotated[
         PositiveInt | None,
         _columns(
-            "Alice: the most scores of one row that this peer is ever given.",
+            "Alice: maximum number of scores per row that this peer ever receives.",
             detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
-            "beyond it she refuses. Without it there is no limit "
-            "([deviating.md](deviating.md))",
+            "beyond it she refuses. Without it there is no limit ([deviating.md](deviating.md))",
             example=20,
         ),
     ] = None
@@ -424,37 +436,37 @@ class PrivacySection(Checked):
 class WoeSection(Checked):
     """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "woe"
 
     allow: Annotated[
         bool,
         _woe(
-            "Alice: whether this peer may count its labels in the bins of her columns.",
+            "Alice: allow this peer to count its labels in the bins of her columns.",
             detail="With `taciturn woe` on both sides ([woe.md](woe.md)). Without it she refuses",
             example=True,
         ),
     ] = False
-    names: Annotated[
+    share_names: Annotated[
         bool,
         _woe(
-            "Alice: tell what columns and bins are called, and in which order they stand.",
-            detail="Without it Bob sees numbers in an order of chance",
+            "Alice: share the names and the order of columns and bins.",
+            detail="Without it Bob sees numbers in random order",
             example=True,
         ),
     ] = False
     min_rows: Annotated[
         PositiveInt | None,
         _woe(
-            "Alice: bins of fewer rows are merged before anything is told.",
-            detail="By default 50, or one in a hundred rows, whichever is more",
+            "Alice: minimum number of rows per bin; smaller bins are merged.",
+            detail="By default 50 or 1 % of the rows, whichever is more",
             example=200,
         ),
     ] = None
     tables: Annotated[
         PositiveInt,
         _woe(
-            "Alice: the most tables of weights of evidence that this peer is ever given.",
-            detail="Two of them whose labels differ in one row tell that row's bins",
+            "Alice: maximum number of weight-of-evidence tables that this peer ever receives.",
+            detail="Two of them whose labels differ in one row reveal that row's bins",
         ),
     ] = 1
 
@@ -462,36 +474,41 @@ class WoeSection(Checked):
 class ComputeSection(Checked):
     """What this side computes with. What a simulation takes too is declared in ``Settings``."""
 
+    section: ClassVar = "compute"
+
     table_memory: PositiveInt = 1024
     engine: Engine = "local"
     cores: PositiveInt | None = None
     scheduler: Annotated[
         str | None,
         _compute(
-            "`dask`: the scheduler of this side's own cluster.",
-            detail="`tls://host:port`; `tcp://` on this machine only, because whoever reaches a "
-            "scheduler without TLS has the workers run what they like",
+            "`dask`: address of the scheduler of this side's own cluster.",
+            detail="`tls://host:port`; `tcp://` on this machine only, because anyone who reaches "
+            "a scheduler without TLS can run code on the workers",
             example="tls://scheduler.internal:8786",
         ),
     ] = None
     ca: Annotated[
         str | None,
         _compute(
-            "PEM: the authority of the cluster's certificates.",
-            detail="The cluster's own, and never that of the link: whoever has a certificate of "
-            "it commands the workers",
+            "CA certificate of the cluster (PEM).",
+            detail="The cluster's own CA, never that of the link: anyone with a certificate of it "
+            "controls the workers",
             example="cluster/ca.pem",
         ),
     ] = None
     certificate: Annotated[
         str | None,
-        _compute("PEM: this side's certificate in the cluster.", example="cluster/party.pem"),
+        _compute("This side's certificate in the cluster (PEM).", example="cluster/party.pem"),
     ] = None
     key: Annotated[
-        str | None, _compute("PEM: its private key; mode 600.", example="cluster/party.key")
+        str | None,
+        _compute(
+            "This side's private key in the cluster (PEM); mode 600.", example="cluster/party.key"
+        ),
     ] = None
     worker_seconds: Annotated[
-        Seconds, _compute("`dask`: longest wait for a worker where there is none.")
+        Seconds, _compute("`dask`: timeout while no worker is available.")
     ] = 60.0
 
     @model_validator(mode="after")
@@ -534,31 +551,31 @@ class ComputeSection(Checked):
 class ServeSection(Checked):
     """How scores are served: where rows come from, who may ask, how much of it."""
 
-    removed: ClassVar[Removed] = REMOVED_FILES
+    section: ClassVar = "serve"
 
     source: Annotated[
         str | None,
         _serve(
-            "The rows to score, by id: a table, `sqlite:FILE`, or `postgresql://…`, without a "
-            "password (default: the table of `[data]`).",
-            detail="A table is of the kinds that a training reads, and is held in memory; of a "
-            "database the rows that are asked for are read ([serve.md](serve.md))",
+            "Rows to score: a table, `sqlite:FILE`, or `postgresql://…` without a password "
+            "(default: the table of `[data]`).",
+            detail="A table, of the kinds that a training reads, is held in memory; from a "
+            "database only the requested rows are read ([serve.md](serve.md))",
             example="customers.parquet",
         ),
     ] = None
     table: Annotated[
         str | None,
         _serve(
-            "The table of the database, or `schema.table`.",
-            detail="Its column of ids is `[data] id`, and should have an index",
+            "Name of the database table, or `schema.table`.",
+            detail="Its id column is `[data] id`, and should have an index",
             example="customers",
         ),
     ] = None
-    common: Annotated[
+    aligned: Annotated[
         str | None,
         _serve(
-            "Only these rows: a list that `taciturn align` wrote of them.",
-            detail="Without it Bob asks Alice for whatever callers ask for, and she learns ids "
+            "List of rows to serve, as written by `taciturn align`.",
+            detail="Without it Bob asks Alice for any id that callers request, and she learns ids "
             "that she does not have",
             example="{role}.common.csv",
         ),
@@ -566,14 +583,14 @@ class ServeSection(Checked):
     address: Annotated[
         str,
         _callers(
-            "Bob: callers reach the service at this host:port.",
+            "Bob: address (host:port) of the service for callers.",
             detail="Anything but this machine needs `tls-certificate` and `tls-key`",
         ),
     ] = "127.0.0.1:8080"
     tokens: Annotated[
         str | None,
         _callers(
-            "Bob: the file of callers with the hashes of their tokens; mode 600.",
+            "Bob: file of callers with the hashes of their tokens; mode 600.",
             detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
@@ -582,41 +599,44 @@ class ServeSection(Checked):
     callers_ca: Annotated[
         str | None,
         _callers(
-            "Bob: PEM: the authority of callers' certificates; a caller's name is the one in it.",
-            detail="Not the authority of the link: whoever has a certificate of it may ask",
+            "Bob: CA certificate of the callers (PEM); a caller's name is the one in its "
+            "certificate.",
+            detail="Not the CA of the link: anyone with a certificate of it may send requests",
             example="callers/ca.pem",
         ),
     ] = None
     tls_certificate: Annotated[
-        str | None, _callers("Bob: PEM: the service's certificate.", example="callers/service.pem")
+        str | None,
+        _callers("Bob: certificate of the service (PEM).", example="callers/service.pem"),
     ] = None
     tls_key: Annotated[
         str | None,
-        _callers("Bob: PEM: its private key; mode 600.", example="callers/service.key"),
+        _callers("Bob: private key of the service (PEM); mode 600.", example="callers/service.key"),
     ] = None
     rows_per_day: Annotated[
         PositiveInt | None,
         _serve(
-            "The most rows a day (UTC): that a caller may ask for, at Bob; that the peer is given, "
-            "at Alice.",
-            detail="Counted over restarts. The file of callers may have another number for one",
+            "Maximum number of rows per day (UTC): for each caller at Bob, for the peer at Alice.",
+            detail="Counted across restarts. The file of callers may set another limit for one",
             example=10_000,
         ),
     ] = None
-    row_per_day: Annotated[
+    requests_per_row_per_day: Annotated[
         PositiveInt | None,
         _callers(
-            "Bob: how often a day one row may be asked for, by all callers together.",
-            detail="Alice's limit on a row is `scores-per-row`, for good",
+            "Bob: maximum number of requests per row and day, over all callers.",
+            detail="Alice's limit per row is `scores-per-row`, over all time",
             example=10,
         ),
     ] = None
-    request_rows: Annotated[PositiveInt, _callers("Bob: the most rows of one request.")] = 4096
+    max_rows_per_request: Annotated[
+        PositiveInt, _callers("Bob: maximum number of rows per request.")
+    ] = 4096
     request_seconds: Annotated[
-        Seconds, _callers("Bob: longest wait for a score before a request is refused.")
+        Seconds, _callers("Bob: timeout for a score, after which a request is refused.")
     ] = 10.0
-    most_waiting: Annotated[
-        PositiveInt, _callers("Bob: the most requests that may wait; more are refused at once.")
+    max_queued_requests: Annotated[
+        PositiveInt, _callers("Bob: maximum number of waiting requests; more are refused at once.")
     ] = 256
 
     @model_validator(mode="after")
@@ -686,7 +706,7 @@ class Pins(Checked):
     rows: Annotated[
         PositiveInt | None,
         Setting(
-            "How many rows are trained on; a table with another number is refused.",
+            "Number of training rows; a table with another number is refused.",
             Scope.AGREEMENT,
             detail="A dry run prints the line",
             example=455,
@@ -700,7 +720,7 @@ class NamedAgreement(Checked):
     file: Annotated[
         str | None,
         Setting(
-            "The file that holds the agreement, in place of all other settings of this section.",
+            "File that holds the agreement, in place of all other settings of this section.",
             Scope.AGREEMENT,
             detail="`taciturn propose` writes it, and both sides hold the same "
             "([agreements.md](agreements.md))",
@@ -710,9 +730,9 @@ class NamedAgreement(Checked):
     signed: Annotated[
         bool,
         Setting(
-            "With `file`: begin only where every side has signed it as it stands.",
+            "With `file`: start only if every side has signed its current text.",
             Scope.AGREEMENT,
-            detail="Without it signatures need not be there; a wrong one is refused all the same",
+            detail="Without it signatures are optional; an invalid one is refused all the same",
         ),
     ] = False
 
@@ -838,7 +858,7 @@ class PartyConfig:
             self._check_role()
             self._check_peers()
             self.study = self._read_study(sections)
-            self.normalisation = Normalisation.of(self.data.normalise)
+            self.normalisation = Normalisation.of(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
         with shown_by(self.face):
             if self.settings().solver == "sgd":
@@ -955,7 +975,7 @@ class PartyConfig:
         """Refuses what would tell Alice of a model, and what no study can judge or vary."""
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
-            ("tell_alice", "a study tells Alice of no model how good it is"),
+            ("share_metrics", "a study tells Alice of no model how good it is"),
             ("evaluate", "a study looks at no score before the last word has been said"),
         ):
             if self.agreed.get(name) not in (None, "nothing", "end"):
@@ -1087,7 +1107,7 @@ class PartyConfig:
                     "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
                 ),
             )
-        for name in ("held_out_scores", "miss_cost"):
+        for name in ("held_out_scores", "false_negative_cost"):
             if getattr(output, name) is None:
                 continue
             if self.agreed["held_out"] is None:
@@ -1096,11 +1116,11 @@ class PartyConfig:
                     setting=name,
                     hint=Hint("leave it out, or raise {held_out} on both sides"),
                 )
-        if output.threshold is not None and output.miss_cost is not None:
+        if output.threshold is not None and output.false_negative_cost is not None:
             raise ConfigError(
                 "the threshold is given, so that no cost decides it",
-                setting="miss_cost",
-                hint=Hint("leave {threshold} or {miss_cost} out"),
+                setting="false_negative_cost",
+                hint=Hint("leave {threshold} or {false_negative_cost} out"),
             )
 
 
@@ -1108,7 +1128,7 @@ def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     settings = section_settings("agreement").items()
     known = {name: setting for name, setting in settings if name not in NAMING}
     _refuse_what_is_not_agreed(section, face)
-    given = named(section, known, face)
+    given = named(section, known, face, "agreement")
     _refuse_for_simulations(given)
     # What belongs to one solver has a value once it is known which.
     defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
@@ -1163,19 +1183,21 @@ def _check_values(agreed: dict[str, Any]) -> None:
 
 def _check_telling(checked: Agreement) -> None:
     """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
-    if checked.tell_alice == "quality" and checked.held_out is None:
+    if checked.share_metrics == "quality" and checked.held_out is None:
         raise ConfigError(
             "the quality that Alice is told is that of held-out rows, and there are none",
-            setting="tell_alice",
-            hint=Hint("raise {held_out}, or leave {tell_alice} out"),
+            setting="share_metrics",
+            hint=Hint("raise {held_out}, or leave {share_metrics} out"),
         )
-    if checked.tell_epsilon is None:
+    if checked.metrics_epsilon is None:
         return
-    if checked.tell_alice != "quality":
+    if checked.share_metrics != "quality":
         raise ConfigError(
-            "tell-epsilon is the price of what Alice is told, and she is told nothing",
-            setting="tell_epsilon",
-            hint=Hint("write {tell_alice}, or leave {tell_epsilon} out", tell_alice="quality"),
+            "metrics-epsilon is the price of what Alice is told, and she is told nothing",
+            setting="metrics_epsilon",
+            hint=Hint(
+                "write {share_metrics}, or leave {metrics_epsilon} out", share_metrics="quality"
+            ),
         )
     paid_for = True
     # Whether there is such a mechanism here is said where the peer can be told.
@@ -1183,11 +1205,13 @@ def _check_telling(checked: Agreement) -> None:
         paid_for = mechanism_class(checked.mechanism).model_paid_for
     if not paid_for:
         raise ConfigError(
-            f"tell-epsilon protects held-out labels, and the model of {checked.mechanism} depends "
-            "on every training label without noise: one of them can change any number of rows",
-            setting="tell_epsilon",
+            f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} "
+            "depends on every training label without noise: one label can change any number of "
+            "rows",
+            setting="metrics_epsilon",
             hint=Hint(
-                "use {mechanism}, add or mult; or leave {tell_epsilon} out, at an infinite price",
+                "use {mechanism}, add or mult; or leave {metrics_epsilon} out, "
+                "at an infinite price",
                 mechanism="label-rr",
             ),
         )

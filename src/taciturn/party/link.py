@@ -181,7 +181,7 @@ class Pace:
             # Late by whole steps: the peer must not see how long the work took.
             due += self._step * math.ceil((now - due) / self._step)
             if self._announce is not None:
-                self._announce("an answer took longer than answer-milliseconds: raise it")
+                self._announce("an answer took longer than answer-interval-milliseconds: raise it")
                 self._announce = None
         # A sleep may end a little early, and a frame must not leave early.
         while (left := due - time.monotonic()) > 0:

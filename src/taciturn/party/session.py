@@ -146,7 +146,7 @@ class PeerSession:
             if isinstance(endpoint, Mapping)
             else {ONLY: endpoint}
         )
-        self._answer_milliseconds = config.privacy.answer_milliseconds
+        self._answer_interval_milliseconds = config.privacy.answer_interval_milliseconds
         way = config.link
         self.log = Log.of(config, callbacks.announce)
         # Whether it is noted that nobody came; whoever looks again and again says it once.
@@ -182,7 +182,7 @@ class PeerSession:
                 rejoins=rejoins,
                 patience=self.patience,
                 announce=announce,
-                pace=Pace(self._answer_milliseconds, announce),
+                pace=Pace(self._answer_interval_milliseconds, announce),
                 place=place,
                 name=peer,
                 meanwhile=None if peer == ONLY else partial(_tend, links, peer),

@@ -168,7 +168,7 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
         own, common, places = listed.own, listed.common, listed.rows_of(ids)
     # By id on both sides: files may list the rows in any order.
     order = common.series.arg_sort().to_numpy().astype(np.int64)
-    held = held_out_rows(common, config.agreed["held_out"], config.agreed["split_salt"])[order]
+    held = held_out_rows(common, config.agreed["held_out"], config.agreed["split_seed"])[order]
     train, rest = order[~held], order[held]
     if not len(train):
         raise ShapeError("no row is left for training", where=config.table().where)

@@ -42,17 +42,24 @@ _NEWTON = ("solver", "#passes", "#l2")
 _SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
 _AGREED = (
     "held_out",
-    "split_salt",
+    "split_seed",
     "evaluate",
-    "#tell_alice",
+    "#share_metrics",
 )
-_TABLE = ("file", "id", "#aligned", "#normalise", "#minimum_match")
+_TABLE = ("file", "id", "#aligned", "#normalise_ids", "#min_overlap")
 _PREPARATION = ("#drop", "#winsorise", "#transform", "#bins", "#impute", "#scale", "#clip")
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
-_SECONDS = ("connect_seconds", "answer_seconds", "dead_seconds")
-_STATE = ("folder", "#key", "every_iterations", "every_seconds", "sync")
+_SECONDS = ("connect_seconds", "answer_seconds", "keepalive_seconds")
+_STATE = ("folder", "#key", "checkpoint_iterations", "checkpoint_seconds", "sync")
 _OUTPUT = ("model", "log", "metrics")
-_LIMITS = ("#flip_set", "#budget", "#budget_total", "#consent", "delta", "#answer_milliseconds")
+_LIMITS = (
+    "#flip_set",
+    "#budget",
+    "#budget_total",
+    "#consent",
+    "delta",
+    "#answer_interval_milliseconds",
+)
 # The sizes of the tables, which a dry run prints.
 _SIZES = ("#alice_columns", "#rows")
 
@@ -61,14 +68,14 @@ _SIZES = ("#alice_columns", "#rows")
 _ONLY: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
     "alice": {
         "privacy": ("#scores_per_row", "#consent"),
-        "woe": ("#allow", "#names", "#tables"),
+        "woe": ("#allow", "#share_names", "#tables"),
         "serve": ("#source", "#rows_per_day"),
     },
     "bob": {
         "data": ("label", "#positive", "intercept"),
-        "output": ("#held_out_scores", "#threshold", "#miss_cost", "#report"),
+        "output": ("#held_out_scores", "#threshold", "#false_negative_cost", "#report"),
         "privacy": _LIMITS,
-        "serve": ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day"),
+        "serve": ("#source", "#tokens", "#address", "#rows_per_day", "#requests_per_row_per_day"),
     },
 }
 
@@ -126,7 +133,7 @@ def template(name: str, trial: Trial) -> str:
         *warning,
         *page.lines("agreement", begin_with),
         *page.lines("agreement", ("scheme", *solver)),
-        *page.lines("agreement", (*_AGREED, *stop), split_salt=trial.salt),
+        *page.lines("agreement", (*_AGREED, *stop), split_seed=trial.salt),
         *page.lines("agreement", sizes),
     ]
     columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}

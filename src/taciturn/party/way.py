@@ -39,7 +39,7 @@ def _opened(
     config: PartyConfig, own: Credentials, announce: Announce, keys: Mapping[str, str]
 ) -> Iterator[Endpoints]:
     link, log = config.link, Log.of(config, announce)
-    limits = Limits(dead_after=link.dead_seconds)
+    limits = Limits(dead_after=link.keepalive_seconds)
     waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
     # A party opens a port or dials, and loads what it does.
     if link.listen is not None:

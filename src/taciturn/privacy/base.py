@@ -146,8 +146,8 @@ class Mechanism(ABC):
         """Create the mechanism of an agreement that names it; ``given`` asks for a setting."""
 
     @classmethod
-    def underlying(cls, over: str | None) -> type[Mechanism] | None:
-        """The mechanism whose conversation it runs in, where that is a setting (``over``)."""
+    def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:
+        """The mechanism that ``base_mechanism`` names, whose conversation it runs in."""
         return None
 
     @classmethod

@@ -43,12 +43,12 @@ _RESTS_ON = (
 
 
 class FlippedLabels(GradientMechanism):
-    """Randomised response on labels that train in the conversation of the mechanism ``over``."""
+    """Randomised response on labels, which then train in the conversation of ``base_mechanism``."""
 
     name = "label-rr"
     summary = "each label is flipped once, at random, before anything else is done with it"
-    takes = ("epsilon", "over")
-    defaults = MappingProxyType({"over": "none"})
+    takes = ("epsilon", "base_mechanism")
+    defaults = MappingProxyType({"base_mechanism": "none"})
     meaning = (
         "of a TRUE label 1, for rows like the training rows: the training used flipped labels "
         "and corrected for the flips, so nothing is to be corrected again"
@@ -75,12 +75,12 @@ class FlippedLabels(GradientMechanism):
     @classmethod
     def of(cls, agreed: Agreement) -> FlippedLabels:
         """The mechanism of an agreement, over the one that it names."""
-        epsilon, over = given(agreed, "epsilon"), given(agreed, "over")
+        epsilon, over = given(agreed, "epsilon"), given(agreed, "base_mechanism")
         if over not in registry.MECHANISMS:
             raise ConfigError(
                 f"label-rr cannot run over {over}: there is no such mechanism",
-                setting="over",
-                hint=Hint("use {over}", over="none"),
+                setting="base_mechanism",
+                hint=Hint("use {base_mechanism}", base_mechanism="none"),
             )
         if agreed.reveal_epsilon is not None:
             raise ConfigError(
@@ -96,9 +96,9 @@ class FlippedLabels(GradientMechanism):
         return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
 
     @classmethod
-    def underlying(cls, over: str | None) -> type[Mechanism] | None:
+    def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:
         """The mechanism it runs over, whose settings it takes too."""
-        return registry.MECHANISMS.get(over or "")
+        return registry.MECHANISMS.get(base_mechanism or "")
 
     @property
     def epsilon(self) -> float:

@@ -15,7 +15,7 @@ Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s 
   flipped labels are computed from what was paid for and cost nothing.
 - ``sealed`` with ``reveal_epsilon``: that epsilon, at a delta of its own, for the one release of a
   model with noise.
-- an accuracy told with ``tell-epsilon``: that epsilon, for the one count.
+- an accuracy told with ``metrics-epsilon``: that epsilon, for the one count.
 - ``sealed``: nothing, against anyone who cannot break the encryption.
 - ``mult one-sided``, a gradient in clear and ``hybrid``'s: infinite.
 

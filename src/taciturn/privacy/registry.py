@@ -136,7 +136,7 @@ class Taken:
 def taken(asked: Protection) -> Taken:
     """The settings that a mechanism takes, with those of its underlying one."""
     chosen = mechanism_class(asked.mechanism)
-    underlying = chosen.underlying(asked.over)
+    underlying = chosen.underlying(asked.base_mechanism)
     if underlying is None:
         return Taken(chosen.takes, chosen.defaults)
     return Taken((*chosen.takes, *underlying.takes), {**underlying.defaults, **chosen.defaults})

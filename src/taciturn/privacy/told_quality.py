@@ -1,11 +1,11 @@
-"""How good the model is, told to Alice where that is agreed (``tell-alice``): in whole per cent.
+"""How good the model is, told to Alice where that is agreed (``share-metrics``): in whole per cent.
 
 Bob tells the accuracy on the held-out rows, at a score of 0, and the AUC. Both depend on labels: on
 those of the held-out rows, and through the model on those of the training rows. As they are, they
 cost infinity. What they can tell is little all the same: of 101 accuracies and 102 AUCs (one of
 them "a class is absent") one pair is told, which is less than 13.4 bits about all labels together.
 
-With ``tell-epsilon`` the accuracy alone is told, with discrete Laplace noise. It is the count of
+With ``metrics-epsilon`` the accuracy alone is told, with discrete Laplace noise. It is the count of
 right rows, which one held-out label moves by 1, so that noise of scale ``1/epsilon`` on the count
 makes it epsilon-private; rounding to per cent and cutting at 0 and 100 only forget. One training
 label can move the count by any number of rows, through the model: so this is for a model which is

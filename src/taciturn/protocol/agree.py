@@ -101,7 +101,7 @@ def _steps(settings: Settings, rows: int) -> dict[str, object]:
 
 
 def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
-    underlying = method.underlying(settings.over)
+    underlying = method.underlying(settings.base_mechanism)
     conversation = (underlying or method).conversation
     if settings.solver != "newton":
         if conversation in _WHOLE_TABLE_ONLY:

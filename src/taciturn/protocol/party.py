@@ -8,7 +8,7 @@
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
                                                 <-   HeldOutQuality
-                                                     (only with agreed tell-alice)
+                                                     (only with agreed share-metrics)
 
 Where weights are shared only the held-out rows are scored, from the shares.
 The held-out rows are compared before the training, so that a difference shows before the work and

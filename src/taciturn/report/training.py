@@ -480,7 +480,7 @@ def threshold_words(threshold: Threshold) -> str:
         GIVEN: "as given",
         YOUDEN: f"by Youden's index on {threshold.rows:,} held-out rows",
         COST: f"at which {threshold.rows:,} held-out rows cost least, a missed 1 costing "
-        f"{threshold.miss_cost or 0:g} false alarms",
+        f"{threshold.false_negative_cost or 0:g} false alarms",
     }
     how = rules.get(threshold.rule, "even odds, for there were no held-out rows to choose on")
     if threshold.sensitivity is None:

@@ -45,6 +45,7 @@ from typing import get_type_hints as type_hints
 from taciturn.errors import DataError
 from taciturn.extras import explained, is_installed
 from taciturn.files import finite_json
+from taciturn.settings.removed import Kind, former_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,8 +234,19 @@ def read(kind: type[T], record: object, place: str = "") -> T:
         raise refusal(place, "is not an object")
     known = _keys(kind) | {*getattr(kind, "removed_keys", ())}  # type: ignore[arg-type]
     if unknown := [name for name in record if name not in known]:
-        raise refusal(place, f"has a part that is not known: {unknown[0]}")
+        problem = refusal(place, f"has a part that is not known: {unknown[0]}")
+        raise _former_key(unknown[0]) or problem
     return _read_fields(kind, record, place)
+
+
+def _former_key(name: str) -> DataError | None:
+    entry = former_name(Kind.RECORD, "", name)
+    if entry is None or entry.new is None:
+        return None
+    return DataError(
+        f"this is a result of an earlier version: {entry.message(name)}",
+        hint=f"run the command again, or rename the key to {entry.new.replace('-', '_')}",
+    )
 
 
 def _read_fields(kind: type[T], record: Mapping[str, Any], place: str) -> T:

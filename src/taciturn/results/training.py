@@ -128,7 +128,7 @@ class TrainingRun(Result):
     b1: float | None
     b2: float | None
     bob_update: str | None
-    over: str | None
+    base_mechanism: str | None
     budget: float | None
     scheme: str
     key_bits: int

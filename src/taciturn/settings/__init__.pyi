@@ -2,9 +2,9 @@ from taciturn.settings.agreement import ALSO_SIMULATED as ALSO_SIMULATED
 from taciturn.settings.agreement import Agreement as Agreement
 from taciturn.settings.agreement import differences as differences
 from taciturn.settings.options import SettingsOptions as SettingsOptions
-from taciturn.settings.removed import REMOVED as REMOVED
-from taciturn.settings.removed import REMOVED_FILES as REMOVED_FILES
-from taciturn.settings.removed import REMOVED_USAGE as REMOVED_USAGE
+from taciturn.settings.removed import FORMER_NAMES as FORMER_NAMES
+from taciturn.settings.removed import FormerName as FormerName
+from taciturn.settings.removed import Kind as Kind
 from taciturn.settings.schema import DATASET_DEFAULTS as DATASET_DEFAULTS
 from taciturn.settings.schema import DEFAULT_PASSES as DEFAULT_PASSES
 from taciturn.settings.schema import OWN_DATA_DEFAULTS as OWN_DATA_DEFAULTS

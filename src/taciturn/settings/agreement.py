@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
@@ -20,8 +20,8 @@ from taciturn.settings.schema import (
     Protection,
     Schedule,
     Settings,
+    ShareMetrics,
     Solver,
-    TellAlice,
 )
 from taciturn.settings.setting import Scope, Setting, declared
 
@@ -36,6 +36,8 @@ _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 class Agreement(Protection):
     """What both parties must have set alike before anything is sent that costs privacy."""
+
+    section: ClassVar = "agreement"
 
     # A field without a ``Setting`` is declared in ``Settings``; what may be None there has a value
     # once it is agreed on.
@@ -57,36 +59,40 @@ class Agreement(Protection):
     patience: Annotated[
         PositiveInt | None,
         _watched(
-            "With `epoch`: stop when the held-out loss has not fallen for this many epochs. When "
-            "Bob stops depends on labels: the ledger says infinite.",
+            "Early stopping: stop after this many epochs without a lower held-out loss. It "
+            "depends on labels: epsilon is infinite.",
+            detail="Needs `epoch` as the value of `evaluate`",
             example=3,
         ),
     ] = None
     held_out: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
         _watched(
-            "Fraction of the rows on which Bob measures the model, below 1; 0 for none.",
-            detail="They are not trained on. An id alone decides whether its row is one",
+            "Fraction of rows held out to evaluate the model, below 1; 0 for none.",
+            detail="They are not trained on. The id alone decides whether a row is held out",
             file_default=0.2,
         ),
     ] = None
-    split_salt: Annotated[
-        str | None, _watched("Another text selects other held-out rows.", file_default="")
+    split_seed: Annotated[
+        str | None,
+        _watched("Seed of the split into training and held-out rows; any text.", file_default=""),
     ] = None
-    tell_alice: Annotated[
-        TellAlice,
+    share_metrics: Annotated[
+        ShareMetrics,
         _watched(
-            "What Bob tells Alice of the model: `nothing`, or its `quality` on held-out rows, in "
-            "whole per cent, which the ledger prices.",
-            detail="[What it costs](price.md#tell-alice-how-good-the-model-is)",
+            "Metrics that Bob shares with Alice: `nothing`, or the model's `quality` on held-out "
+            "rows, in whole per cent.",
+            detail="The ledger charges for them ([what they "
+            "cost](price.md#tell-alice-how-good-the-model-is))",
             example="quality",
         ),
     ] = "nothing"
-    tell_epsilon: Annotated[
+    metrics_epsilon: Annotated[
         Positive | None,
         _watched(
-            "With `quality`: the accuracy alone is told, with noise, at this price.",
-            detail="Only `label-rr`, `add` and `mult`: elsewhere the model itself is not paid for",
+            "With `quality`: share only the accuracy, with noise, at this epsilon.",
+            detail="Supported by `label-rr`, `add` and `mult`; the others do not charge for the "
+            "model itself",
             example=1.0,
         ),
     ] = None
@@ -101,7 +107,7 @@ class Agreement(Protection):
     parties: Annotated[
         Parties,
         _watched(
-            "With several Alices: the name of each, and the fingerprint of her key.",
+            "With several Alices: the name of each and the fingerprint of her key.",
             detail="A section of its own, `[agreement.parties]`, with a line for each, in an order "
             'that all sides share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the '
             "certificates, whose fingerprints `taciturn certs` prints "

@@ -4,13 +4,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from taciturn.errors import ConfigError
 from taciturn.faces import Hint
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
+from taciturn.settings.removed import refuse_former_keyword
 from taciturn.settings.schema import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def refusing_former_keywords(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which refuses keywords of earlier versions with a ConfigError."""
+    known = inspect.signature(function).parameters
+    name = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def checked(*given: P.args, **keywords: P.kwargs) -> T:
+        for keyword in keywords.keys() - known.keys():
+            refuse_former_keyword(keyword, name)
+        return function(*given, **keywords)
+
+    return checked
 
 
 def given_options(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
@@ -20,6 +40,8 @@ def given_options(options: SettingsOptions, function: Callable[..., object]) -> 
         ConfigError: One is neither a setting nor a parameter of the function.
     """
     parameters = [name for name in inspect.signature(function).parameters if name != "options"]
+    for name in options.keys() - Settings.model_fields.keys():
+        refuse_former_keyword(name, function.__name__)
     given = named(options, [*Settings.model_fields, *parameters])
     return {name: value for name, value in given.items() if value is not None}
 

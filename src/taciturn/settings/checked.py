@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from taciturn.errors import ConfigError, nearest_setting, shown_by
 from taciturn.faces import Face, hyphenated
-from taciturn.settings.removed import REMOVED, Removed, refuse_removed
+from taciturn.settings.removed import refuse_former_key
 
 PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.
@@ -36,10 +36,13 @@ ClassWeight = Annotated[tuple[float, float], BeforeValidator(_class_weight)]
 
 
 class Checked(BaseModel):
-    """A frozen model that refuses unknown keys and wrong types with a ``ConfigError``."""
+    """A frozen model that refuses unknown keys and wrong types with a ``ConfigError``.
+
+    ``section`` is the section of a party's file that it reads, empty where it reads none.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    removed: ClassVar[Removed] = REMOVED
+    section: ClassVar[str] = ""
 
     @classmethod
     def of(cls, values: Mapping[str, Any], *, face: Face | None = None) -> Self:
@@ -53,7 +56,7 @@ class Checked(BaseModel):
     @classmethod
     def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
         """The same values under the names of the fields."""
-        return named(values, cls.model_fields, face, cls.removed)
+        return named(values, cls.model_fields, face, cls.section)
 
     def __init__(self, **values: object) -> None:
         try:
@@ -66,9 +69,11 @@ def named(
     values: Mapping[str, Any],
     known: Collection[str],
     face: Face | None = None,
-    removed: Removed = REMOVED,
+    section: str = "",
 ) -> dict[str, Any]:
     """Values by the names of settings, from keys that are spelled with hyphens or underscores.
+
+    ``section`` is the section of a party's file that holds them, for keys of earlier versions.
 
     >>> named({"batch-size": 16}, ["batch_size"])
     {'batch_size': 16}
@@ -78,7 +83,7 @@ def named(
         for key, value in values.items():
             name = key.replace("-", "_")
             if name not in known:
-                refuse_removed(key, face, removed)
+                refuse_former_key(key, section, face)
                 raise ConfigError(
                     f"unknown setting {key}",
                     setting=name,

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from taciturn.settings.schema import (
+    BaseMechanism,
     BobUpdate,
     Engine,
     Noise,
-    Over,
     Schedule,
     Solver,
     Variant,
@@ -39,7 +39,7 @@ class SettingsOptions(TypedDict, total=False):
     b2: float | None
     subset_size: int | None
     bob_update: BobUpdate | None
-    over: Over | None
+    base_mechanism: BaseMechanism | None
     reveal: bool | None
     reveal_epsilon: float | None
     reveal_delta: float | None
@@ -65,13 +65,13 @@ class SettingsOptions(TypedDict, total=False):
     scale: Scale | None
     clip: float | None
     max_levels: int | None
-    rare_share: float | None
+    min_frequency: float | None
     date_format: str | dict[str, str] | None
     date_parts: Sequence[DatePart] | None
     separator: str | None
     decimal: Decimal | None
     encoding: str | None
-    null_words: Sequence[str] | None
+    na_values: Sequence[str] | None
     alice_columns: str | int | Sequence[str]
     parties: int
     intercept: bool | None

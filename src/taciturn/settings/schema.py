@@ -19,7 +19,7 @@ from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.files import read_toml
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
-from taciturn.settings.removed import refuse_removed, removed_batches
+from taciturn.settings.removed import refuse_former_key, removed_batches
 from taciturn.settings.setting import Panel, Scope, Setting
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -29,10 +29,10 @@ Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
-Over = Literal["none", "sealed"]
+BaseMechanism = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
 Solver = Literal["sgd", "newton"]
-TellAlice = Literal["nothing", "quality"]
+ShareMetrics = Literal["nothing", "quality"]
 Engine = Literal["local", "dask"]
 
 _source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
@@ -83,7 +83,7 @@ WHOLE_TABLE_ONLY = ("sealed", "mutual")
 # What says how own data are read: the paper's datasets are read in one way.
 _OWN_ONLY = (
     *("id", "label", "positive", "negative", "keep", "drop", "type", "date_format", "date_parts"),
-    *("separator", "decimal", "encoding", "null_words"),
+    *("separator", "decimal", "encoding", "na_values"),
 )
 
 
@@ -96,119 +96,123 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "What protects the labels: `sealed`, `mutual` (Alice's columns too), `label-rr`, "
-            "`none`, `add`, `mult` or `hybrid`.",
-            detail="[What each is worth](threat_model.md)",
+            "How the labels are protected: `sealed`, `mutual` (also protects Alice's columns), "
+            "`label-rr`, `none`, `add`, `mult` or `hybrid`.",
+            detail="[What each protects](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
     epsilon: Annotated[
         Positive | None,
         _protection(
-            "The privacy parameter: of one release in `add`, `mult` and `hybrid`, in total in "
+            "Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for "
             "`label-rr`.",
-            detail="`add`, `mult` and `label-rr` need it; `hybrid` defaults to 1",
+            detail="Required by `add`, `mult` and `label-rr`; `hybrid` defaults to 1",
             example=1.0,
         ),
     ] = None
     noise: Annotated[
         Noise | None,
         _protection(
-            "`add`, `mult`: `discrete` (exact, on the grid) or `continuous` (as printed; leaky) "
-            "(default: discrete).",
-            detail="Continuous noise leaks through its last bits and is refused here",
+            "`add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the "
+            "paper; leaks) (default: discrete).",
+            detail="Continuous noise leaks through its low-order bits and is refused here",
             example="discrete",
         ),
     ] = None
     variant: Annotated[
         Variant | None,
         _protection(
-            "`mult`: `printed`, `one-sided` or `mean-one` (default: printed).",
+            "`mult`: variant of the mechanism, `printed`, `one-sided` or `mean-one` (default: "
+            "printed).",
             example="mean-one",
         ),
     ] = None
     b1: Annotated[
         Positive | None,
         _protection(
-            "`mult`: residues are clipped to at least this size (default: 0.1).", example=0.1
+            "`mult`: smallest magnitude of a residue; smaller ones are raised to it (default: "
+            "0.1).",
+            example=0.1,
         ),
     ] = None
     b2: Annotated[
         Positive | None,
         _protection(
-            "`mult`: outputs are clipped to at most this size (default: 10).", example=10.0
+            "`mult`: largest magnitude of an output; larger ones are clipped (default: 10).",
+            example=10.0,
         ),
     ] = None
     subset_size: Annotated[
         PositiveInt | None,
         _protection(
-            "`hybrid`: rows among which the batch hides; from L_RR or Alice's columns unless given."
+            "`hybrid`: number of rows among which a batch is hidden; derived from `l-rr` or "
+            "Alice's columns by default."
         ),
     ] = None
     bob_update: Annotated[
         BobUpdate | None,
         _protection(
-            "`add`, `mult`: Bob's own weights learn from `released` or `true` residues (default: "
-            "released).",
-            detail="With true ones every total in the ledger is infinite",
+            "`add`, `mult`: residues that update Bob's own weights, `released` or `true` "
+            "(default: released).",
+            detail="With `true`, every total in the ledger is infinite",
             example="released",
         ),
     ] = None
-    over: Annotated[
-        Over | None,
+    base_mechanism: Annotated[
+        BaseMechanism | None,
         _protection(
-            "`label-rr`: the conversation on the flipped labels, `none` or `sealed` (default: "
-            "none).",
+            "`label-rr`: mechanism that trains on the flipped labels, `none` or `sealed` "
+            "(default: none).",
             example="none",
         ),
     ] = None
     reveal: Annotated[
         bool | None,
         _protection(
-            "`sealed`, `mutual`: Bob reveals Alice's weights at the end, a release without "
-            "protection.",
+            "`sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected "
+            "release.",
             example=True,
         ),
     ] = None
     reveal_epsilon: Annotated[
         Positive | None,
         _protection(
-            "`sealed`: the weights are revealed with noise, at this price in all.",
-            detail="[What it is worth](reveal.md)",
+            "`sealed`: add noise to the revealed weights, at this total epsilon.",
+            detail="[What it protects](reveal.md)",
             example=1.0,
         ),
     ] = None
     reveal_delta: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
         _protection(
-            "`sealed`: the delta that belongs to `reveal-epsilon` (default: 1e-06).",
+            "`sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06).",
             example=1e-6,
         ),
     ] = None
     fresh_keys: Annotated[
         bool | None,
-        _protection("`sealed`: a new key for each encrypted vector.", example=True),
+        _protection("`sealed`: use a new key for each encrypted vector.", example=True),
     ] = None
     reveal_bob: Annotated[
         bool | None,
         _protection(
-            "`mutual`: Alice reveals Bob's weights to him at the end.",
-            detail="Without it they stay shared, and he scores rows with her",
+            "`mutual`: reveal Bob's weights to him after training.",
+            detail="Without it they stay secret-shared, and Bob scores rows together with Alice",
             example=True,
         ),
     ] = None
     score_range: Annotated[
         Annotated[float, Field(ge=4, le=256)] | None,
         _protection(
-            "`mutual`: the largest score that does not wrap (default: 64).",
-            detail="A larger one takes more numbers a row and leaves fewer digits",
+            "`mutual`: largest magnitude of a score; larger ones wrap around (default: 64).",
+            detail="A larger range takes more numbers per row and leaves fewer digits",
             example=32.0,
         ),
     ] = None
     sigmoid_error: Annotated[
         Annotated[float, Field(ge=1e-6, le=1e-2)] | None,
         _protection(
-            "`mutual`: the most by which the sigmoid of a shared score may be off (default: "
-            "0.003).",
+            "`mutual`: maximum error of the sigmoid of a shared score (default: 0.003).",
             example=0.001,
         ),
     ] = None
@@ -220,41 +224,43 @@ class Settings(TableSettings, Protection):
     dataset: Annotated[
         str | None,
         _source(
-            "A dataset of the paper: `breast-cancer`, `sklearn-digits`, `census-income` or "
+            "Dataset of the paper: `breast-cancer`, `sklearn-digits`, `census-income` or "
             "`give-me-some-credit`."
         ),
     ] = None
     data: Annotated[
-        str | None, _source("Own data: a CSV or Parquet file, or a folder of Parquet files.")
+        str | None, _source("Your own data: a CSV or Parquet file, or a folder of Parquet files.")
     ] = None
     id: Annotated[
         str | None,
         _table(
-            "The column that names the rows.",
-            in_file="The column that names the rows; the same names on both sides.",
-            detail="Align first if a side lacks some; leading zeros matter",
+            "Name of the id column.",
+            in_file="Name of the id column; both sides have the same ids.",
+            detail="Run `taciturn align` first if a side lacks some rows; leading zeros matter",
             example="id",
         ),
     ] = None
     label: Annotated[
         str | None,
         _table(
-            "The column of labels: 0 and 1, or words (`positive` says which).",
-            detail="Bob must name it, and Alice must not",
+            "Name of the label column: 0 and 1, or words (see `positive`).",
+            detail="Required in Bob's file, refused in Alice's",
             example="label",
             owner="bob",
         ),
     ] = None
-    data_dir: Annotated[str | None, _source("The folder of the datasets' files.")] = None
-    test_fraction: Annotated[float, Field(gt=0, lt=1), _source("Fraction of rows held out.")] = 0.2
+    data_dir: Annotated[str | None, _source("Folder of the dataset files.")] = None
+    test_fraction: Annotated[
+        float, Field(gt=0, lt=1), _source("Fraction of rows held out for testing.")
+    ] = 0.2
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, `equal`, a number (counted from the first), or names "
-            "separated by commas, `;` between Alices.",
+            "Alice's columns: `all`, `half`, `equal`, a number (from the first), or names "
+            "separated by commas, with `;` between Alices.",
             Scope.AGREEMENT,
             Panel.DATA,
-            in_file="How many prepared columns Alice has. Without it Bob accepts 1,000; `hybrid` "
+            in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
             "needs it on both sides.",
             example=30,
         ),
@@ -263,17 +269,17 @@ class Settings(TableSettings, Protection):
         int,
         Field(ge=1, le=MOST),
         _source(
-            f"How many Alices there are, up to {MOST}: they share her columns, and Bob "
-            "learns sums of their scores.",
-            detail="Dealt in order, as evenly as can be; `equal` counts Bob among them. `hybrid`, "
-            "`mutual` and `reveal-epsilon` have one Alice. A party's file names them instead, in "
-            "`[agreement.parties]`",
+            f"Number of Alices, up to {MOST}; they share Alice's columns, and Bob learns only sums "
+            "of their scores.",
+            detail="Columns are assigned in order, as evenly as possible; `equal` counts Bob too. "
+            "`hybrid`, `mutual` and `reveal-epsilon` support one Alice. A party's file names the "
+            "Alices in `[agreement.parties]` instead",
         ),
     ] = 1
     intercept: Annotated[
         bool | None,
         Setting(
-            "An intercept at Bob, without penalty.",
+            "Fit an intercept, at Bob and without penalty.",
             Scope.DATA,
             Panel.MODEL,
             detail="Alice never has one",
@@ -283,14 +289,14 @@ class Settings(TableSettings, Protection):
     l_rr: Annotated[
         PositiveInt | None,
         _protection(
-            "`hybrid`: how many rows of a subset Alice scores on average (L_RR), in place of its "
-            "size."
+            "`hybrid`: average number of rows of a subset that Alice scores (L_RR), in place of "
+            "`subset-size`."
         ),
     ] = None
     budget: Annotated[
         Positive | None,
         Setting(
-            "Stop before a label's epsilon, summed over releases, exceeds this.",
+            "Stop before the total epsilon of a label exceeds this.",
             Scope.PRIVACY,
             Panel.PROTECTION,
             detail="Bob's file only",
@@ -303,7 +309,7 @@ class Settings(TableSettings, Protection):
         float,
         Field(ge=0, lt=1),
         Setting(
-            "The delta of the tighter total in the ledger.",
+            "Delta at which the ledger states its tighter total.",
             Scope.PRIVACY,
             Panel.PROTECTION,
             refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
@@ -312,112 +318,122 @@ class Settings(TableSettings, Protection):
     scheme: Annotated[
         str,
         _protection(
-            "Encryption: `bfv`, `paillier` (small messages, slower), or `clear` (none: for "
-            "simulations only).",
+            "Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no "
+            "encryption; simulations only).",
             detail="Not used by `add` and `mult`",
         ),
     ] = "bfv"
     key_bits: Annotated[
         int | None,
-        _protection("Key size: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."),
+        _protection("Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."),
     ] = None
     solver: Annotated[
         Solver | None,
         _model(
-            "`newton`: all rows in a few passes, nothing to tune; `sgd`: batches and a learning "
-            "rate (default: newton for `sealed`, `mutual`, own data).",
-            detail="`sealed` and `mutual` have `newton`, under `bfv`; `none` and `label-rr` have "
-            "both; the others have `sgd`. Naming `epochs`, `batch-size` or `learning-rate` without "
-            "a solver means `sgd` where the mechanism has both",
+            "`newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for "
+            "`sealed`, `mutual` and own data).",
+            detail="`sealed` and `mutual` support `newton`, with `bfv`; `none` and `label-rr` "
+            "support both; the others support `sgd`. Setting `epochs`, `batch-size` or "
+            "`learning-rate` without a solver selects `sgd` where the mechanism supports both",
             example="newton",
         ),
     ] = None
     passes: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
         _model(
-            f"`newton`: passes over the rows (default: {DEFAULT_PASSES}; with `reveal-epsilon` "
-            f"{DEFAULT_TOLD_PASSES}, with several Alices {DEFAULT_SEVERAL_PASSES}, with `mutual` "
-            f"{DEFAULT_SHARED_PASSES}).",
-            detail="Each gives Bob one more score of every row, but in `mutual`",
+            f"`newton`: number of passes over the rows (default: {DEFAULT_PASSES}; with "
+            f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}, with several Alices "
+            f"{DEFAULT_SEVERAL_PASSES}, with `mutual` {DEFAULT_SHARED_PASSES}).",
+            detail="Each gives Bob one more score of every row, except in `mutual`",
             example=DEFAULT_PASSES,
         ),
     ] = None
-    batch_size: Annotated[PositiveInt | None, _model("`sgd`: rows per iteration.")] = None
+    batch_size: Annotated[PositiveInt | None, _model("`sgd`: rows per batch.")] = None
     minimum_batch: Annotated[
         PositiveInt,
         _model(
-            "Smallest batch: a shorter last batch is merged with the one before it.",
+            "`sgd`: smallest batch; a shorter last batch is merged with the one before it.",
             file_default=8,
         ),
     ] = 1
     epochs: Annotated[
         PositiveInt | None,
         _model(
-            "`sgd`: passes over the rows.",
-            detail="A row is released once per epoch, and pays each time",
+            "`sgd`: number of passes over the rows.",
+            detail="Each epoch releases every row once and is charged",
         ),
     ] = None
     learning_rate: Annotated[
         Positive | None, _model("`sgd`: step size of the gradient descent.")
     ] = None
     schedule: Annotated[
-        Schedule, _model("How the learning rate falls: `constant`, `inverse` or `inverse-sqrt`.")
+        Schedule,
+        _model("`sgd`: schedule of the learning rate, `constant`, `inverse` or `inverse-sqrt`."),
     ] = "constant"
-    decay: Annotated[NonNegative, _model("How fast the schedule falls.")] = 0.0
+    decay: Annotated[
+        NonNegative, _model("`sgd`: rate at which the schedule lowers the learning rate.")
+    ] = 0.0
     l1: Annotated[
         NonNegative,
-        _model("L1 penalty, not in `sealed`, `mutual`; each side applies it to its own weights."),
+        _model(
+            "L1 penalty, applied by each side to its own weights; not supported by `sealed` "
+            "and `mutual`."
+        ),
     ] = 0.0
     l2: Annotated[
         NonNegative | None,
         _model(
-            "L2 penalty on all weights but the intercept (default: one divided by the training "
-            "rows in `newton`, 0 in `sgd`).",
-            detail="`newton` needs one; its default is scikit-learn's",
+            "L2 penalty on all weights except the intercept (default: 1 / training rows for "
+            "`newton`, 0 for `sgd`).",
+            detail="`newton` needs one above 0; its default is scikit-learn's",
             example=0.001,
         ),
     ] = None
     class_weight: Annotated[
         ClassWeight | None,
         _model(
-            "Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; public.",
-            detail="Never compute it from the labels of a protected training. Only `none`, "
-            "`hybrid`, `sealed` and `mutual` accept it",
+            "Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; both parties see "
+            "them.",
+            detail="Do not compute it from the labels of a protected training. Supported by "
+            "`none`, `hybrid`, `sealed` and `mutual`",
         ),
     ] = None
     feature_bits: Annotated[
-        int, Field(ge=4, le=30), _protection("Fractional bits of a feature.")
+        int,
+        Field(ge=4, le=30),
+        _protection("Fractional bits of a feature in fixed-point arithmetic."),
     ] = 16
     residue_bits: Annotated[
-        int, Field(ge=8, le=40), _protection("Fractional bits of a residue.")
+        int,
+        Field(ge=8, le=40),
+        _protection("Fractional bits of a residue in fixed-point arithmetic."),
     ] = 20
     table_memory: Annotated[
         PositiveInt,
         Setting(
-            "`newton`: MiB that Alice's table may take in encrypted arithmetic's own form; with "
-            "less a pass takes longer.",
+            "`newton`: memory limit (MiB) for Alice's encoded table; a lower limit makes each "
+            "pass slower.",
             Scope.COMPUTE,
             Panel.RUN,
-            detail="24 bytes of each value, shared by the processes that work on it; what does "
-            "not fit is made anew in every pass",
+            detail="24 bytes per value, shared by the worker processes; what does not fit is "
+            "encoded again in every pass",
         ),
     ] = 1024
     engine: Annotated[
         Engine,
         Setting(
-            "`newton`: what computes encrypted products: `local`, this machine, or `dask`, a "
-            "cluster of this side's own.",
+            "`newton`: where encrypted products are computed, `local` (this machine) or `dask` "
+            "(this side's own cluster).",
             Scope.COMPUTE,
             Panel.RUN,
-            detail="Each side chooses for itself, and may choose otherwise when it resumes: the "
-            "weights are the same, bit for bit ([scale.md](scale.md))",
+            detail="Each side chooses for itself, and may change it when it resumes: the weights "
+            "are the same, bit for bit ([scale.md](scale.md))",
         ),
     ] = "local"
     cores: Annotated[
         PositiveInt | None,
         Setting(
-            "`local`: how many processes compute encrypted products (default: one for each core, "
-            "up to 8).",
+            "`local`: number of worker processes (default: one per core, up to 8).",
             Scope.COMPUTE,
             Panel.RUN,
             example=2,
@@ -426,22 +442,22 @@ class Settings(TableSettings, Protection):
     workers: Annotated[
         PositiveInt | None,
         _run(
-            "`dask`: how many worker processes a simulation starts on this machine, and ends "
-            "(default: one for each core).",
+            "`dask`: number of worker processes that a simulation starts on this machine "
+            "(default: one per core).",
             detail="A party's file names the scheduler of a cluster instead",
         ),
     ] = None
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(
-            "Makes a simulation repeatable; protects nothing from whoever knows it.",
+            "Random seed of a simulation; anyone who knows it can remove all masks and noise.",
             refused="is refused in a real training: whoever knows it knows all masks and noise",
         ),
     ] = None
     seeds: Annotated[
         PositiveInt,
         _run(
-            "Run this many seeds, from the given one or 0, and report means.",
+            "Number of seeds to run, counted from `seed` or 0; means are reported.",
             refused="is refused in a real training: whoever knows them knows all masks and noise",
         ),
     ] = 1
@@ -455,7 +471,7 @@ class Settings(TableSettings, Protection):
     permute_rows: Annotated[
         bool,
         _run(
-            "Canary run of Bob's seat: permute Alice's rows against Bob's before training.",
+            "Canary run against Bob: shuffle Alice's rows relative to Bob's before training.",
             refused="is refused in a real training: canary runs are for simulations",
         ),
     ] = False
@@ -497,7 +513,7 @@ class Settings(TableSettings, Protection):
         face = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
-                refuse_removed(key, face)
+                refuse_former_key(key, cls.section, face)
                 raise ConfigError(
                     f"[{key}] is a table; settings belong at the top level",
                     where=str(path),
@@ -514,7 +530,7 @@ class Settings(TableSettings, Protection):
     def resolved(self) -> Settings:
         """The same settings with the solver's and the dataset's defaults filled in."""
         if self.solver == "sgd" and self.whole_table_only:
-            raise removed_batches(self.mechanism, self._over)
+            raise removed_batches(self.mechanism, self._base_mechanism)
         fallback = DATASET_DEFAULTS.get(self.dataset or "", OWN_DATA_DEFAULTS)
         filled: dict[str, object] = {
             "solver": self.solver or self._usual_solver(),
@@ -563,11 +579,11 @@ class Settings(TableSettings, Protection):
     @property
     def whole_table_only(self) -> bool:
         """Whether the mechanism, or the one that it runs over, has no sgd."""
-        return not {self.mechanism, self._over}.isdisjoint(WHOLE_TABLE_ONLY)
+        return not {self.mechanism, self._base_mechanism}.isdisjoint(WHOLE_TABLE_ONLY)
 
     @property
-    def _over(self) -> Over | None:
-        return self.over if self.mechanism == "label-rr" else None
+    def _base_mechanism(self) -> BaseMechanism | None:
+        return self.base_mechanism if self.mechanism == "label-rr" else None
 
     def _refuse_steps(self) -> None:
         for name in SGD_ONLY:

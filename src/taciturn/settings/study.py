@@ -19,7 +19,6 @@ from taciturn.errors import ConfigError
 from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import canonical_json
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.removed import REMOVED_FROM_STUDY
 from taciturn.settings.schema import Variant
 from taciturn.settings.setting import Scope, Setting
 
@@ -54,22 +53,22 @@ _Listed = BeforeValidator(_values)
 class Study(Checked):
     """The settings whose values are tried, and what judges the models."""
 
-    removed: ClassVar = REMOVED_FROM_STUDY
+    section: ClassVar = "study"
 
     folds: Annotated[
         int,
         BeforeValidator(lambda v: _folds(v) if isinstance(v, int) else v),
         _study(
-            "Judge each combination by this many folds of the training rows; 0: by the held-out "
-            "rows alone.",
-            detail="An id alone decides in which fold its row is. A fold is trained without its "
-            "rows, and they are scored",
+            "Number of cross-validation folds for each combination; 0 to evaluate on the held-out "
+            "rows.",
+            detail="The id alone decides the fold of a row. The model of a fold is trained "
+            "without its rows, and scores them",
             example=3,
         ),
     ] = 0
     rank_by: Annotated[
         RankBy,
-        _study("Bob: by what models are ranked, `loss` (log loss) or `auc`.", example="auc"),
+        _study("Bob: metric that ranks the models, `loss` (log loss) or `auc`.", example="auc"),
     ] = "loss"
     l2: Annotated[
         Annotated[tuple[NonNegative, ...], _Listed] | None,
@@ -100,24 +99,24 @@ class Study(Checked):
     ] = None
     epsilon: Annotated[
         Annotated[tuple[Positive, ...], _Listed] | None,
-        _study("`add`, `mult`, `hybrid`: privacy parameters to try; all of them are paid for."),
+        _study("`add`, `mult`, `hybrid`: privacy parameters to try; each of them is charged."),
     ] = None
     variant: Annotated[
         Annotated[tuple[Variant, ...], _Listed] | None, _study("`mult`: variants to try.")
     ] = None
     b1: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: lower clips to try.")
+        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: lower bounds to try.")
     ] = None
     b2: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: upper clips to try.")
+        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: upper bounds to try.")
     ] = None
     score_range: Annotated[
         Annotated[tuple[Annotated[float, Field(ge=4, le=256)], ...], _Listed] | None,
-        _study("`mutual`: ranges of scores to try."),
+        _study("`mutual`: score ranges to try."),
     ] = None
     sigmoid_error: Annotated[
         Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e-2)], ...], _Listed] | None,
-        _study("`mutual`: errors of the sigmoid to try."),
+        _study("`mutual`: sigmoid errors to try."),
     ] = None
 
     @model_validator(mode="after")

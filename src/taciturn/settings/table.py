@@ -182,8 +182,8 @@ class TableSettings(Checked):
     positive: Annotated[
         Names | None,
         _table(
-            "The word, or words, of the label column that mean 1; what else there is means 0.",
-            detail="Of more than two words, say which mean 0 too (`negative`)",
+            "Values of the label column that mean 1; all others mean 0.",
+            detail="With more than two values, set `negative` too",
             example="yes",
             owner="bob",
         ),
@@ -191,7 +191,7 @@ class TableSettings(Checked):
     negative: Annotated[
         Names | None,
         _table(
-            "The words of the label column that mean 0; any other is refused.",
+            "Values of the label column that mean 0; any other is refused.",
             example="no",
             owner="bob",
         ),
@@ -199,25 +199,25 @@ class TableSettings(Checked):
     keep: Annotated[
         Names | None,
         _table(
-            "Only these columns, beside id and label.",
+            "Columns to use (the id and label columns are always kept).",
             example=["age", "income"],
         ),
     ] = None
-    drop: Annotated[Names | None, _table("Not these columns.", example=["note"])] = None
+    drop: Annotated[Names | None, _table("Columns to leave out.", example=["note"])] = None
     type: Annotated[
         Types | None,
         _table(
-            "By column, if it is not what it looks like: `number`, `category`, `date`, or `text` "
-            "(left out).",
+            "Column types, by column, where the detected one is wrong: `number`, `category`, "
+            "`date` or `text` (ignored).",
             example={"zip": "category"},
         ),
     ] = None
     impute: Annotated[
         Impute | None,
         _table(
-            "Missing numbers become the `median`, the `mean`, a `bin` of their own, or an error "
-            "(`none`) (default: median).",
-            detail="`bin`: in columns that are cut into bins; elsewhere the median "
+            "Imputation of missing numbers: `median`, `mean`, `bin` (a separate bin) or `none` "
+            "(an error) (default: median).",
+            detail="`bin` applies to binned columns; the others use the median "
             "([data.md](data.md#bins))",
             example="median",
         ),
@@ -225,8 +225,8 @@ class TableSettings(Checked):
     missing_indicator: Annotated[
         bool | None,
         _table(
-            "A column more that says where values are missing, if training rows lack some "
-            "(default: on).",
+            "Add a missing-value indicator for each column with missing values in the training "
+            "rows (default: on).",
             example=True,
             both_ways=True,
         ),
@@ -234,8 +234,7 @@ class TableSettings(Checked):
     winsorise: Annotated[
         Shares | None,
         _table(
-            "This share of the numbers at either end become the next inwards; or `none` (default: "
-            "0.005).",
+            "Clip this fraction of values at each tail; `none` to disable (default: 0.005).",
             detail="For all columns or by column; fitted on the training rows, "
             "[data.md](data.md#outliers)",
             example=0.005,
@@ -244,7 +243,8 @@ class TableSettings(Checked):
     transform: Annotated[
         Transforms | None,
         _table(
-            "By column or for all numbers: `none`, `log`, `rank` or `yeo-johnson` (default: none).",
+            "Transform of numeric columns, for all or by column: `none`, `log`, `rank` or "
+            "`yeo-johnson` (default: none).",
             detail="[What each does](data.md#transforms)",
             example={"income": "log"},
         ),
@@ -252,9 +252,9 @@ class TableSettings(Checked):
     bins: Annotated[
         Bins | None,
         _table(
-            "Numbers are cut into so many intervals, or at given edges, one-hot; by column or for "
-            "all (default: 0).",
-            detail="A number: equally many training rows in each; 0 is none. Edges, of one column: "
+            "Number of bins per numeric column, or bin edges, for all or by column; bins are "
+            "one-hot encoded (default: 0).",
+            detail="A number: quantiles of the training rows; 0 for no bins. Edges of one column: "
             "`bins.age = [25, 35, 50]` ([data.md](data.md#bins))",
             example={"age": 5},
         ),
@@ -262,74 +262,74 @@ class TableSettings(Checked):
     scale: Annotated[
         Scale | None,
         _table(
-            "Numbers are standardised (`standard`) or left as they are (`none`) (default: "
-            "standard).",
+            "Scaling of numeric columns: `standard` (standardise) or `none` (default: standard).",
             detail="Standardised: mean 0 and standard deviation 1 on this side's training rows",
             example="standard",
         ),
     ] = None
-    clip: Annotated[Positive | None, _table("Clip prepared values to this size.", example=10.0)] = (
-        None
-    )
+    clip: Annotated[
+        Positive | None, _table("Clip prepared values to this magnitude.", example=10.0)
+    ] = None
     max_levels: Annotated[
         PositiveInt | None,
         _table(
-            "Of more levels than this in a text column, the rarest become one (default: 100).",
-            detail="Each level but the first becomes a column; the others are `(other)`",
+            "Maximum number of categories per text column; rarer ones are merged into one "
+            "(default: 100).",
+            detail="Each category but the first becomes a column; merged ones are called `(other)`",
             example=100,
         ),
     ] = None
-    rare_share: Annotated[
+    min_frequency: Annotated[
         Annotated[float, Field(ge=0, lt=1)] | None,
         _table(
-            "Levels of a smaller share of the training rows become one, `(other)` (default: "
-            "0.005).",
-            detail="So does a level that is unknown when it is predicted",
+            "Minimum share of training rows per category; rarer ones are merged into `(other)` "
+            "(default: 0.005).",
+            detail="So is a category that first appears in a prediction",
             example=0.005,
         ),
     ] = None
     date_format: Annotated[
         Formats | None,
         _table(
-            "By column or for all: how dates are written, such as `%d.%m.%Y` (default: ISO 8601).",
-            detail="Dates in ISO 8601 are recognised; of other columns say `type` too",
+            "Date format, for all or by column, such as `%d.%m.%Y` (default: ISO 8601).",
+            detail="ISO 8601 dates are detected; for other formats set `type` too",
             example={"opened": "%d.%m.%Y"},
         ),
     ] = None
     date_parts: Annotated[
         Annotated[tuple[DatePart, ...], BeforeValidator(_texts)] | None,
         _table(
-            "Of each date also its `year`, `month` or `weekday`.",
-            detail="A date itself is the days since 1970-01-01",
+            "Parts of each date to add as columns: `year`, `month` or `weekday`.",
+            detail="The date itself becomes the number of days since 1970-01-01",
             example=["month"],
         ),
     ] = None
     separator: Annotated[
         Annotated[str, BeforeValidator(_separator)] | None,
         _table(
-            "What stands between a CSV file's fields: a character, or `tab` (default: looked for).",
+            "Field separator of a CSV file: one character, or `tab` (default: auto-detected).",
             example=";",
         ),
     ] = None
     decimal: Annotated[
         Decimal | None,
         _table(
-            "A CSV file's decimal point: `.` or `,` (default: looked for).",
+            "Decimal mark of a CSV file: `.` or `,` (default: auto-detected).",
             example=",",
         ),
     ] = None
     encoding: Annotated[
         Annotated[str, BeforeValidator(_encoding)] | None,
         _table(
-            "How a CSV file's text is encoded, such as `latin-1` (default: UTF-8).",
+            "Text encoding of a CSV file, such as `latin-1` (default: UTF-8).",
             example="latin-1",
         ),
     ] = None
-    null_words: Annotated[
+    na_values: Annotated[
         Names | None,
         _table(
-            "What stands for a missing value in a CSV file, beside an empty field.",
-            detail="In place of NA, N/A, NaN, null and ?",
+            "Texts that mean a missing value in a CSV file, besides an empty field.",
+            detail="They replace the default list: NA, N/A, NaN, null and ?",
             example=["NA", "unknown"],
         ),
     ] = None

@@ -13,7 +13,7 @@ from taciturn_audit.attacks import LabelGuess, MomentsAttack
 from tests.audit.attacks.evidence import numbers
 from tests.audit.attacks.whole_table import played
 
-FLIPPED: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "over": "none"}
+FLIPPED: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "none"}
 
 
 def columns(rows: int, width: int, seed: int = 1) -> FloatArray:

@@ -97,7 +97,7 @@ def agreements(draw: st.DrawFn) -> dict[str, Any]:
         chosen |= {"decay": draw(st.floats(0, 1)), penalty: draw(st.floats(0, 0.01))}
     if "epsilon" in chosen:
         chosen["epsilon"] = draw(st.floats(0.1, 8))
-    chosen["split-salt"] = draw(st.text(max_size=12).filter(str.isprintable))
+    chosen["split-seed"] = draw(st.text(max_size=12).filter(str.isprintable))
     chosen["held-out"] = draw(st.sampled_from([0, 0.1, 1 / 3]))
     chosen["feature-bits"] = draw(st.integers(10, 18))
     return {key: value for key, value in chosen.items() if value is not None}

@@ -73,7 +73,7 @@ def test_its_headings_are_those_of_the_page_in_order(browser, page, result):
 def test_nothing_is_folded_away_on_paper(browser, page, result):
     seen = Seen(browser, page).page
     seen.emulate_media(media="print")
-    for value in (result.agreement.digest, "split-salt"):
+    for value in (result.agreement.digest, "split-seed"):
         assert seen.get_by_text(value).first.is_visible()
     assert len(seen.pdf()) > 10_000
 

@@ -125,10 +125,10 @@ def test_lists_of_which_every_pair_shares_some_and_all_share_none(tmp_path):
 def test_too_few_for_all_are_accepted_where_bobs_file_says_so(tmp_path):
     people = {"bob": some(0, 10), "alice-1": some(0, 6), "alice-2": some(5, 12)}
     furnish(tmp_path, people)
-    named = ("16.7%", "alice-2", "minimum_match=0.166")
+    named = ("16.7%", "alice-2", "min_overlap=0.166")
     all_refused(RowOrderError, star(tmp_path, people)["bob"], names=named)
     path = tmp_path / "bob" / "bob.toml"
-    path.write_text(path.read_text().replace("[data]", "[data]\nminimum-match = 0.166"))
+    path.write_text(path.read_text().replace("[data]", "[data]\nmin-overlap = 0.166"))
     ends = star(tmp_path, people)
     assert [ends[name]["common"] for name in people] == [1, 1, 1]
 

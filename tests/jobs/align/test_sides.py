@@ -81,7 +81,7 @@ def people(folder: Path, alice: list[str], bob: list[str], **changes: Any) -> Pa
 def both(
     folder: Path,
     wire: Wire | None = None,
-    normalise: tuple[str, str] = ("none", "none"),
+    normalise_ids: tuple[str, str] = ("none", "none"),
     out: dict[str, Path] | None = None,
     watch: dict[str, Callbacks] | None = None,
     rows: dict[Role, Path] | None = None,
@@ -90,7 +90,7 @@ def both(
 
     jobs: dict[str, AlignJob] = {
         role: AlignJob(Normalisation.of(how), (out or {}).get(role), (rows or {}).get(role))
-        for role, how in zip(ROLES, normalise, strict=True)
+        for role, how in zip(ROLES, normalise_ids, strict=True)
     }
     return run_jobs(folder, jobs, wire, watch)
 
@@ -118,7 +118,7 @@ def test_spellings_that_normalise_alike_train_together(tmp_path):
     people(
         tmp_path, [row_id.upper() for row_id in ids], [row_id.lower() for row_id in ids[10:]][::-1]
     )
-    both(tmp_path, normalise=("case", "case")).records  # noqa: B018
+    both(tmp_path, normalise_ids=("case", "case")).records  # noqa: B018
     hers, his = lists(tmp_path)
     assert hers.common == his.common
     assert hers.own.series[0].isupper()
@@ -153,8 +153,8 @@ def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
         path.write_text(plain.replace('label = "label"', 'label = "sick"'))
         path.chmod(0o640)
     before = (tmp_path / "alice.toml").read_text()
-    alice, bob = both(tmp_path, normalise=("case", "case")).records
-    lines = ['aligned = "alice.aligned.csv"', 'normalise = "case"']
+    alice, bob = both(tmp_path, normalise_ids=("case", "case")).records
+    lines = ['aligned = "alice.aligned.csv"', 'normalise-ids = "case"']
     assert alice["added"] == lines
     after = (tmp_path / "alice.toml").read_text()
     changed = [
@@ -167,7 +167,7 @@ def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
     config = PartyConfig.read(tmp_path / "bob.toml")
     assert config.data.aligned == "bob.aligned.csv"
     assert config.normalisation == Normalisation.of("case")
-    again = both(tmp_path, normalise=("case", "case")).records
+    again = both(tmp_path, normalise_ids=("case", "case")).records
     assert [record["added"] + record["to_add"] for record in again] == [[], []]
 
 
@@ -224,17 +224,19 @@ def test_the_list_of_new_rows_never_replaces_the_trainings(tmp_path, name):
 def test_too_small_a_match_stops_both_sides_until_the_setting_accepts_it(tmp_path):
     people(tmp_path, ["a", "b", "C", "D", "E"], ["a", "c", "d", "e"])
     ends = both(tmp_path)
-    accepted = ("25.0%", "0.5", "minimum_match=0.25")
+    accepted = ("25.0%", "0.5", "min_overlap=0.25")
     all_refused(RowOrderError, ends.alice, ends.bob, names=accepted)
     assert not list(tmp_path.glob("*.aligned.csv"))
     # Her table tells her what may be wrong; his does not.
-    assert 'normalise="case"' in ends.alice.hint
+    assert 'normalise_ids="case"' in ends.alice.hint
     assert "case" not in ends.bob.hint
     for role in ROLES:
-        write_config(tmp_path, role, data={"minimum-match": 0.25})
+        write_config(tmp_path, role, data={"min-overlap": 0.25})
     alice, bob = both(tmp_path).records
     assert alice["common"] == 1
-    assert alice["spellings"] == [{"normalise": "case", "changes": 3, "merges": 0, "mixed": True}]
+    assert alice["spellings"] == [
+        {"normalise_ids": "case", "changes": 3, "merges": 0, "mixed": True}
+    ]
     assert bob["spellings"] == []
 
 
@@ -242,13 +244,13 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
     people(tmp_path, ["a", "b"], ["A", "B"])
     ends = both(tmp_path)
     all_refused(RowOrderError, ends.alice, ends.bob, names=2)
-    assert "--normalise" in ends.alice.diagnostics(COMMAND_LINE)
+    assert "--normalise-ids" in ends.alice.diagnostics(COMMAND_LINE)
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
 def test_another_normalisation_is_named(tmp_path):
     people(tmp_path, ["a", "b"], ["a", "b"])
-    ends = both(tmp_path, normalise=("trim", "trim,case"))
+    ends = both(tmp_path, normalise_ids=("trim", "trim,case"))
     refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
     assert refusals
     all_refused(AgreementError, *refusals, names="case")

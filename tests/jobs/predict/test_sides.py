@@ -56,7 +56,12 @@ ROLES = ("alice", "bob")
 # label-rr is tried over shared weights too.
 TRAININGS: dict[str, dict[str, Any]] = {
     **MECHANISMS,
-    "label-rr over sealed": {"mechanism": "label-rr", "epsilon": 2.0, "over": "sealed", **NEWTON},
+    "label-rr over sealed": {
+        "mechanism": "label-rr",
+        "epsilon": 2.0,
+        "base_mechanism": "sealed",
+        **NEWTON,
+    },
     "sealed, revealed": {"mechanism": "sealed", "reveal": True, **NEWTON},
     "sealed, fresh keys, L2": {"mechanism": "sealed", "fresh-keys": True, "l2": 0.01, **NEWTON},
 }
@@ -229,13 +234,13 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     limit = {"alice": {"privacy": {"scores-per-row": 50}}, "bob": {}}
     agreed = {"epochs": 1, **MECHANISMS["none" if name == "plain" else name]}
     for role in ROLES:
-        write_config(folder, role, agreement=agreed, data={"normalise": "case"}, **limit[role])
+        write_config(folder, role, agreement=agreed, data={"normalise_ids": "case"}, **limit[role])
     hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
     order = pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     common = [row_id for row_id in order if row_id.lower() < "p0140"]
     assert [row.id for row in his.rows()] == common
     assert len(common) == hers.result.rows == his.result.rows == 15
-    assert (his.result.ids, his.result.peer_ids, his.result.normalise) == (25, 20, "case")
+    assert (his.result.ids, his.result.peer_ids, his.result.normalise_ids) == (25, 20, "case")
     for row in his.rows():
         assert row.score == pytest.approx(wanted[row.id.lower()], abs=slack)
     # Alice counts what left: the rows that were scored, and no other.
@@ -355,7 +360,9 @@ def test_the_threshold_and_the_held_out_scores_are_those_of_the_model(tmp_path):
 
 def test_a_cost_or_a_number_in_bobs_file_decides_the_threshold(tmp_path):
     (tmp_path / "cost").mkdir()
-    folder = retrained(tmp_path / "cost", **{"miss-cost": 50.0, "held-out-scores": "scores.csv"})
+    folder = retrained(
+        tmp_path / "cost", **{"false-negative-cost": 50.0, "held-out-scores": "scores.csv"}
+    )
     stored = shares(folder)[1].metrics["threshold"]
     held_out = pl.read_csv(folder / "scores.csv")
     best = chosen(held_out["score"].to_numpy(), held_out["label"].to_numpy(), 50.0)

@@ -37,5 +37,5 @@ def folder(model: Path, tmp_path: Path) -> Path:
 def service(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """Both sides as processes, for tests that leave them as they are."""
     copy = Path(shutil.copytree(model, tmp_path_factory.mktemp("served") / "it"))
-    with started(furnish(copy, bob={"request-rows": 100})) as running:
+    with started(furnish(copy, bob={"max-rows-per-request": 100})) as running:
         yield running

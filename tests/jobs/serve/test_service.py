@@ -200,7 +200,7 @@ def test_nothing_listens_beyond_this_machine(service):
 
 @pytest.mark.slow  # three starts
 def test_limits_of_callers_and_rows_are_kept_over_a_restart(folder):
-    running = furnish(folder, bob={"rows-per-day": 4, "row-per-day": 2})
+    running = furnish(folder, bob={"rows-per-day": 4, "requests-per-row-per-day": 2})
     with started(running):
         assert running.score("p0121").status == 200
         assert running.score("p0121").status == 200
@@ -274,7 +274,7 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
 
 @pytest.mark.slow  # some seconds
 def test_more_requests_than_may_wait_are_refused_at_once(folder):
-    running = furnish(folder, bob={"most-waiting": 2})
+    running = furnish(folder, bob={"max-queued-requests": 2})
     with started(running):
         running.alice.kill()
         wait_until(lambda: not running.ready())

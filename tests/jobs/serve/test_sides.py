@@ -122,7 +122,7 @@ def test_values_beyond_the_scale_of_the_shares_are_not_scored(folder):
 
 def test_a_list_of_common_rows_keeps_others_unknown(folder):
     (folder / "common.csv").write_text("id\np0121\np0122\n", encoding="utf-8")
-    with service(folder, alice={"common": "common.csv"}) as stand:
+    with service(folder, alice={"aligned": "common.csv"}) as stand:
         verdicts = stand.ask(["p0121", "p0130"]).verdicts
     assert verdicts == (Verdict.HELD, Verdict.UNKNOWN)
 
@@ -268,6 +268,6 @@ def test_what_makes_a_round_fail_is_asked_alone_and_takes_nobody_along(folder):
 def test_sides_that_read_ids_in_another_way_do_not_meet(folder):
     wire = Wire()
     with opened(folder, wire) as stand:
-        with_line(folder, "data", 'normalise = "case"')
+        with_line(folder, "data", 'normalise-ids = "case"')
         with calling(folder, wire):
-            wait_until(lambda: "normalise" in stand.batcher.stats.reason)
+            wait_until(lambda: "normalise_ids" in stand.batcher.stats.reason)

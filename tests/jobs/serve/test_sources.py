@@ -212,7 +212,7 @@ def test_a_database_that_is_not_fit_is_refused_by_name(folder, name):
 def test_spelling_cannot_be_ignored_in_a_database(folder):
     text = (folder / "alice.toml").read_text(encoding="utf-8")
     (folder / "alice.toml").write_text(
-        text.replace("[data]", '[data]\nnormalise = "trim,case"'), encoding="utf-8"
+        text.replace("[data]", '[data]\nnormalise-ids = "trim,case"'), encoding="utf-8"
     )
     config = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
     with refused(ConfigError):

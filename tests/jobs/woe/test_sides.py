@@ -90,7 +90,7 @@ def figures(result: Any) -> dict[str, list[tuple[str, int, int, float]]]:
 @pytest.mark.parametrize("mechanism", [{}, {"mechanism": "add", "epsilon": 1.0}])
 def test_bob_has_what_a_person_with_both_tables_computes_and_alice_has_nothing(tmp_path, mechanism):
     """Also where the agreed mechanism encrypts nothing: the labels still leave under his key."""
-    folder = furnished(tmp_path, {"allow": True, "names": True}, **mechanism)
+    folder = furnished(tmp_path, {"allow": True, "share-names": True}, **mechanism)
     ends = meet(folder)
     hers, his = ends.records
     config = PartyConfig.read(folder / "bob.toml")
@@ -156,8 +156,8 @@ def test_a_second_table_is_refused_before_anything_is_sent(tmp_path):
 
 def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
     folder = furnished(tmp_path)
-    write_config(folder, "bob", agreement={"mechanism": "sealed", "split-salt": "other"})
-    all_refused(AgreementError, meet(folder).alice, names="split_salt")
+    write_config(folder, "bob", agreement={"mechanism": "sealed", "split-seed": "other"})
+    all_refused(AgreementError, meet(folder).alice, names="split_seed")
     # The handshake comes before her count.
     assert not (folder / "alice.consent.sqlite").exists()
 
@@ -167,7 +167,7 @@ def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
     [
         ("alice", {"smoothing": 1.0}, "smoothing"),
         ("bob", {"min_rows": 10}, "min-rows"),
-        ("bob", {"names": True}, "names"),
+        ("bob", {"share_names": True}, "share-names"),
         ("bob", {"smoothing": -1.0}, "smoothing"),
     ],
 )
@@ -231,7 +231,7 @@ def started(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:
 
 
 def test_two_processes_with_certificates_weigh_and_load_their_own_side_alone(tmp_path):
-    folder = furnished(tmp_path, {"allow": True, "names": True})
+    folder = furnished(tmp_path, {"allow": True, "share-names": True})
     make_certificates(folder / "certs", list(ROLES))
     address = f"127.0.0.1:{free_port()}"
     agreed = {"mechanism": "sealed"}
@@ -241,7 +241,7 @@ def test_two_processes_with_certificates_weigh_and_load_their_own_side_alone(tmp
         "alice",
         agreement=agreed,
         link={"connect": address},
-        woe={"allow": True, "names": True},
+        woe={"allow": True, "share-names": True},
     )
     running = {role: started(folder, role, "--json") for role in ROLES}
     records = {}

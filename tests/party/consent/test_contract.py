@@ -24,7 +24,6 @@ from taciturn.data import LabelTable, RowIds
 from taciturn.engine import Callbacks
 from taciturn.errors import (
     BudgetExceeded,
-    ConfigError,
     FileError,
     OutputError,
     PeerStopped,
@@ -50,7 +49,6 @@ from taciturn.party.consent import (
 from taciturn.privacy import AdditiveNoise, FlippedLabels, LabelResponse, Unprotected
 from taciturn.protocol import Boundary, Event
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import REMOVED, REMOVED_FILES
 from tests.expected import all_refused, refused
 from tests.faults.damage import DAMAGES, damage
 from tests.modules import module_of
@@ -628,15 +626,6 @@ def test_counting_does_not_start_from_zero_beside_a_file_of_an_earlier_version(
     ConsentStore.from_config(config)
 
 
-@pytest.mark.parametrize("name", sorted(REMOVED_FILES.keys() - REMOVED.keys()))
-def test_the_settings_of_former_files_are_refused(tmp_path, name):
-    section = {"book": "woe", "usage": "serve"}.get(name, "privacy")
-    path = write_config(tmp_path, "alice", **{section: {name: "file.json"}})
-    with refused(ConfigError, setting=name) as raised:
-        PartyConfig.read(path)
-    assert raised.value.hint
-
-
 # --- trainings that are counted ------------------------------------------------------------------
 
 
@@ -721,6 +710,6 @@ def test_a_stopped_training_is_charged_once(counted, tmp_path):
 
 
 def test_nothing_is_charged_where_the_two_sides_do_not_fit(counted, tmp_path):
-    write_config(tmp_path, "bob", agreement={**counted.agreed, "split-salt": "another"})
+    write_config(tmp_path, "bob", agreement={**counted.agreed, "split-seed": "another"})
     assert isinstance(run_both(tmp_path).alice, BaseException)
     assert counted.so_far(tmp_path) == 0

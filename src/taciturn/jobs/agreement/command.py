@@ -32,27 +32,28 @@ def propose(
     ] = None,
     valid_until: Annotated[
         str | None,
-        typer.Option(help="Until when a training may begin with it: 2026-12-31, or with a time."),
+        typer.Option(
+            help="Date until which a training may start, such as 2026-12-31, optionally "
+            "with a time."
+        ),
     ] = None,
     valid_days: Annotated[
-        int | None, typer.Option(min=1, help="The same in days from now (default: 30).")
+        int | None, typer.Option(min=1, help="Validity in days from now (default: 30).")
     ] = None,
-    purpose: Annotated[
-        str, typer.Option(help="What it is for, in words: a part of what is signed.")
-    ] = "",
+    purpose: Annotated[str, typer.Option(help="Purpose in words; part of the signed text.")] = "",
     peer_certificate: Annotated[
         Path | None,
-        typer.Option(help="The peer's certificate: the agreement then names its key."),
+        typer.Option(help="The peer's certificate, whose key the agreement then names."),
     ] = None,
     hide_columns: Annotated[
         bool,
         typer.Option(
-            "--hide-columns", help="Tell the number of this side's columns, and no names."
+            "--hide-columns", help="Share the number of this side's columns, but not their names."
         ),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write out the agreement of a party's file, for both sides to review and sign.
+    """Write the agreement of a party's file, for both sides to review and sign.
 
     Either side may propose. Every agreed setting is written with its value, defaults too.
 
@@ -123,17 +124,17 @@ def review(
     columns: Annotated[
         int | None,
         typer.Option(
-            min=1, help="At Bob: how many columns Alice has, where the agreement does not say."
+            min=1, help="Bob: number of Alice's columns, if the agreement does not state it."
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the review as one HTML page.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the review as Markdown.")] = None,
     json: Json = False,
 ) -> None:
-    """Show what an agreement means for this side: who learns what, the price, time, obstacles.
+    """Show what an agreement means for this side: who learns what, the cost, blocking issues.
 
-    Either seat is rehearsed on this side's own table, and something stands in for the other's.
-    Nothing leaves the machine.
+    Both adversaries are simulated on this side's own table, with a stand-in for the other side's.
+    Nothing leaves this machine.
 
     [bold]Examples[/bold]
 

@@ -291,7 +291,7 @@ def _trained(result: Review) -> b.Section:
         f"{_value(settings.get('batch-size'))} rows"
     )
     solver, owner = str(settings.get("solver")), agreed.sides[0]
-    noise = " with noise" if settings.get("tell-epsilon") is not None else ""
+    noise = " with noise" if settings.get("metrics-epsilon") is not None else ""
     facts: dict[str, b.Words] = {
         "model": "a logistic regression: a weight for each column, and a probability for each row",
         "label": f"{owner.label}, which {owner.name} has" if owner.label else "name not disclosed",
@@ -300,7 +300,7 @@ def _trained(result: Review) -> b.Section:
         "solver": f"{_SOLVERS.get(solver, solver)}; {steps}",
         "penalty": f"l1 {_value(settings.get('l1'))}, l2 {_value(settings.get('l2'))}",
         "Alice learns": f"the model's quality on held-out rows, in whole per cent{noise}"
-        if settings.get("tell-alice") == "quality"
+        if settings.get("share-metrics") == "quality"
         else "nothing about the model's quality",
     }
     columns = [(side.name, side.role, *_columns(side, result)) for side in agreed.sides]

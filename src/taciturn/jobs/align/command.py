@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, show
-from taciturn.cli.party import Normalise, stateless_side
+from taciturn.cli.party import NormaliseIds, stateless_side
 from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.files import require_writable
 
@@ -20,19 +20,19 @@ def align(
     rows: Annotated[
         Path | None,
         typer.Option(
-            help="Align these new rows, for taciturn predict --common, in place of the table of "
-            "the settings."
+            help="Align this table of new rows, for taciturn predict --aligned, instead of the "
+            "party's table."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the list of common rows to this .csv or .parquet file; by default to the "
-            "one that the settings name as aligned, or else to ROLE.aligned.csv beside them; of "
-            "new rows in NAME.csv to NAME.aligned.csv beside these."
+            help="File for the list of common rows, .csv or .parquet (default: aligned in the "
+            "party's file, or ROLE.aligned.csv beside it; for new rows in NAME.csv, "
+            "NAME.aligned.csv beside them)."
         ),
     ] = None,
-    normalise: Normalise = None,
+    normalise_ids: NormaliseIds = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     json: Json = False,
@@ -41,9 +41,9 @@ def align(
 
     All sides run it, at about the same time.
 
-    Both learn which of their own rows the other has too, and how many it has. Of several Alices
-    each does so with Bob, who then tells her which of these all have. The list goes into the
-    settings, as aligned, unless --out is given or they name another one.
+    Each side learns which of its own rows the other has, and how many rows the other has. With
+    several Alices, each aligns with Bob, who then tells her which of these rows all have. The list
+    is entered in the party's file as aligned, unless --out is given or the file names another one.
 
     A peer that deviates from the protocol can ask for ids that it does not have.
 
@@ -51,7 +51,7 @@ def align(
 
     taciturn align bob.toml
 
-    taciturn align alice.toml --out common.parquet --normalise trim,case
+    taciturn align alice.toml --out common.parquet --normalise-ids trim,case
 
     taciturn align alice.toml --rows new-alice.csv
     """
@@ -61,7 +61,7 @@ def align(
     from taciturn.jobs.base import run_party
     from taciturn.party.config import PartyConfig
 
-    given = None if normalise is None else Normalisation.of(normalise)
+    given = None if normalise_ids is None else Normalisation.of(normalise_ids)
     settings = PartyConfig.read(config)
     log = settings.output.log
     require_writable(list_file(settings, out, rows), settings.path(log) if log else None)

@@ -221,15 +221,15 @@ class MatchRequirement:
         if better == self.normalisation:
             way_out = "name the same kind of id on both sides; or "
         else:
-            way_out = f"{describe_spellings(tried, own)}: try {{normalise}} on both sides; or "
+            way_out = f"{describe_spellings(tried, own)}: try {{normalise_ids}} on both sides; or "
         raise RowOrderError(
             f"only {common:,} ids are common, {fraction:.1%} of the shorter list, and "
-            f"minimum-match is {self.least:g}: {own:,} here, {match.peer_ids:,} there",
+            f"min-overlap is {self.least:g}: {own:,} here, {match.peer_ids:,} there",
             where=self.where,
             hint=Hint(
-                way_out + "if so few are right, write {minimum_match} under [data] on both sides",
-                normalise=str(better),
-                minimum_match=math.floor(fraction * 1000) / 1000,
+                way_out + "if so few are right, write {min_overlap} under [data] on both sides",
+                normalise_ids=str(better),
+                min_overlap=math.floor(fraction * 1000) / 1000,
             ),
         )
 
@@ -240,7 +240,7 @@ class MatchRequirement:
             where=self.where,
             hint=Hint(
                 "name the same kind of id on both sides; a different spelling may need "
-                "{normalise}" + (f" ({describe_spellings(tried, own)})" if tried else "")
+                "{normalise_ids}" + (f" ({describe_spellings(tried, own)})" if tried else "")
             ),
         )
 
@@ -268,11 +268,11 @@ class MatchRequirement:
             )
         raise RowOrderError(
             f"only {common:,} ids are common to all parties, {fraction:.1%} of the shortest list, "
-            f"and minimum-match is {self.least:g}{blame}",
+            f"and min-overlap is {self.least:g}{blame}",
             where=self.where,
             hint=Hint(
-                "if so few are right, write {minimum_match} under [data] here",
-                minimum_match=math.floor(fraction * 1000) / 1000,
+                "if so few are right, write {min_overlap} under [data] here",
+                min_overlap=math.floor(fraction * 1000) / 1000,
             ),
         )
 

@@ -146,7 +146,7 @@ class AlignJob(Job[AlignmentResult]):
         requirement = MatchRequirement(
             chosen.apply(own),
             chosen,
-            config.data.minimum_match if self.rows is None else 0.0,
+            config.data.min_overlap if self.rows is None else 0.0,
             f"column {config.data.id!r} of {table.where}",
         )
         parties = config.parties
@@ -201,7 +201,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
         return AlignmentResult(
             role=session.role,
             peer=session.peer,
-            normalise=str(self._normalisation),
+            normalise_ids=str(self._normalisation),
             ids=len(self.own),
             peer_ids=outcome.shortest,
             common=common,
@@ -234,7 +234,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
         if named != self.file.resolve():
             lines["aligned"] = _relative(self.file, self.config.folder)
         if self._normalisation != self.config.normalisation:
-            lines["normalise"] = str(self._normalisation)
+            lines["normalise-ids"] = str(self._normalisation)
         return lines
 
     def _add(self, lines: dict[str, str], log: Log) -> bool:

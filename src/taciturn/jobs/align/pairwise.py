@@ -323,7 +323,7 @@ def _other_terms(apart: list[str]) -> AgreementError:
         )
     return AgreementError(
         "the two sides normalise ids differently: " + "; ".join(apart),
-        hint=Hint("give the same {normalise} on both sides"),
+        hint=Hint("give the same {normalise_ids} on both sides"),
     )
 
 

@@ -37,7 +37,7 @@ class AlignmentResult(Result):
 
     role: str
     peer: str
-    normalise: str
+    normalise_ids: str
     ids: int
     peer_ids: int
     common: int
@@ -60,7 +60,7 @@ class AlignmentResult(Result):
         """The result for a terminal."""
         facts = {
             **_common_rows(self),
-            "normalised": self.normalise,
+            "normalised": self.normalise_ids,
             "time": time_with_waits(self.seconds, self.waiting_seconds),
             "traffic": traffic(self.bytes_sent, self.bytes_received),
             "list": self.file,
@@ -102,8 +102,8 @@ def _spellings(result: AlignmentResult) -> list[Block]:
     tried = [spelling for spelling in result.spellings if low or spelling.mixed]
     if not tried:
         return []
-    better = further(Normalisation.of(result.normalise), tried)
-    way_out = f"; to try it, give --normalise {better} on both sides"
+    better = further(Normalisation.of(result.normalise_ids), tried)
+    way_out = f"; to try it, give --normalise-ids {better} on both sides"
     words = f"Of the spelling: {describe_spellings(tried, result.ids)}"
     return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
 

@@ -118,12 +118,12 @@ def _task(
 
 
 def align_tables(
-    alices: Sequence[object], bob: object, *, alice_id: str, bob_id: str, normalise: str = NONE
+    alices: Sequence[object], bob: object, *, alice_id: str, bob_id: str, normalise_ids: str = NONE
 ) -> tuple[list[pl.DataFrame], pl.DataFrame]:
     """The rows that all tables have in common, in the same order.
 
-    A table is a path to a CSV or Parquet file, or a pandas or polars frame. ``normalise`` is none,
-    or any of trim, case, nfkc and zeros, separated by commas.
+    A table is a path to a CSV or Parquet file, or a pandas or polars frame. ``normalise_ids`` is
+    none, or any of trim, case, nfkc and zeros, separated by commas.
 
     >>> hers = pl.DataFrame({"id": ["cy", "ann", "bea"], "age": [30, 40, 50]})
     >>> his = pl.DataFrame({"who": ["bea", "dan", "cy"], "paid": [1, 0, 0]})
@@ -131,7 +131,7 @@ def align_tables(
     >>> one.rows(), two.rows()
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
-    chosen = Normalisation.of(normalise)
+    chosen = Normalisation.of(normalise_ids)
     hers = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
     his = TableSource.at(bob).frame(text=[bob_id])
     lists = [TableSource(frame).ids(alice_id) for frame in hers]

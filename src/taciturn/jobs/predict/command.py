@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import show
-from taciturn.cli.party import Normalise, stateless_side
+from taciturn.cli.party import NormaliseIds, stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
 
@@ -24,36 +24,37 @@ COLUMNS = ("id", "score", "probability", "class")
 def predict(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     rows: Annotated[
-        Path, typer.Option(help="The rows to score: this side's columns and the id column.")
+        Path,
+        typer.Option(help="Table of the rows to score: this side's columns and the id column."),
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's model file (default: the one that the settings name)."),
+        typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     id: Annotated[
         list[str] | None,
-        typer.Option(help="Score only this row of the file; repeat for more."),
+        typer.Option(help="Score only the row with this id; repeat for more."),
     ] = None,
-    normalise: Normalise = None,
-    common: Annotated[
+    normalise_ids: NormaliseIds = None,
+    aligned: Annotated[
         Path | None,
         typer.Option(
-            help="The rows that both sides have: a list that taciturn align --rows wrote. They are "
-            "not aligned again then; give it on both sides."
+            help="List of common rows, written by taciturn align --rows, instead of a new "
+            "alignment; give it on both sides."
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Bob: the class is 1 above this probability (default: the threshold that the "
-            "training chose on the held-out rows, in the model's file)."
+            help="Bob: decision threshold; class 1 is above this probability (default: the one in "
+            "the model file, chosen on the held-out rows)."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: the file for the scores (default: NAME.scores.csv beside the rows, "
-            "unless --id or --json is given)."
+            help="Bob: file for the scores (default: NAME.scores.csv beside the rows, unless --id "
+            "or --json is given)."
         ),
     ] = None,
     json: Annotated[
@@ -62,9 +63,9 @@ def predict(
 ) -> None:
     """Score new rows with the peer; only Bob learns the scores. Run it on both sides.
 
-    Each side names a file with its own columns, in any order. The rows whose ids both have are
-    found as taciturn align does it, and scored. They are prepared as the model's file says.
-    Nothing is stored: run both sides again after a stop.
+    Each side gives a table with its own columns, in any order. The rows that both sides have are
+    found as by taciturn align, prepared as the model file says, and scored. Nothing is stored: run
+    both sides again after a stop.
 
     [bold]Examples[/bold]
 
@@ -72,7 +73,7 @@ def predict(
 
     taciturn predict bob.toml --rows new-bob.csv --out scores.csv
 
-    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise trim,case --json
+    taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise-ids trim,case --json
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.ids import Normalisation
@@ -80,13 +81,13 @@ def predict(
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.config import PartyConfig
 
-    normalisation = None if normalise is None else Normalisation.of(normalise)
+    normalisation = None if normalise_ids is None else Normalisation.of(normalise_ids)
     settings = PartyConfig.read(config)
-    if common is not None and (id or normalise is not None):
+    if aligned is not None and (id or normalise_ids is not None):
         raise ConfigError(
             "a list says which rows are scored, and under which ids",
-            where="--common",
-            hint="leave it out, or leave --id and --normalise out",
+            where="--aligned",
+            hint="leave it out, or leave --id and --normalise-ids out",
         )
     for option, given in (("--out", out), ("--threshold", threshold)):
         if settings.role == "alice" and given is not None:
@@ -106,7 +107,7 @@ def predict(
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
 
-    job = PredictJob(file, rows, tuple(id or ()), normalisation, common, threshold)
+    job = PredictJob(file, rows, tuple(id or ()), normalisation, aligned, threshold)
     with stateless_side("predict", settings) as callbacks:
         answer = run_party(job, settings, callbacks)
     scored = answer.rows()

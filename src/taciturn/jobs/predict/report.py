@@ -46,7 +46,7 @@ def _scored_of(result: PredictionResult) -> str:
     here = f"{result.rows:,} scored of {result.ids:,} here"
     if result.peer_ids is None:
         return f"{here}, by a list"
-    spelled = "" if result.normalise == NONE else f"; ids normalised ({result.normalise})"
+    spelled = "" if result.normalise_ids == NONE else f"; ids normalised ({result.normalise_ids})"
     return f"{here} and {result.peer_ids:,} there: those that both have{spelled}"
 
 

@@ -32,7 +32,7 @@ class PredictionResult(Result):
     rows: int
     ids: int
     peer_ids: int | None = field(default=None, metadata=OMITTED)
-    normalise: str | None = field(default=None, metadata=OMITTED)
+    normalise_ids: str | None = field(default=None, metadata=OMITTED)
     columns: int
     seconds: float
     bytes_sent: int

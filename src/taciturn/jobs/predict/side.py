@@ -111,7 +111,7 @@ class PredictionSide(Side[Predicted, Answer]):
             rows=len(outcome.rows),
             ids=len(self.rows.own),
             peer_ids=outcome.peer_ids,
-            normalise=str(self.normalisation) if aligned else None,
+            normalise_ids=str(self.normalisation) if aligned else None,
             columns=len(model.columns),
             seconds=session.seconds,
             bytes_sent=session.traffic.bytes_sent,

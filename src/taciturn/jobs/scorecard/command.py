@@ -24,32 +24,36 @@ def report(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's model file (default: the one that the settings name)."),
+        typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The page to write (default: NAME.model.html beside the model, unless --json is "
+            help="HTML file to write (default: NAME.model.html beside the model, unless --json is "
             "given)."
         ),
     ] = None,
     scores: Annotated[
         Path | None,
-        typer.Option(help="Scores of new rows, as taciturn predict wrote them, to be compared."),
+        typer.Option(help="Scores of new rows, written by taciturn predict, to compare with."),
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(help="A table with the new rows' labels, which then judge the model."),
+        typer.Option(
+            help="Table with the labels of the new rows, on which the model is evaluated."
+        ),
     ] = None,
     costs: Annotated[
         str | None,
         typer.Option(
             metavar="ALARM:MISS",
-            help="What a false alarm and a missed 1 cost, such as 1:10: the cheapest threshold.",
+            help="Costs of a false positive and a false negative, such as 1:10; determines the "
+            "threshold.",
         ),
     ] = None,
     bands: Annotated[
-        str, typer.Option(help="Score bands: how many, or the probabilities where they begin.")
+        str,
+        typer.Option(help="Score bands: their number, or the probabilities at which they begin."),
     ] = "10",
     base_score: Annotated[
         float, typer.Option(help="Scorecard: the points at the base odds.")
@@ -60,21 +64,23 @@ def report(
     pdo: Annotated[float, typer.Option(help="Scorecard: the points that double the odds.")] = 20,
     alice_model: Annotated[
         list[Path] | None,
-        typer.Option(help="Alice's model file too, for exact errors; repeat for several Alices."),
+        typer.Option(
+            help="Alice's model file, for exact standard errors; repeat for several Alices."
+        ),
     ] = None,
     alice_rows: Annotated[
         list[Path] | None,
-        typer.Option(help="Alice's table of the training, beside her model; in the same order."),
+        typer.Option(help="Alice's training table, one for each --alice-model, in the same order."),
     ] = None,
     alice_id: Annotated[
-        str | None, typer.Option(help="The id column of Alice's table, if it is called otherwise.")
+        str | None, typer.Option(help="Id column of Alice's table, if it has another name.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Judge a model, as risk people do: KS, gains, calibration, bands, points, Wald tests.
+    """Write a model report: KS, gains, calibration, score bands, points, Wald tests.
 
-    Bob's page comes from the scores that the end of the training left beside his model. Alice has
-    none: her page shows what her own columns are worth, where she has their weights.
+    Bob's report is computed from the scores that the training saved beside his model. Alice has no
+    scores: her report shows the value of her own columns, if she has their weights.
 
     [bold]Examples[/bold]
 
@@ -128,7 +134,7 @@ def write_model_page(result: ModelReport, out: Path) -> None:
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
     from taciturn.numerics.sorted_scores import Costs
 
-    miss = settings.output.miss_cost
+    miss = settings.output.false_negative_cost
     if text is None:
         return None if miss is None else Costs(1.0, miss)
     try:

@@ -154,7 +154,7 @@ class LabelSide(ServeSide[RoundRequester]):
             "meaning": used.meaning,
             "threshold": threshold.probability,
             "columns": [*self._scorer.columns],
-            "request_rows": serve.request_rows,
+            "max_rows_per_request": serve.max_rows_per_request,
         }
         # Lines of requests are many: to the file alone.
         self._app = ScoringApp(self._scorer, callers, about, Log.of(config, silent))

@@ -22,7 +22,7 @@ def serve(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     model: Annotated[
         Path | None,
-        typer.Option(help="This side's model file (default: the one that the settings name)."),
+        typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     new_token: Annotated[
         str | None,
@@ -30,11 +30,11 @@ def serve(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Score rows on demand: HTTP and JSON at Bob, the standing partner at Alice.
+    """Serve scores on demand: an HTTP service at Bob, its partner at Alice.
 
     Run it on both sides; either may be stopped and started again. Rows come from this side's table
-    or database ([serve] in its file), or at Bob with the request. Each score tells Bob one more
-    equation about a row of Alice's, and the caller a score: both sides have limits for it.
+    or database ([serve] in its file), or at Bob with the request. Each score gives Bob one more
+    equation about a row of Alice's, and gives the caller a score; both sides can limit this.
 
     [bold]Examples[/bold]
 

@@ -106,11 +106,11 @@ def list_name(number: int, ids: Sequence[str]) -> str:
     return f"{number} {hashlib.sha256(write_ids(ids)).hexdigest()}"
 
 
-def serving_terms(model: ModelName, normalise: str, terms: Terms, scales: Scales | None) -> str:
+def serving_terms(model: ModelName, normalise_ids: str, terms: Terms, scales: Scales | None) -> str:
     """Terms that both sides must share, in canonical form.
 
-    ``normalise`` says how ids are read. ``scales`` is None where Alice has her weights in clear.
+    ``normalise_ids`` says how ids are read; ``scales`` is None where Alice has weights in clear.
     """
     shared = "" if scales is None else shared_terms(terms, scales, "serve")
-    stated = {"purpose": "serve", "normalise": normalise, "scales": shared}
+    stated = {"purpose": "serve", "normalise_ids": normalise_ids, "scales": shared}
     return canonical_json({**model.to_json(), **stated})

@@ -107,8 +107,8 @@ class ServedRows:
 class Preparer:
     """Raw values, as a database or a request has them, to prepared rows."""
 
-    def __init__(self, model: ModelShare, null_words: Sequence[str] = MISSING) -> None:
-        self._model, self._null = model, frozenset(null_words)
+    def __init__(self, model: ModelShare, na_values: Sequence[str] = MISSING) -> None:
+        self._model, self._null = model, frozenset(na_values)
         rules = model.preparation.rules
         texts = {rule.column for rule in rules if is_text(rule)}
         # A date and its parts come from one column.
@@ -247,8 +247,8 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     if config.normalisation != AS_THEY_ARE:
         raise ConfigError(
             "a database is asked for ids as they stand: how they are spelled cannot be ignored",
-            setting="normalise",
-            hint=Hint("leave {normalise} out, and keep ids spelled alike in the database"),
+            setting="normalise_ids",
+            hint=Hint("leave {normalise_ids} out, and keep ids spelled alike in the database"),
         )
     preparer = Preparer(model, dialect.missing)
     return DatabaseRows(source.location.open(), config.data.id, preparer)
@@ -256,8 +256,8 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
 
 def common_ids(config: PartyConfig) -> frozenset[str] | None:
     """The rows that both sides have, where a list says so; None where any may be asked for."""
-    if config.serve.common is None:
+    if config.serve.aligned is None:
         return None
-    path = config.path(config.serve.common)
-    listed = AlignedRows.read(path, config.data.id, f"{config.where}, [serve] common")
+    path = config.path(config.serve.aligned)
+    listed = AlignedRows.read(path, config.data.id, f"{config.where}, [serve] aligned")
     return frozenset(listed.common.series.to_list())

@@ -25,17 +25,20 @@ def study(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="A setting and its values: l2=1e-5,1e-4; repeat for more. Pairs of class weights "
-            "are separated by semicolons: 'class-weight=0.2,1;0.5,1'."
+            help="Setting to vary and its values, such as l2=1e-5,1e-4; repeat for more settings. "
+            "Separate pairs of class weights by semicolons: 'class-weight=0.2,1;0.5,1'."
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option(help="Judge by this many folds; 0: by the held-out rows.")
+        int,
+        typer.Option(help="Number of cross-validation folds; 0 to evaluate on the held-out rows."),
     ] = 3,
-    rank_by: Annotated[str, typer.Option(help="Rank by loss or by auc.")] = "loss",
+    rank_by: Annotated[
+        str, typer.Option(help="Metric that ranks the models: loss or auc.")
+    ] = "loss",
     processes: Annotated[
         int | None,
-        typer.Option(min=1, help="How many train at a time (default: one for each core)."),
+        typer.Option(min=1, help="Number of models trained in parallel (default: one per core)."),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the table as one HTML file.")] = None,
     watch: Watch = False,
@@ -44,7 +47,7 @@ def study(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train a model for each combination of some settings' values: which settings are best.
+    """Train one model per combination of settings (grid search) and rank the models.
 
     Between machines a [study] in both sides' files does the same in one session of taciturn party.
 

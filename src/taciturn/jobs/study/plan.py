@@ -143,7 +143,7 @@ class StudyPlan(TrainingPlan):
         with shown_by(config.face):
             require_agreed_columns(config, len(train.columns))
             require_agreed_rows(config, train.rows)
-        folds = filled_folds(train.ids, study.folds, config.agreed["split_salt"])
+        folds = filled_folds(train.ids, study.folds, config.agreed["split_seed"])
         # What sizes a mechanism that is sized by Alice's columns.
         columns = config.alice_columns or len(train.columns)
         settings = {point.number: config.at(point) for point in study.points}

@@ -32,7 +32,8 @@ def party(
         bool,
         typer.Option(
             "--dry-run",
-            help="Meet the peer, compare certificates, versions, settings and rows, and stop.",
+            help="Connect to the peer, compare certificates, versions, settings and rows, and "
+            "stop.",
         ),
     ] = False,
     fresh: Annotated[
@@ -43,13 +44,13 @@ def party(
     ] = None,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(help="Of a study: write its table as one HTML file.")
+        Path | None, typer.Option(help="For a study: write the table as one HTML file.")
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     json: Json = False,
 ) -> None:
-    """Run one side of a training between two machines; run it again to resume.
+    """Run one party of a training between machines; run it again to resume.
 
     With a [study] in both sides' files all its models are trained in one session.
 

@@ -132,8 +132,8 @@ class TrainingPlan(TrainingInputs):
         if held_out is not None and agreed.patience is not None:
             # When Bob stops depends on these labels too.
             rows.append((held_out.ids, {(NonPrivate(), ""): agreed.epochs}))
-        elif held_out is not None and agreed.tell_alice == "quality":
-            rows.append((held_out.ids, {(release_event(agreed.tell_epsilon), ""): 1}))
+        elif held_out is not None and agreed.share_metrics == "quality":
+            rows.append((held_out.ids, {(release_event(agreed.metrics_epsilon), ""): 1}))
         return Charge(tuple(rows), session)
 
 
@@ -265,7 +265,7 @@ class LabelConsent:
                 "per cent: a few bits about all labels together, which have no finite price",
                 setting="accept_leak",
                 hint=Hint(
-                    "leave {tell_alice} out on both sides; or, if that is what you want, write "
+                    "leave {share_metrics} out on both sides; or, if that is what you want, write "
                     "{accept_leak} in [privacy]",
                     accept_leak=ACCEPTED_LEAK,
                 ),
@@ -333,7 +333,7 @@ class LabelConsent:
         # Each side loads its own programs only.
         from taciturn.protocol.bob.forecast import forecast
 
-        nothing = {"tell_alice": "nothing", "tell_epsilon": None}
+        nothing = {"share_metrics": "nothing", "metrics_epsilon": None}
         agreement = self.terms.agreement.model_copy(update=nothing)
         ledger = forecast(replace(self.terms, agreement=agreement), rows=1, bob_columns=1)
         return math.isfinite(ledger.statement().label_epsilon_total)

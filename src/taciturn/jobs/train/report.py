@@ -34,11 +34,11 @@ from taciturn.results.serialise import record_of
 MOST_SHOWN = 10
 _FOR_ALICE = (
     "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
-    "tell it would be a release (tell-alice)."
+    "tell it would be a release (share-metrics)."
 )
 _FOR_ALICE_UNSEEN = (
     "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
-    "Bob knows it, and to tell it would be a release (tell-alice)."
+    "Bob knows it, and to tell it would be a release (share-metrics)."
 )
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 

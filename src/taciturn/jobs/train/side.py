@@ -33,7 +33,7 @@ R = TypeVar("R")
 O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 # Limits that do not change what a session says.
 _FREE_LIMITS = {
-    "answer_milliseconds",
+    "answer_interval_milliseconds",
     "scores_per_row",
     "accept_leak",
     "accept_flips_key",
@@ -143,7 +143,7 @@ class TrainingSide(ResumableSide[O, R]):
             return threshold_at(output.threshold, shift)
         if held_out is None or scores is None:
             return even_odds(shift)
-        return chosen(scores, held_out.values, output.miss_cost, shift)
+        return chosen(scores, held_out.values, output.false_negative_cost, shift)
 
     def opening(self) -> Program[None]:
         """What the sides compare before the first message of a training."""

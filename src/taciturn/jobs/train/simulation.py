@@ -205,7 +205,7 @@ class _Run:
             b1=agreed.b1,
             b2=agreed.b2,
             bob_update=agreed.bob_update,
-            over=agreed.over,
+            base_mechanism=agreed.base_mechanism,
             budget=settings.budget,
             scheme=agreed.scheme,
             key_bits=agreed.key_bits,

@@ -139,7 +139,7 @@ def cut_column(
         settings,
         bins={name: _at_most(choice, most) for name, choice in asked.items()},
         missing_indicator=True,
-        rare_share=0.0,
+        min_frequency=0.0,
         drop_first=False,
         scale="none",
         impute="median",

@@ -26,26 +26,29 @@ def woe(
     *,
     party: Annotated[
         Path | None,
-        typer.Argument(help="This side's TOML file, as for taciturn party; none to simulate."),
+        typer.Argument(
+            help="This side's TOML file, as for taciturn party; without one both sides "
+            "are simulated."
+        ),
     ] = None,
     smoothing: Annotated[
         float | None,
-        typer.Option(help="Bob: added to the ones and to the zeros of every bin (default: 0.5)."),
+        typer.Option(help="Bob: smoothing, added to both counts of every bin (default: 0.5)."),
     ] = None,
     min_rows: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Alice: bins of fewer rows are merged (default: her file's; 50, or one in a "
-            "hundred rows).",
+            help="Alice: minimum number of rows per bin; smaller bins are merged (default: as in "
+            "her file; 50 or 1 % of the rows).",
         ),
     ] = None,
-    names: Annotated[
+    share_names: Annotated[
         bool | None,
         typer.Option(
-            "--names/--no-names",
-            help="Alice: tell what columns and bins are called (default: her file's; in a "
-            "simulation they are told).",
+            "--share-names/--no-share-names",
+            help="Alice: share the names of columns and bins (default: as in her file; on in a "
+            "simulation).",
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the result as one HTML file.")] = None,
@@ -53,11 +56,12 @@ def woe(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Weigh Alice's columns for Bob: his labels are counted in her bins under his key.
+    """Compute the weight of evidence of Alice's columns for Bob, on encrypted labels.
 
-    Bob learns weight of evidence and information value of each of her columns, she learns nothing
-    of his labels. Between machines run it on both sides; her file must allow it. Only training rows
-    are counted. taciturn audit --woe shows what the usual way tells.
+    Bob learns the weight of evidence and the information value of each of Alice's columns; Alice
+    learns nothing about his labels. Between machines, run it on both sides; her file must allow it.
+    Only training rows are counted. taciturn audit --woe shows what handing her the weights would
+    reveal.
 
     [bold]Examples[/bold]
 
@@ -67,23 +71,27 @@ def woe(
 
     taciturn woe bob.toml --smoothing 0.5
 
-    taciturn woe alice.toml --min-rows 200 --names
+    taciturn woe alice.toml --min-rows 200 --share-names
     """
     plan = planned(out)
     require_writable(html)
     if party is not None:
         _refuse_settings(settings)
-        _run_side(party, (smoothing, min_rows, names), html, plan, json)
+        _run_side(party, (smoothing, min_rows, share_names), html, plan, json)
         return
     from taciturn import api
 
     wanted = {key: value for key, value in settings.items() if key != "record"}
-    chosen: dict[str, Any] = {"min_rows": min_rows, "names": names is not False}
+    chosen: dict[str, Any] = {"min_rows": min_rows, "share_names": share_names is not False}
     chosen |= {} if smoothing is None else {"smoothing": smoothing}
     with progress_bar() as meter:
         meter.announce("counting")
         result = api.woe(observe=meter.observe, **chosen, **wanted)
-    beside = {"smoothing": result.smoothing, "min_rows": result.min_rows, "names": names}
+    beside = {
+        "smoothing": result.smoothing,
+        "min_rows": result.min_rows,
+        "share_names": share_names,
+    }
     _show(result, html, plan, json, lambda: simulated(settings, **beside))
 
 

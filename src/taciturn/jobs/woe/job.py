@@ -109,12 +109,12 @@ class WoeOptions:
     """Options beside the settings; None takes what a party's file says, or the default.
 
     ``smoothing`` is Bob's: what he adds to both counts of a bin. Alice's are ``min_rows``, the
-    least rows of a bin, and ``names``, whether Bob learns what columns and bins are called.
+    least rows of a bin, and ``share_names``, whether Bob learns what columns and bins are called.
     """
 
     smoothing: float | None = None
     min_rows: int | None = None
-    names: bool | None = None
+    share_names: bool | None = None
 
     def __post_init__(self) -> None:
         check_smoothing(self.effective_smoothing)
@@ -136,7 +136,7 @@ class WoeOptions:
 
     def require_own(self, role: Role) -> None:
         """Refuse the other side's options."""
-        alices = {"min_rows": self.min_rows, "names": self.names}
+        alices = {"min_rows": self.min_rows, "share_names": self.share_names}
         foreign, owner = (
             (alices, "Alice") if role == "bob" else ({"smoothing": self.smoothing}, "Bob")
         )
@@ -186,7 +186,9 @@ class WoeJob(Job[WoeResult]):
         cut = cut_table(_agreed_columns(config, raw, rows), raw.settings, least, ids=rows.ids)
         if not cut.columns:
             raise no_bins(least)
-        names = config.woe.names if self.options.names is None else self.options.names
+        names = (
+            config.woe.share_names if self.options.share_names is None else self.options.share_names
+        )
         memory = config.compute.table_memory << 20
         return FeatureSide(terms, rows.ids, cut, least, names, memory, budget)
 

@@ -98,7 +98,7 @@ def simulate_woe(
     """Count Bob's labels in Alice's bins, and compute their weights; names are shown by default."""
     start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
     terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
-    rows, names = TrainingRows.of(settings, raw, coins), options.names is not False
+    rows, names = TrainingRows.of(settings, raw, coins), options.share_names is not False
     least = options.least(len(rows.rows))
     cut, labels = rows.cut(least), rows.labels
     end, ledger = converse(cut, labels, terms, coins, names=names, observe=observe)

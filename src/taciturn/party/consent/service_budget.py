@@ -22,7 +22,7 @@ ASKED = Namespace("asked-rows", "rows today", "rows_per_day")
 """Rows that a caller, or the peer, asks for; an entry for each day."""
 ANSWERS = Namespace("answers", "answers of a row")
 """Answers of a service that hold a row."""
-DAILY = Namespace("daily-rows", "scores of a row today", "row_per_day")
+DAILY = Namespace("daily-rows", "scores of a row today", "requests_per_row_per_day")
 """How often a row is asked for today, by all callers together."""
 
 _DAY = "day"

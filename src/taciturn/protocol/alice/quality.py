@@ -13,10 +13,10 @@ from taciturn.protocol.steps import Program, emit, receive
 def hear(inputs: AliceInputs, iterations: int) -> Program[ToldQuality | None]:
     """What she is told of the held-out rows, where that is agreed."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
-    if agreed.tell_alice != "quality" or held_out is None:
+    if agreed.share_metrics != "quality" or held_out is None:
         return None
     message = yield from receive(HeldOutQuality)
-    steps, epsilon = message.quality, agreed.tell_epsilon
+    steps, epsilon = message.quality, agreed.metrics_epsilon
     quality = told_quality(steps.value, held_out.rows, epsilon)
     if quality is None or steps.event != release_event(epsilon):
         raise RemoteProtocolError("what the peer tells of the model is not what was agreed")

@@ -50,10 +50,10 @@ def forecast(
     if agreed.patience is not None:
         ledger.taint(STOPS_BY_LABELS)
         ledger.charge(NonPrivate(), _ROW, agreed.epochs)
-    if agreed.tell_alice == "quality":
-        if agreed.tell_epsilon is None:
+    if agreed.share_metrics == "quality":
+        if agreed.metrics_epsilon is None:
             ledger.taint(TOLD)
-        ledger.charge(release_event(agreed.tell_epsilon), _ROW)
+        ledger.charge(release_event(agreed.metrics_epsilon), _ROW)
     return ledger
 
 

@@ -14,9 +14,9 @@ from taciturn.protocol.steps import Program
 def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
     """Tells what is agreed of the held-out rows, and returns what was told."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
-    if agreed.tell_alice != "quality" or scores is None or held_out is None:
+    if agreed.share_metrics != "quality" or scores is None or held_out is None:
         return None
-    epsilon, coins = agreed.tell_epsilon, inputs.entropy.fork("told quality")
+    epsilon, coins = agreed.metrics_epsilon, inputs.entropy.fork("told quality")
     quality = release(scores, held_out.labels.values, epsilon, coins)
     if epsilon is None:
         inputs.ledger.taint(TOLD)

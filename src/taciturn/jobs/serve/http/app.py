@@ -122,7 +122,7 @@ _STAMP = {
 }
 
 
-def openapi(request_rows: int) -> dict[str, Any]:
+def openapi(max_rows_per_request: int) -> dict[str, Any]:
     """The description of the service, which is open to all: no column's name is in it."""
     row = {"oneOf": [_to("Score"), _to("RefusedRow")]}
     return {
@@ -159,7 +159,7 @@ def openapi(request_rows: int) -> dict[str, Any]:
             },
             "/v1/scores": {
                 "post": _post(
-                    f"Score up to {request_rows} rows, in the order of the request",
+                    f"Score up to {max_rows_per_request} rows, in the order of the request",
                     "BatchRequest",
                     _object({"rows": {"type": "array", "items": row}, **_STAMP}),
                 )
@@ -389,7 +389,7 @@ class ScoringApp:
         return JSONResponse({**answer, **self._stamp(request)})
 
     async def _several(self, request: Request) -> Response:
-        most = self._scorer.limits.request_rows
+        most = self._scorer.limits.max_rows_per_request
         wanted = await _read(lambda body: several_rows(body, most), await self._body(request))
         answers = await self._scored(request, wanted)
         return JSONResponse({"rows": answers, **self._stamp(request)})
@@ -451,10 +451,10 @@ class ScoringApp:
         return JSONResponse(content, 200 if ready else 503)
 
     async def _openapi(self, request: Request) -> Response:
-        return JSONResponse(openapi(self._scorer.limits.request_rows))
+        return JSONResponse(openapi(self._scorer.limits.max_rows_per_request))
 
     async def _page(self, request: Request) -> Response:
-        page = reference_page(openapi(self._scorer.limits.request_rows))
+        page = reference_page(openapi(self._scorer.limits.max_rows_per_request))
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 

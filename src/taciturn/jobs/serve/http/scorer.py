@@ -78,7 +78,7 @@ class Scorer:
         """An answer for each row, in their order; raises Refusal where the request has none."""
         if self.stopping:
             raise Refusal("stopping")
-        if self.active >= self.limits.most_waiting:
+        if self.active >= self.limits.max_queued_requests:
             raise Refusal("busy")
         self.active += 1
         deadline = time.monotonic() + self.limits.request_seconds
@@ -156,7 +156,7 @@ class Scorer:
     async def _within_day(
         self, asked: list[int], ids: Sequence[str], refused: dict[int, dict[str, Any]]
     ) -> list[int]:
-        limit = self.limits.row_per_day
+        limit = self.limits.requests_per_row_per_day
         if limit is None or not asked:
             return asked
         names, counter = [ids[place] for place in asked], RowCounter(DAILY, limit=limit, daily=True)

@@ -1,0 +1,133 @@
+"""A name of an earlier version is refused wherever it stood, with what to use instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import taciturn
+from taciturn.__main__ import USAGE, run
+from taciturn.errors import ConfigError, DataError
+from taciturn.estimator import VerticalLogisticRegression
+from taciturn.numerics import Threshold
+from taciturn.party import PartyConfig, section_settings
+from taciturn.results import Runs, load, read
+from taciturn.settings import FORMER_NAMES, Agreement, FormerName, Kind, Settings
+from tests.expected import refused
+from tests.party.sides import write_config
+from tests.report.samples import TRAINING
+
+PLACES = [(entry, kind, within) for entry in FORMER_NAMES for kind, within in entry.places]
+
+
+def of_kind(wanted: Kind) -> Any:
+    """Every old name of a kind with where it stood."""
+    chosen = [(entry, within) for entry, kind, within in PLACES if kind is wanted]
+    ids = [f"{within or 'any'} {entry.old}" for entry, within in chosen]
+    return pytest.mark.parametrize(("entry", "within"), chosen, ids=ids)
+
+
+def underscored(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def spelled(entry: FormerName, spell: Callable[[str], str]) -> tuple[str, ...]:
+    """The old name and the new one, if any."""
+    return tuple(spell(name) for name in (entry.old, entry.new) if name is not None)
+
+
+def test_no_name_is_old_twice_in_one_place_and_every_new_one_exists():
+    places = [(entry.old, kind, within) for entry, kind, within in PLACES]
+    assert len(set(places)) == len(places)
+    for entry, kind, within in PLACES:
+        if kind is Kind.KEY and within not in ("", "study"):
+            keys = section_settings(within)
+            assert underscored(entry.old) not in keys
+            assert entry.new is None or underscored(entry.new) in keys
+
+
+def test_a_name_without_a_new_one_has_a_way_out():
+    assert all((entry.new is None) == (entry.instead is not None) for entry in FORMER_NAMES)
+
+
+@of_kind(Kind.OPTION)
+def test_an_old_option_is_wrong_usage(entry, within, capsys):
+    assert run([*(within or "train").split(), f"--{entry.old}", "7"]) == USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"--{entry.old}" in said
+    assert "try:" in said
+    if entry.new is not None:
+        assert f"--{entry.new}" in said
+
+
+def test_an_old_switch_is_wrong_usage_also_where_it_is_off(capsys):
+    assert run(["woe", "--no-names"]) == USAGE
+    assert "--share-names" in capsys.readouterr().err
+
+
+@of_kind(Kind.COMMAND)
+def test_an_old_command_is_wrong_usage(entry, within, capsys):
+    assert run([*within.split(), entry.old, "7"]) == USAGE
+    said = capsys.readouterr().err
+    assert f"{within} {entry.old}" in said
+    assert "try:" in said
+
+
+@pytest.mark.parametrize("usage", ["doctor --renew", "align --common", "train --serves"])
+def test_an_old_option_is_known_only_in_its_place(usage, capsys):
+    assert run(usage.split()) == USAGE
+    said = capsys.readouterr().err
+    assert "removed" not in said
+    assert "renamed" not in said
+
+
+@of_kind(Kind.KEY)
+def test_an_old_key_of_a_file_is_refused(entry, within, tmp_path):
+    if within:
+        path = write_config(tmp_path, "alice", **{within: {entry.old: [7]}})
+    else:
+        path = tmp_path / "run.toml"
+        path.write_text(f"{entry.old} = [7]\n")
+    with refused(ConfigError, names=spelled(entry, str)) as raised:
+        if within:
+            PartyConfig.read(path)
+        Settings.read_toml(path)
+    assert raised.value.where == (f"{path}, [{within}]" if within else str(path))
+    assert raised.value.hint
+
+
+@of_kind(Kind.KEY)
+def test_an_old_key_of_an_agreements_text_is_refused(entry, within):
+    if within == "agreement":
+        with refused(ConfigError, names=spelled(entry, underscored)) as raised:
+            Agreement.parse(json.dumps({underscored(entry.old): 7}))
+        assert raised.value.hint
+
+
+@of_kind(Kind.KEYWORD)
+def test_an_old_keyword_is_refused(entry, within):
+    functions: list[Any] = [getattr(taciturn, within or "train")]
+    functions += [] if within else [VerticalLogisticRegression, taciturn.audit, taciturn.check]
+    for function in functions:
+        with refused(ConfigError, names=spelled(entry, underscored)) as raised:
+            function(**{underscored(entry.old): 7})
+        assert raised.value.hint
+
+
+@of_kind(Kind.RECORD)
+def test_an_old_key_of_a_result_is_refused(entry, within):
+    assert within == ""
+    with refused(DataError, names=spelled(entry, underscored)):
+        read(Threshold, {underscored(entry.old): 7})
+
+
+def test_a_saved_result_with_an_old_key_is_refused(tmp_path):
+    record = Runs((TRAINING,)).to_dict()
+    record["over"] = record.pop("base_mechanism")
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(record))
+    with refused(DataError, names=("over", "base_mechanism", path)):
+        load(path)
