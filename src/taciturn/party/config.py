@@ -29,7 +29,7 @@ from taciturn.files import read_toml
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
-from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
 from taciturn.settings.removed import REMOVED_FILES, Removed
 from taciturn.settings.schema import (
@@ -42,13 +42,14 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.solver import Newton
 from taciturn.settings.study import Point, Study
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
-DERIVED = ("l_rr", "passes", "alice_columns", "rows")
+DERIVED = ("l_rr", "alice_columns", "rows")
 # What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
 ACCEPTED_EXPOSURE = "my columns can be reconstructed"
@@ -747,6 +748,7 @@ def section_settings(section: str) -> dict[str, Setting]:
     own = [name for name in model.model_fields if name in model.__annotations__]
     rest = [name for name in model.model_fields if name not in own]
     names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    names = [*AGREEMENT_KEYS] if model is Agreement else names
     names += (*DERIVED, *NAMING) if model is Agreement else ()
     return {name: known[name] for name in names if name not in UNWRITTEN}
 
@@ -1137,9 +1139,8 @@ def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
     Pins.of({name: agreed[name] for name in Pins.model_fields if name in agreed})
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
-    # What the scheme and the solver fill in, where the file does not say.
-    later = {"key_bits": 0, "epochs": 1, "batch_size": 1, "learning_rate": 1.0, "l2": 0.0}
-    checked = Agreement.of({**later, **known})
+    # What the scheme fills in, where the file does not say; the solver has its own check.
+    checked = Agreement.of({"key_bits": 0, "l2": 0.0, **known, "solver": Newton(passes=1)})
     if checked.patience is not None and agreed.get("solver") == "newton":
         raise ConfigError(
             "newton does not stop early: its passes are few, and their number is fixed",

@@ -77,7 +77,7 @@ class TrainingInputs:
     @property
     def iterations(self) -> int:
         """How many there are, unless the training ends early."""
-        return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
+        return self.terms.iterations(self.tables.train.rows)
 
     def program(
         self,

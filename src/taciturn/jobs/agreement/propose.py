@@ -24,8 +24,6 @@ from taciturn.party.identity import credentials_of
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables
 from taciturn.rng import SystemEntropy
-from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import SGD_ONLY
 from taciturn.transport.tls import show_certificate
 
 VALID_DAYS = 30
@@ -99,14 +97,10 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     terms = terms_of(config.first, tables)
     agreed = terms.agreement
     values: dict[str, Any] = {
-        name: list(value) if isinstance(value := getattr(agreed, name), tuple) else value
-        for name in Agreement.model_fields
-        if name not in (*UNWRITTEN, "parties") and getattr(agreed, name) is not None
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in agreed.model_dump().items()
+        if name not in (*UNWRITTEN, "parties") and value is not None
     }
-    if terms.whole_table:
-        # Its pass is an epoch of one batch, which a file does not say.
-        values = {name: value for name, value in values.items() if name not in SGD_ONLY}
-        values["passes"] = agreed.epochs
     if not agreed.key_bits:
         # Nothing is encrypted, and no file may ask for that by name.
         del values["scheme"], values["key_bits"]

@@ -323,7 +323,7 @@ class _LabelSide:
             notes.append("The training diverged: the model is worthless.")
         elif metrics.get("converged") is False:
             notes.append(NOT_CONVERGED)
-        if self.terms.agreement.l1:
+        if self.terms.penalty.l1:
             notes.append(L1_PENALTY)
         if self.no_tables:
             notes.append(f"{self.no_tables}; bins are shown without their rows.")

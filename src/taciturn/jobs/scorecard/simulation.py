@@ -36,7 +36,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
     scores = sets[TRAINING].scores
-    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.agreement.l1 > 0}
+    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
     return model_report(
         terms,
         request,

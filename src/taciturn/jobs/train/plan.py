@@ -126,7 +126,7 @@ class TrainingPlan(TrainingInputs):
         rows = [(self.tables.train.ids, releases)]
         if held_out is not None and agreed.patience is not None:
             # When Bob stops depends on these labels too.
-            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.epochs}))
+            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.rounds}))
         elif held_out is not None and agreed.tell_alice == "quality":
             rows.append((held_out.ids, {(release_event(agreed.tell_epsilon), ""): 1}))
         return Charge(tuple(rows), session)

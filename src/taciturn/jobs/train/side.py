@@ -73,7 +73,7 @@ class TrainingSide(ResumableSide[O, R]):
     @property
     def setup(self) -> Setup:
         """Who trains, with which solver."""
-        return Setup(self.plan.identity(), self.terms.agreement.solver)
+        return Setup(self.plan.identity(), self.terms.agreement.solver.name)
 
     def begin(self, log: Log, callbacks: Callbacks) -> None:
         """Log what the preparation found."""

@@ -196,7 +196,7 @@ class _Run:
         end = training_loss(train, labels.values, weights)
         arrived = assess_convergence(batches.losses(), self._gap(comparison), end)
         settings, agreed = self.settings, terms.agreement
-        sgd = None if terms.whole_table else agreed
+        sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
             dataset=settings.source,
             mechanism=agreed.mechanism,
@@ -214,8 +214,8 @@ class _Run:
             seed=settings.seed,
             permute_labels=settings.permute_labels,
             permute_rows=settings.permute_rows,
-            solver=agreed.solver,
-            passes=agreed.epochs if sgd is None else None,
+            solver=agreed.solver.name,
+            passes=terms.rounds if sgd is None else None,
             epochs=None if sgd is None else sgd.epochs,
             batch_size=None if sgd is None else sgd.batch_size,
             learning_rate=None if sgd is None else sgd.learning_rate,

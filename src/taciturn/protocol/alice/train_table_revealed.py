@@ -62,7 +62,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch
     others = None if held_out is None else table.others(held_out, inputs.scratch)
-    passes, scales, product = terms.agreement.epochs, table.scales, np.empty(0, dtype=np.int64)
+    passes, scales, product = terms.rounds, table.scales, np.empty(0, dtype=np.int64)
     prepared = Prepared(table.whole, inputs.table_memory)
     try:
         for number in range(state.iteration, passes + 1):
@@ -108,7 +108,7 @@ def _unmasked_sum(
     ring, columns = table.ring, table.whole.shape[1]
     mask = ring.draw(columns, entropy.fork(f"masks {number}"))
     rows, coins = prepared.under(key), entropy.fork(f"obfuscators {number}")
-    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.agreement.epochs)
+    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.rounds)
     answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, coins)
     yield from send(MaskedGradient(number, answer))
     revealed = yield from receive(RevealedGradient)

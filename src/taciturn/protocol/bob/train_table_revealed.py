@@ -51,8 +51,8 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     answers = _Answers(inputs, key, partners, shape)
     price = shape.price(terms.agreement.l2)
     searched = yield from search(inputs, state, scales, answers.effect, price)
-    yield from answers.release_sum(terms.agreement.epochs, searched.combination)
-    return BobTrained(searched.weights, terms.agreement.epochs, company=state.company)
+    yield from answers.release_sum(terms.rounds, searched.combination)
+    return BobTrained(searched.weights, terms.rounds, company=state.company)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class _Answers:
         size = self.shape.size(partner.columns)
         parts = self.inputs.terms.scheme.row_parts(size)
         # One Alice stands for all where it is told how far a pass is.
-        passes = None if partner.place.start else self.inputs.terms.agreement.epochs
+        passes = None if partner.place.start else self.inputs.terms.rounds
         turn = Turn(number, passes)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
