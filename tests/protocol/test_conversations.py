@@ -48,7 +48,6 @@ from taciturn.protocol import (
     CarryShares,
     Columns,
     EncryptedResidues,
-    EpochScores,
     HeldOut,
     Hello,
     HiddenBatchOffer,
@@ -496,7 +495,7 @@ CHARTS: dict[str, tuple[str, dict[str, Any], Kinds, Kinds]] = {
     "revealed-table, held out": (
         "revealed-table",
         {**TWO_PASSES, "evaluate": "epoch"},
-        [Hello, *[MaskedGradient, PartialScores, EpochScores] * 2, MaskedGradient],
+        [Hello, *[MaskedGradient, PartialScores, PartialScores] * 2, MaskedGradient],
         [Hello, KeyOffer, *SUM * 3],
     ),
     "sealed-table": (
@@ -558,7 +557,7 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
     for link in talk.alices:
         kinds = {type(message) for message in talk.said(link, "alice")}
         assert MaskedScores in kinds
-        assert not kinds & {PartialScores, EpochScores}
+        assert PartialScores not in kinds
 
 
 @pytest.mark.parametrize(("name", "alices"), DRIVEN)
@@ -977,12 +976,11 @@ def test_rows_in_another_order_are_refused_by_whoever_hears_of_it_first(name):
 def test_bob_continues_whatever_scores_alice_sends(name, scale):
     """What he sends has the kinds of an honest talk."""
     case = Recorded(name, "bob")
-    side = ByHand("bob", case.star.bob_program(held_out=None))
+    side = case.side(0)
     for message in case.heard:
         if isinstance(message, PartialScores):
             message = replace(message, scores=np.full(len(message.scores), scale))
-        if not isinstance(message, EpochScores):
-            side.feed(message)
+        side.feed(message)
     honest = [type(message) for message in case.talk.said_by("bob")]
     assert [type(message) for message in side.said] == honest
 

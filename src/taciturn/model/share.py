@@ -28,11 +28,9 @@ from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.results.serialise import read
-from taciturn.version import FORMER_NAME, __version__
+from taciturn.version import FORMAT_VERSION, __version__
 
 FORMAT = "taciturn-model"
-VERSION = 3
-_FORMER_FORMAT = f"{FORMER_NAME}-model"
 _MOST_SHARE = 1 << 62
 _NOISE_KEY = "[0-9a-f]{64}"
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
@@ -138,7 +136,7 @@ class ModelShare:
         values = finite_json(
             {
                 "format": FORMAT,
-                "version": VERSION,
+                "version": FORMAT_VERSION,
                 **asdict(self),
                 "weights": self.weights.tolist(),
                 "preparation": self.preparation.to_json(),
@@ -185,12 +183,6 @@ def _parsed(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="take a whole copy of it, or train again",
         ) from None
-    if isinstance(record, dict) and record.get("format") == _FORMER_FORMAT:
-        raise FileError(
-            f"this model was written under the product's former name, {FORMER_NAME}",
-            where=str(path),
-            hint="train again, or use it with the version that wrote it",
-        )
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FileError(
             "this is not a model of taciturn",
@@ -198,13 +190,11 @@ def _parsed(path: Path) -> dict[str, Any]:
             hint="name the file that taciturn party wrote ([output] model)",
         )
     version = record.get("version")
-    # Version 2 has no key of the noise on scores. Drawing one here would need a write to the file,
-    # and two processes that do so at once would give one row two noises.
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise FileError(
-            f"the model is of version {str(version)[:20]}; this program reads {VERSION}",
+            f"the model is of version {str(version)[:20]}; this program reads {FORMAT_VERSION}",
             where=str(path),
-            hint="train again, or read it with the version of taciturn that wrote it",
+            hint="train again, or use it with the taciturn that wrote it",
         )
     _require_digest(record, path)
     del record["format"], record["version"]

@@ -184,17 +184,6 @@ class BatchShare(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class EpochScores(Message):
-    """``X_A w_A`` for the held-out rows at the end of an epoch: in clear, from Alice to Bob."""
-
-    code = 14
-    senders = ("alice",)
-
-    iteration: int
-    scores: FloatArray = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class EpochVerdict(Message):
     """Whether the training ends here, by the held-out labels: a release."""
 

@@ -110,11 +110,10 @@ def simulate(
     data = arrange(settings, raw, coins.data)
     terms = terms_of(settings, data, coins)
     header = header_of(settings, terms.agreement, coins, data)
-    links = terms.agreement.alices
-    recorder = Recorder(links)
+    recorder = Recorder(terms.agreement.alices)
     with (
         one_thread(),
-        nullcontext() if record is None else TranscriptFile(record, header, links=links) as file,
+        nullcontext() if record is None else TranscriptFile(record, header) as file,
     ):
         taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         with _at_work(settings, terms, observe) as terms_at_work:

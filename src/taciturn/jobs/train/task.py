@@ -178,6 +178,4 @@ def _recording(
         "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     at = None if body is None else body["recorded"]
-    # Bob records what he says to each of several Alices.
-    links = len(inputs.config.peers)
-    return TranscriptFile(record, header, at=at, keep=True, links=links)
+    return TranscriptFile(record, header, at=at, keep=True)

@@ -14,8 +14,9 @@
       PartialScores        X~ X~^T a            ->   what the direction does to scores
       the last one ends before PartialScores:        X~^T a is the model
 
-Where held-out rows are looked at after each pass, EpochScores has theirs. Of a large table there
-is an EncryptedResidues, and a PartialScores, for each part of its rows (``Scheme.row_parts``).
+Where held-out rows are looked at after each pass, another PartialScores has theirs. Of a large
+table there is an EncryptedResidues, and a PartialScores, for each part of its rows
+(``Scheme.row_parts``).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.prepared import Prepared
-from taciturn.protocol.scores import epoch_message, scores_message
+from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.turn import Turn
@@ -90,7 +91,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 drawn = noise.reals(held_out.ids, others, grid)
                 for part, scores in _scores(terms, table, others, product, widest, drawn):
                     own = masks.fork(f"held out {number} {part}")
-                    yield from send(epoch_message(number, scores, grid, own))
+                    yield from send(scores_message(number, scores, grid, own))
     finally:
         prepared.close()
     return Trained(table.weights(product), passes, circle=state.circle, company=state.company)
