@@ -151,8 +151,9 @@ class Agreement(Protection):
     @model_serializer(mode="wrap")
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The fields as a text can hold them: sorted keys would lose the order of the parties."""
-        plain: dict[str, Any] = values(self)
-        plain |= {**plain.pop("solver"), "solver": self.solver.name}
+        plain: dict[str, Any] = {}
+        for name, value in values(self).items():
+            plain |= {name: self.solver.name, **value} if name == "solver" else {name: value}
         parties, digest = plain.pop("parties", None), plain.pop("file_digest", None)
         if digest is not None:
             plain["file_digest"] = digest
