@@ -88,6 +88,16 @@ class ModelShare:
         return bool(self.scales)
 
     @property
+    def is_bob(self) -> bool:
+        """Whether it is the share of the side with the labels."""
+        return self.role == "bob"
+
+    @property
+    def own_share(self) -> tuple[int, ...]:
+        """This side's share of its own weights; empty where it has the weights themselves."""
+        return self.bob_share if self.is_bob else self.share
+
+    @property
     def title(self) -> str:
         """Name of one of several Alices, or the role."""
         return self.name or self.role
@@ -234,13 +244,12 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("a value in the model file has the wrong type", where=str(path))
     if share.columns not in (expected, (*expected, INTERCEPT)):
         raise FileError("the model's columns are not those of its preparation", where=str(path))
-    if not re.fullmatch(_NOISE_KEY if share.role == "alice" else "", share.noise_key):
+    if not re.fullmatch("" if share.is_bob else _NOISE_KEY, share.noise_key):
         raise FileError("the model's key of the noise on scores is not one", where=str(path))
-    own = share.share if share.role == "alice" else share.bob_share
-    away = share.sealed and len(own) == len(share.columns) and not len(share.weights)
+    away = share.sealed and len(share.own_share) == len(share.columns) and not len(share.weights)
     if share.weights.shape != (len(share.columns),) and not away:
         raise FileError("the model's weights do not fit its columns", where=str(path))
-    if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
+    if share.sealed and not share.is_bob and len(share.share) != len(share.columns):
         raise FileError("the model's share does not fit its columns", where=str(path))
     _require_parties(share, path)
     count = len(share.columns)
@@ -257,11 +266,11 @@ def _require_sound(share: ModelShare, path: Path) -> None:
 def _require_parties(share: ModelShare, path: Path) -> None:
     widths = share.parties.values()
     sound = all(type(width) is int and width > 0 for width in widths)
-    if share.parties and share.role == "alice":
+    if share.parties and not share.is_bob:
         sound = sound and share.parties.get(share.name) == len(share.columns)
     elif share.parties and share.sealed:
         sound = sound and sum(widths) == len(share.share)
-    if not sound or bool(share.name) != (bool(share.parties) and share.role == "alice"):
+    if not sound or bool(share.name) != (bool(share.parties) and not share.is_bob):
         raise FileError("the model's parties do not fit its share", where=str(path))
 
 

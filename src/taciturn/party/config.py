@@ -27,6 +27,7 @@ from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.files import read_toml
 from taciturn.party.agreement_file import AgreementFile
+from taciturn.party.roles import ROLES
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
@@ -53,8 +54,6 @@ DERIVED = ("l_rr", "alice_columns", "rows")
 # What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
 ACCEPTED_EXPOSURE = "my columns can be reconstructed"
-# The most columns that Bob accepts where their number is not agreed on.
-MOST_COLUMNS = 1000
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -802,9 +801,9 @@ class PartyConfig:
         agreement: AgreementFile | None = None,
     ) -> None:
         self.role: Role = role
+        self.side = ROLES[role]
         self.folder = folder
         self.where = where
-        # The most columns of Alice's that Bob accepts where their number is not agreed on.
         self.face = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
@@ -838,7 +837,7 @@ class PartyConfig:
                 agreed = {key: value for key, value in agreed.items() if key not in NAMING}
             self.agreed = _agreed(agreed, held_by.within("agreement"))
             self._check_role()
-            self._check_peers()
+            self.side.require_link(self)
             self.study = self._read_study(sections)
             self.normalisation = Normalisation.of(self.data.normalise)
         # What one solver has and the other has not is said now, before a table is read.
@@ -942,6 +941,10 @@ class PartyConfig:
         """The same in words."""
         return ", ".join(self.peers)
 
+    def has_section(self, name: str) -> bool:
+        """Whether this side's file has a section of that name."""
+        return name in self._sections
+
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
@@ -1015,12 +1018,7 @@ class PartyConfig:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
 
     def _check_role(self) -> None:
-        if self.role == "bob" and self.data.label is None:
-            raise ConfigError(
-                "Bob's table needs the name of its label column",
-                setting="label",
-                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
-            )
+        self.side.require_file(self)
         for section in (self.data, self.output, self.privacy, self.serve):
             for name, setting in declared(type(section), Settings).items():
                 field = type(section).model_fields.get(name)
@@ -1039,43 +1037,7 @@ class PartyConfig:
                     setting=name,
                     hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
                 )
-        if self.role == "bob" and "woe" in self._sections:
-            raise ConfigError(
-                "how the columns of Alice are weighed is hers to say",
-                where=f"{self.where}, [woe]",
-                hint="leave the section out here; Alice writes it in her file",
-            )
         self._check_output()
-
-    def _check_peers(self) -> None:
-        """Insists that the link fits the number of Alices."""
-        link, several = self.link, self.role == "bob" and bool(self.parties)
-        if link.peer is None and not several:
-            raise ConfigError("setting peer: field required", setting="peer")
-        if link.peer is not None and several:
-            raise ConfigError(
-                "Bob's peers are the parties of the agreement, and no single one",
-                setting="peer",
-                hint=Hint("leave {peer} out; {parties} has their names"),
-            )
-        if link.connect is not None and several:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="connect",
-                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
-            )
-        if link.listen is not None and self.role == "alice" and self.parties:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="listen",
-                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
-            )
-        if link.peer in self.parties:
-            raise ConfigError(
-                f"{link.peer} is one of the Alices, who talk to Bob and not to each other",
-                setting="peer",
-                hint="write the name in Bob's certificate",
-            )
 
     def _check_output(self) -> None:
         """Refuses two files of one name, and scores of rows that there are not."""

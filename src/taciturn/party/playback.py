@@ -21,7 +21,7 @@ from taciturn.party.journal import Checkpoint, Journal, Past
 from taciturn.party.link import Link
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event
-from taciturn.protocol.messages import Role
+from taciturn.protocol.messages import OTHER, Role
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
 
@@ -179,7 +179,7 @@ def run_program(
     links = link if isinstance(link, Mapping) else {ONLY: link}
     playback = _Playback(past, tuple(links))
     keeper = None if journal is None else _Keeper(journal, tuple(links.values()), freeze, rhythm)
-    other: Role = "bob" if role == "alice" else "alice"
+    other = OTHER[role]
     places = {peer: [place] if place else [] for place, peer in enumerate(links)}
 
     def speak(peer: str, frame: bytes) -> None:

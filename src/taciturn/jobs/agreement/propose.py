@@ -65,9 +65,8 @@ def propose(
             setting="valid_until",
             hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
         )
-    several = config.role == "alice" and bool(config.parties)
     proposer = AgreedSide(
-        title=own.name if several else config.role,
+        title=config.side.title(config, own.name),
         name=own.name,
         fingerprint=own.fingerprint,
         label=None if hide_columns else config.data.label,
@@ -111,8 +110,8 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     # TOML has no word for none.
     values.setdefault("held_out", 0)
     values["rows"] = tables.train.rows
-    alone = config.role == "alice" and not config.parties
-    columns = len(tables.train.columns) if alone else config.alice_columns
+    own = config.side.agreed_width(config, len(tables.train.columns))
+    columns = config.alice_columns if own is None else own
     if columns is not None:
         values["alice_columns"] = columns
     if agreed.parties is not None:
@@ -127,17 +126,13 @@ def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[
             setting="parties",
             hint="give her a certificate with another name",
         )
-    others = {name: AgreedSide(name, name, key) for name, key in config.parties.items()}
-    if config.role == "bob":
-        return (own, *(others.values() or [AgreedSide("alice", config.peer, peer_key)]))
-    bob = AgreedSide(BOB, config.peer, peer_key)
-    return (bob, *({**others, own.name: own}.values() if others else [own]))
+    return config.side.agreed_sides(config, own, peer_key)
 
 
 def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:
     if certificate is None:
         return None
-    if config.role == "bob" and config.parties:
+    if config.link.peer is None:
         raise ConfigError(
             "the keys of several Alices stand under parties already",
             setting="peer_certificate",

@@ -60,7 +60,7 @@ def party_report(config: PartyConfig, request: ReportRequest) -> ModelReport:
             hint="name one side's settings and its own model",
         )
     terms = model_terms(share, path)
-    if share.role == "alice":
+    if not share.is_bob:
         return _alice_report(share, path, terms, request)
     config = _at_study(config, share)
     return _LabelSide(

@@ -145,7 +145,7 @@ class StudySide(TrainingSide[FinishedStudy, StudyRun]):
     def opening(self) -> Program[None]:
         """Both sides say which study they mean, on which training rows, folds included."""
         config, study = self.config, self.plan.study.canonical()
-        peers = config.parties if config.role == "bob" and config.parties else (ONLY,)
+        peers = config.parties if config.link.peer is None else (ONLY,)
         hello = greeting(config.role, study, self.tables.train)
         yield from together({peer: shake_hands(hello) for peer in peers})
 

@@ -228,17 +228,16 @@ class DryRunSide(Side[PeerShape, DryRun]):
         """What the training will cost, and disclose."""
         training, tables = self.training, self.training.tables
         session.log("dry run passed", seconds=round(session.seconds, 3))
-        alice_columns = sum(outcome.widths) or (
-            outcome.columns if session.role == "bob" else len(tables.train.columns)
-        )
+        consent = training.plan.consent
+        alice_columns = sum(outcome.widths) or consent.alice_columns(outcome.columns)
         return DryRun(
             identity=training.plan.identity(),
             peer_columns=outcome.columns,
             parties=training.plan.feature_parties(outcome.widths),
             agreement=Sizes(alice_columns, tables.train.rows),
             outlook=training.plan.outlook(),
-            estimate=training.estimate(outcome.columns, outcome.widths),
-            columns_exposed=training.plan.consent.exposure(),
+            estimate=consent.estimate(outcome.columns, outcome.widths, session.log),
+            columns_exposed=consent.exposure(),
         )
 
 

@@ -125,7 +125,7 @@ class Training:
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
         self.observe(event)
-        if isinstance(event, Boundary) and self.inputs.config.role == "alice":
+        if isinstance(event, Boundary) and self.bob is None:
             # Her program says where she stands, and not out of how many.
             self._observe(Progress(event.state.iteration, self.inputs.iterations))
 
