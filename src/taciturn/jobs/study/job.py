@@ -73,6 +73,7 @@ class StudyJob(Job[StudyRun]):
 
     fresh: bool = False
     purpose = TRAINING
+    opens_first = True
     farewell_seconds = LINGER_SECONDS
 
     def prepare(self, config: PartyConfig) -> StudySide:

@@ -75,6 +75,7 @@ class TrainJob(Job[PartyRun]):
     record: Path | None = None
     fresh: bool = False
     purpose = TRAINING
+    opens_first = True
     farewell_seconds = LINGER_SECONDS
 
     def prepare(self, config: PartyConfig) -> TrainSide:
@@ -163,6 +164,7 @@ class DryRunJob(Job[DryRun]):
     """Connect to the peer, compare everything, and stop before the training."""
 
     purpose = DRY_RUN
+    opens_first = True
     farewell_seconds = OPENING_SECONDS
 
     def prepare(self, config: PartyConfig) -> DryRunSide:
