@@ -1,8 +1,7 @@
-"""What a party's file may say, and whom it names, by the side whose file it is."""
+"""The two sides of a training, and what of a party's file follows from which one it is."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -21,57 +20,13 @@ if TYPE_CHECKING:
 MOST_COLUMNS = 1000
 
 
-class PartyRole(ABC):
-    """One of the two sides of a training; ``role`` is its name."""
-
-    role: ClassVar[Role]
-
-    @abstractmethod
-    def require_file(self, config: PartyConfig) -> None:
-        """Refuse a file that lacks what the side must say, or says what is the other's."""
-
-    @abstractmethod
-    def require_link(self, config: PartyConfig) -> None:
-        """Insist that the link fits the number of Alices."""
-
-    @abstractmethod
-    def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
-        """Insist that the side's certificate is the one that several parties have agreed on."""
-
-    @abstractmethod
-    def title(self, config: PartyConfig, name: str) -> str:
-        """What an agreement calls the side whose certificate has this name."""
-
-    @abstractmethod
-    def agreed_sides(
-        self, config: PartyConfig, own: AgreedSide, peer_key: str | None
-    ) -> tuple[AgreedSide, ...]:
-        """All sides of an agreement that this side proposes."""
-
-    @abstractmethod
-    def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
-        """The sides of an agreement that this one talks to."""
-
-    @abstractmethod
-    def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
-        """How many columns Alice has, where this side's own table of ``columns`` decides it."""
-
-    def intercept(self, config: PartyConfig) -> bool:
-        """Whether the side's table has an intercept."""
-        return False
-
-    def peer_table(self, config: PartyConfig) -> PeerTable:
-        """What the side takes the peer's table to be."""
-        return ANY_TABLE
-
-
-class FeatureRole(PartyRole):
-    """Alice, who has columns and no labels."""
+class FeatureRole:
+    """Alice, who has columns and no labels; what her file may say, and whom it names."""
 
     role: ClassVar[Role] = "alice"
 
     def require_file(self, config: PartyConfig) -> None:
-        """Nothing: what is Bob's to set is marked so in the declarations."""
+        """Refuse nothing more: what is Bob's to set is marked so in its declaration."""
 
     def require_link(self, config: PartyConfig) -> None:
         """Insist on a peer, who is Bob, and who listens where there are several Alices."""
@@ -113,28 +68,36 @@ class FeatureRole(PartyRole):
             )
 
     def title(self, config: PartyConfig, name: str) -> str:
-        """Her role, or her name among several."""
+        """What an agreement calls her: by her name among several."""
         return name if config.parties else self.role
 
     def agreed_sides(
         self, config: PartyConfig, own: AgreedSide, peer_key: str | None
     ) -> tuple[AgreedSide, ...]:
-        """Bob, and all Alices in the agreement's order."""
+        """The sides of an agreement that she proposes: Bob, and all Alices in their order."""
         others = _alices(config)
         alices = {**others, own.name: own}.values() if others else [own]
         return (AgreedSide(BOB, config.peer, peer_key), *alices)
 
     def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
-        """Bob."""
+        """The sides of an agreement that she talks to: Bob."""
         return (agreement.bob,)
 
     def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
-        """Her own columns; of several Alices each knows only hers."""
+        """How many columns the only Alice has; None among several, of whom each knows hers."""
         return None if config.parties else columns
 
+    def intercept(self, config: PartyConfig) -> bool:
+        """Whether the table has an intercept: hers never."""
+        return False
 
-class LabelRole(PartyRole):
-    """Bob, who has the labels."""
+    def peer_table(self, config: PartyConfig) -> PeerTable:
+        """What she takes Bob's table to be."""
+        return ANY_TABLE
+
+
+class LabelRole:
+    """Bob, who has the labels; what his file may say, and whom it names."""
 
     role: ClassVar[Role] = "bob"
 
@@ -156,7 +119,8 @@ class LabelRole(PartyRole):
     def require_link(self, config: PartyConfig) -> None:
         """Insist on a peer, or on a port for several Alices."""
         if not config.parties:
-            return _require_peer(config)
+            _require_peer(config)
+            return
         if config.link.peer is not None:
             raise ConfigError(
                 "Bob's peers are the parties of the agreement, and no single one",
@@ -169,7 +133,6 @@ class LabelRole(PartyRole):
                 setting="connect",
                 hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
             )
-        return None
 
     def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
         """Refuse Bob a certificate of one of the Alices."""
@@ -181,17 +144,17 @@ class LabelRole(PartyRole):
             )
 
     def title(self, config: PartyConfig, name: str) -> str:
-        """His role."""
+        """What an agreement calls him."""
         return self.role
 
     def agreed_sides(
         self, config: PartyConfig, own: AgreedSide, peer_key: str | None
     ) -> tuple[AgreedSide, ...]:
-        """Bob, and the only Alice or all of them."""
+        """The sides of an agreement that he proposes: he, and the only Alice or all of them."""
         return (own, *(_alices(config).values() or [AgreedSide("alice", config.peer, peer_key)]))
 
     def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
-        """The Alices."""
+        """The sides of an agreement that he talks to: the Alices."""
         return agreement.alices
 
     def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
@@ -216,4 +179,6 @@ def _alices(config: PartyConfig) -> dict[str, AgreedSide]:
     return {name: AgreedSide(name, name, key) for name, key in config.parties.items()}
 
 
-ROLES: Mapping[Role, PartyRole] = MappingProxyType({"alice": FeatureRole(), "bob": LabelRole()})
+ROLES: Mapping[Role, FeatureRole | LabelRole] = MappingProxyType(
+    {"alice": FeatureRole(), "bob": LabelRole()}
+)
