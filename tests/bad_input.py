@@ -55,6 +55,7 @@ from taciturn.party import Trial, template
 from taciturn.protocol import Role
 from taciturn.settings import Agreement
 from taciturn.transport import make_certificates
+from taciturn.version import FORMAT_VERSION
 from tests.party.sides import run_both, write_config, write_tables
 
 HEADER = "person,age,balance,region,default"
@@ -937,7 +938,7 @@ CASES = (
     Case(
         "model show m.json",
         file="m.json",
-        content=lambda: share().replace(b'"version": 3', b'"version": 9', 1),
+        content=lambda: share().replace(b'"version": %d' % FORMAT_VERSION, b'"version": 3', 1),
         kind=FileError,
     ),
     Case(f"{PROTECTED} sealed --watch-port {TAKEN}", "watch_port", content=port_in_use),

@@ -216,13 +216,13 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     ask = _Questions(inputs, keys, scales, partners, shape)
     packing = Packing.of(scales, bits)
     everyone, nothing = np.arange(rows), np.zeros(rows, dtype=np.int64)
-    for number in range(terms.agreement.epochs):
+    for number in range(terms.rounds):
         share = yield from ask.masked_sum(number, nothing)
         group = packing.group(number, state.columns)
         vector = ring.centred(share + packing.vector(group, state.columns))
         scores = yield from ask._ask_scores(number, vector, rows, "scores")
         notes.readings.append(Reading(number, everyone, group, packing.read(scores, group)))
-    yield from ask.masked_sum(terms.agreement.epochs, nothing)
+    yield from ask.masked_sum(terms.rounds, nothing)
 
 
 def unwhitened(whitened: FloatArray, l2: float) -> FloatArray:
@@ -375,7 +375,7 @@ def _steering_bob(
         target = weights
         if iteration + 1 < len(turns):
             target = steering.target(iteration + 1, turns[iteration + 1])
-        step = terms.rate.at(iteration) / (terms.agreement.batch_size if hidden else len(rows))
+        step = terms.rate.at(iteration) / (terms.agreement.sgd.batch_size if hidden else len(rows))
         total = np.rint((target - weights) / step * 2.0**terms.product_grid.bits).astype(np.int64)
         nothing = np.zeros(len(rows), dtype=np.int64)
         coins = inputs.entropy.fork(f"encryption {iteration}")
@@ -395,7 +395,7 @@ def _planned_rows(terms: Terms, seed: bytes, rows: int) -> list[tuple[int, Index
 
 def _named_rows(terms: Terms, seed: bytes, rows: int) -> list[tuple[int, IndexArray]]:
     """The same rows in every iteration: as many as the agreed subset has."""
-    iterations = terms.agreement.epochs * terms.per_epoch(rows)
+    iterations = terms.rounds * terms.per_epoch(rows)
     subset = np.arange(terms.agreement.subset_size or 0, dtype=np.int64)
     return [(iteration, subset) for iteration in range(iterations)]
 
@@ -550,7 +550,7 @@ def hidden_oracle_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None
     state = yield from greet_bob(inputs, oracle.claimed_bits)
     state, key = yield from key_of_bob(inputs, state)
     known = np.zeros(features.rows, dtype=bool)
-    for iteration in range(terms.agreement.epochs * terms.per_epoch(features.rows)):
+    for iteration in range(terms.rounds * terms.per_epoch(features.rows)):
         offer = yield from receive(HiddenBatchOffer)
         asked = offer.subset[offer.response.value.astype(bool)]
         places = np.argsort(known[asked], kind="stable")[: oracle.places]
@@ -582,12 +582,12 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     table = WhitenedTable(crafted, Whitening.of(inputs.features.values, 1.0), scales, claimed)
     key = yield from KeysOfBob(inputs.terms, table.ring, None, state.key).receive()
     prepared = Prepared(crafted, inputs.table_memory)
-    for number in range(agreed.epochs + 1):
+    for number in range(agreed.rounds + 1):
         sums = yield from _unmasked_sum(inputs.terms, key, prepared, table, number, inputs.entropy)
         if number == 0:
             numbers = _unpacked(sums, width, places).reshape(-1)[: len(asked)]
             seen.append(Labels(number, asked, (numbers > 0).astype(np.int64)))
-        if number < agreed.epochs:
+        if number < agreed.rounds:
             yield from send(PartialScores(number, np.zeros(rows)))
 
 
@@ -658,7 +658,7 @@ def answering_alice(inputs: AliceInputs, answers: Answers) -> Program[None]:
     """Her program with other answers; what Bob sees of its course is the same."""
     state, table = yield from greet_with_table(inputs)
     _, keys = yield from open_sealed_table(inputs, table, state)
-    passes, rows = inputs.terms.agreement.epochs, len(table.whole)
+    passes, rows = inputs.terms.rounds, len(table.whole)
     for number in range(passes + 1):
         drawn = table.ring.draw(table.whole.shape[1], inputs.entropy.fork(f"masks {number}"))
         summed, scored = (

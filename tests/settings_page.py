@@ -12,17 +12,19 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from taciturn.faces import hyphenated
 from taciturn.party import DERIVED, SECTIONS, file_default, section_settings
-from taciturn.settings import Scope, Setting, Settings, Study, declared
+from taciturn.settings import Newton, Scope, Setting, Settings, Sgd, Study, declared
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 # What a file may hold beside the agreement has the type of a simulation's setting, or a narrower.
 DERIVED_TYPES = {
-    **dict.fromkeys(("l_rr", "passes", "alice_columns", "rows"), "whole number"),
+    **dict.fromkeys(("l_rr", "alice_columns", "rows"), "whole number"),
     "file": "text",
     "signed": "true or false",
 }
+# The solver is one object of an agreement, and several keys of a file.
+STEPS = ("solver", *Newton.model_fields, *Sgd.model_fields)
 # Tables that have other keys than columns.
 OTHER_KEYS = {"parties": "by name"}
 
@@ -57,6 +59,8 @@ def shown(value: Any) -> str:
 
 def row(section: str, name: str, setting: Setting) -> str:
     field = SECTIONS[section].model_fields.get(name)
+    if name in STEPS and section == "agreement":
+        field = Settings.model_fields[name]
     kind = DERIVED_TYPES[name] if field is None else OTHER_KEYS.get(name, word(field.annotation))
     required = field is not None and field.is_required() and section != "agreement"
     default = "required" if required else shown(file_default(section, name))

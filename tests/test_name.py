@@ -1,4 +1,4 @@
-"""The product has one name; what was written under the former one is refused by name."""
+"""The product has one name."""
 
 import re
 import subprocess
@@ -6,16 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.engine import Transcript
-from taciturn.errors import FileError, StateError, TranscriptError
-from taciturn.model import ModelShare
-from taciturn.party import Vault
-
 ROOT = Path(__file__).parent.parent
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)
-# The constant that readers refuse by, and the two texts that speak of both names.
+# The texts that speak of both names.
 ALLOWED = {
-    "src/taciturn/version.py": 1,
     "CHANGELOG.md": 1,
     "tests/test_name.py": None,
 }
@@ -44,19 +38,3 @@ def test_no_text_has_the_former_name():
             if allowed is not None and count > allowed:
                 left[name] = count
     assert left == {}
-
-
-@pytest.mark.parametrize(
-    ("content", "load", "kind"),
-    [
-        (b"TACIT-TRANSCRIPT\n\x01" + bytes(40), Transcript.load, TranscriptError),
-        (b"TACIT-JOURNAL\n\x01" + bytes(64), lambda p: Vault.open(p, bytes(32)), StateError),
-        (b'{"format": "tacit-model", "version": 2}', ModelShare.load, FileError),
-    ],
-    ids=["transcript", "journal", "model"],
-)
-def test_a_file_of_the_former_name_is_refused_by_name(content, load, kind, tmp_path):
-    path = tmp_path / "file"
-    path.write_bytes(content)
-    with pytest.raises(kind, match=r"\btacit\b"):
-        load(path)

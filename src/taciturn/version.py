@@ -1,4 +1,4 @@
-"""The version and the former name, in one place."""
+"""The version of the product, and the one of its messages and files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from importlib.metadata import version
 
 __version__ = version("taciturn")
 
-# What the product was called before version 0.2. Files that it wrote under that name are refused by
-# it: their magics, digests and keys are others.
-FORMER_NAME = "tacit"
+# One number for messages between parties, journals, model files and transcripts. A change of any of
+# them raises it, and whatever has another one is refused.
+FORMAT_VERSION = 6

@@ -287,8 +287,8 @@ def _altered(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
     [
         (lambda d: d.update(rulez=[]), ("'rulez'", "rules")),
         (lambda d: d.pop("notes"), "'notes'"),
-        (lambda d: d.update(version=5), "version 4"),
-        (lambda d: d.update(version=True), "version 4"),
+        (lambda d: d.update(version=5), (5, 4)),
+        (lambda d: d.update(version=True), (True, 4)),
         (lambda d: d.update(rules={}), ()),
         (lambda d: d.update(notes=[1]), ()),
         (lambda d: d["rules"].append(3), ()),

@@ -10,7 +10,7 @@ import pytest
 from taciturn.errors import ConfigError
 from taciturn.numerics import Metrics
 from taciturn.report import render_markdown as render
-from taciturn.settings import Solver
+from taciturn.settings import SolverName
 from taciturn_paper import solvers
 from taciturn_paper.report.benchmarks import bench_page, solver_tables
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
@@ -62,7 +62,7 @@ def test_newton_is_as_good_as_sgd_after_a_few_passes():
 
 @pytest.mark.slow  # a measurement, of some seconds
 def test_two_processes_train_and_report_every_pass(small):
-    agreed = small.terms("newton").agreement.model_copy(update={"epochs": 3})
+    agreed = small.terms("newton").agreement.with_rounds(3)
     course = measure(agreed, small.tables(), Link("near", 0.02, 100.0))
     first, between, last = course.steps
     assert course.whole.round_trips > last.round_trips > first.round_trips > 0
@@ -87,7 +87,7 @@ def test_a_side_that_fails_says_why(small):
 
 def test_tables_fit_a_terminal_and_mark_what_was_extrapolated(small):
     metrics = small.tested(np.zeros(3), np.zeros(1))
-    chosen: list[tuple[Solver, int]] = [("sgd", 13), ("newton", 3)]
+    chosen: list[tuple[SolverName, int]] = [("sgd", 13), ("newton", 3)]
     runs = [
         solvers.SolverRun(small, LINKS[0], solver, steps, 3, True, COURSE.after(steps), metrics)
         for solver, steps in chosen

@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import VERSION as TRANSCRIPT_VERSION
 from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     AgreementError,
@@ -30,7 +29,6 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.jobs.train import TrainingSide, TrainJob, party_blocks
-from taciturn.model import VERSION as SHARE_VERSION
 from taciturn.model import ModelShare, listed_models
 from taciturn.numerics import log_loss
 from taciturn.party import (
@@ -49,12 +47,12 @@ from taciturn.party.consent import LabelBudget, ScoreBudget
 # private: where a key would be if the file did not name a place
 from taciturn.party.keep import _usual_place
 from taciturn.protocol import (
-    PROTOCOL_VERSION,
     Event,
     PeerTable,
     Progress,
 )
 from taciturn.transport import VERSION as WIRE_VERSION
+from taciturn.version import FORMAT_VERSION
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import (
@@ -147,8 +145,8 @@ def waited_in_vain(folder: Path, role: str, agreement: dict[str, Any]) -> None:
 def charged_sessions(folder: Path, role: str) -> list[str]:
     """The trainings that a side's budget has counted with its peer."""
     config = PartyConfig.read(folder / f"{role}.toml")
-    budget = ScoreBudget.from_config(config) or LabelBudget.from_config(config)
-    return list(budget.sessions())
+    kind = ScoreBudget if role == "alice" else LabelBudget
+    return list(kind.from_config(config).sessions())
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -550,10 +548,10 @@ def test_the_page_has_the_versions_of_today():
     for name, version in (
         ("wire", WIRE_VERSION),
         ("session", VERSION),
-        ("protocol", PROTOCOL_VERSION),
-        ("journal", VERSION),
-        ("model file", SHARE_VERSION),
-        ("transcript", TRANSCRIPT_VERSION),
+        ("protocol", FORMAT_VERSION),
+        ("journal", FORMAT_VERSION),
+        ("model file", FORMAT_VERSION),
+        ("transcript", FORMAT_VERSION),
     ):
         # A version, and in words when it is looked at: the other tables count.
         pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"

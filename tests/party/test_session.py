@@ -11,7 +11,7 @@ import pytest
 
 from taciturn.engine import Callbacks
 from taciturn.errors import AgreementError, OutputError, PeerStopped, StateError
-from taciturn.party import ALIGNMENT, Meeting, Meta, PartyConfig, Past, PeerSession
+from taciturn.party import ALIGNMENT, Meeting, Meta, PartyConfig, Past, PeerSession, RunHooks
 from taciturn.protocol import BudgetSpent, Event, Program, Progress, encode, receive
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
@@ -115,7 +115,7 @@ def test_what_a_journal_holds_stands_for_what_is_said(tmp_path):
 
     def resumed() -> Any:
         with session(tmp_path, "alice", wire).meet(ALIGNMENT, past) as meeting:
-            meeting.run(alice(COINS), tap=lambda *frame: heard.append(frame))
+            meeting.run(alice(COINS), RunHooks(tap=lambda *frame: heard.append(frame)))
             meeting.finish(HANG)
 
     def fresh() -> Any:

@@ -42,6 +42,7 @@ from taciturn.party import (
     Patience,
     PeerSession,
     Rhythm,
+    RunHooks,
     Traffic,
     Vault,
     run_program,
@@ -207,7 +208,7 @@ class Star:
             journal.close()
 
     def _talk(self, meeting: Meeting, program: Program[Any]) -> Any:
-        result = meeting.run(program, rhythm=self.rhythm)
+        result = meeting.run(program, RunHooks(rhythm=self.rhythm))
         # Where the last word itself was cut off, nobody can know that it was heard. Whoever gives
         # up before a busy machine has made the link anew leaves the others waiting.
         meeting.finish(3.0)

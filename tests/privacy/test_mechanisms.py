@@ -105,7 +105,7 @@ CASES = {
         "label_flips shares_weights whole_table claims_protection",
     ),
     "sealed": case(
-        {"mechanism": "sealed"}, 0.0, SEALED, l1=0.1,
+        {"mechanism": "sealed"}, 0.0, SEALED,
         patience={"patience": 2, "evaluate": "epoch"},
     ),
     "sealed revealed": case({"mechanism": "sealed", "reveal": True}, math.inf, SEALED),

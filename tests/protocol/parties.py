@@ -34,7 +34,7 @@ from taciturn.protocol.alice import AliceInputs
 from taciturn.protocol.bob import TRAININGS as BOBS
 from taciturn.protocol.bob import BobInputs
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings import Agreement, Newton, Sgd
 
 R = TypeVar("R")
 E = TypeVar("E", bound=Event)
@@ -48,6 +48,7 @@ CLEAR = ClearScheme()
 
 
 def agreement(**changes: Any) -> Agreement:
+    """An agreement of a test; ``epochs`` are the rounds of either solver."""
     base = {
         "mechanism": "none",
         "scheme": "clear",
@@ -62,7 +63,12 @@ def agreement(**changes: Any) -> Agreement:
         "feature_bits": 16,
         "residue_bits": 20,
     }
-    return Agreement.of({**base, **changes})
+    values = {**base, **changes}
+    if values.get("solver") == Newton.name:
+        passes = values["epochs"]
+        values = {key: value for key, value in values.items() if key not in Sgd.model_fields}
+        values["passes"] = passes
+    return Agreement.of(values)
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,9 @@ def bob_program(
 
 
 def plan_of(tables: Tables, terms: Agreement) -> BatchPlan:
-    return BatchPlan(seed_of(ALICE, BOB), tables.labels.rows, terms.batch_size, terms.epochs)
+    return BatchPlan(
+        seed_of(ALICE, BOB), tables.labels.rows, terms.sgd.batch_size, terms.sgd.epochs
+    )
 
 
 def centralised(
@@ -129,8 +137,8 @@ def centralised(
         tables.joined,
         tables.labels.values,
         [batch.rows for batch in plan_of(tables, terms)] if batches is None else batches,
-        LearningRate(terms.learning_rate, terms.schedule, terms.decay),
-        Penalty(terms.l1, terms.l2),
+        LearningRate(terms.sgd.learning_rate, terms.sgd.schedule, terms.sgd.decay),
+        Penalty(terms.sgd.l1, terms.l2),
         tables.free,
     )
 
@@ -153,8 +161,8 @@ def rounding_tolerance(tables: Tables, terms: Agreement) -> float:
     )
     longest = float(np.square(tables.joined).sum(axis=1).max())
     steepest = longest / 4 + terms.l2
-    assert terms.learning_rate * steepest <= 2
-    rate = LearningRate(terms.learning_rate, terms.schedule, terms.decay)
+    assert terms.sgd.learning_rate * steepest <= 2
+    rate = LearningRate(terms.sgd.learning_rate, terms.sgd.schedule, terms.sgd.decay)
     steps = sum(rate.at(number) for number in range(plan_of(tables, terms).iterations))
     from_scores = 2.0 ** -(terms.residue_bits + 3) * np.sqrt(longest)
     return float(steps * (np.sqrt(values.shape[1]) * error + from_scores) + 1e-13)

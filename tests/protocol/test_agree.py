@@ -18,6 +18,7 @@ from taciturn.settings import (
     WHOLE_TABLE,
     WHOLE_TABLE_ONLY,
     Agreement,
+    Newton,
     Settings,
 )
 from taciturn.simulation import load_raw
@@ -286,9 +287,9 @@ TOLD: dict[str, Any] = {
 
 def test_a_told_model_has_a_delta_and_fewer_passes_unless_they_are_given():
     usual = agreed(**TOLD)
-    assert (usual["reveal_delta"], usual["epochs"]) == (1e-6, 4)
+    assert (usual["reveal_delta"], usual["passes"]) == (1e-6, 4)
     given = agreed(**TOLD, reveal_delta=1e-9, passes=7)
-    assert (given["reveal_delta"], given["epochs"]) == (1e-9, 7)
+    assert (given["reveal_delta"], given["passes"]) == (1e-9, 7)
     assert agreed(mechanism="sealed", solver="newton", reveal=True)["reveal_delta"] is None
 
 
@@ -353,9 +354,9 @@ def newton(rows: int = 455, **given: Any) -> Agreement:
     return agree(settings, columns=30, rows=rows).agreement
 
 
-def test_a_pass_is_an_epoch_of_one_batch_and_the_penalty_is_scikit_learns():
+def test_newton_has_passes_and_its_penalty_is_scikit_learns():
     agreed = newton(passes=7)
-    assert (agreed.solver, agreed.epochs, agreed.batch_size) == ("newton", 7, 455)
+    assert agreed.solver == Newton(passes=7)
     assert agreed.l2 == 1 / 455
     assert newton(l2=0.5).l2 == 0.5
 

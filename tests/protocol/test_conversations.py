@@ -48,7 +48,6 @@ from taciturn.protocol import (
     CarryShares,
     Columns,
     EncryptedResidues,
-    EpochScores,
     HeldOut,
     Hello,
     HiddenBatchOffer,
@@ -194,10 +193,10 @@ def by_true_batches(star: Star, talk: StarTalk) -> Compared:
     terms = star.terms.agreement
     assert terms.epsilon is not None
     assert terms.subset_size is not None
-    marked = BatchDesign.of(terms.batch_size, terms.epsilon, terms.subset_size).marked
+    marked = BatchDesign.of(terms.sgd.batch_size, terms.epsilon, terms.subset_size).marked
     plain = by_batches(star, talk)
-    assert len(talk.batches) == terms.epochs * math.ceil(star.rows / terms.batch_size)
-    return replace(plain, tolerance=plain.tolerance * max(1.0, marked / terms.batch_size))
+    assert len(talk.batches) == terms.sgd.epochs * math.ceil(star.rows / terms.sgd.batch_size)
+    return replace(plain, tolerance=plain.tolerance * max(1.0, marked / terms.sgd.batch_size))
 
 
 def released(talk: StarTalk, terms: Agreement) -> list[FloatArray]:
@@ -219,7 +218,7 @@ def by_releases(star: Star, talk: StarTalk) -> Compared:
     his = np.arange(len(weights)) >= len(tables.alice.columns)
     penalised = np.arange(len(weights)) < len(weights) - tables.free
     for rows, used in zip(talk.batches, released(talk, terms), strict=True):
-        slope = terms.l2 * weights + terms.l1 * np.sign(weights)
+        slope = terms.l2 * weights + terms.sgd.l1 * np.sign(weights)
         step = penalised * slope - values[rows].T @ used / len(used)
         if terms.bob_update == "true":
             hers = values[rows][:, ~his] @ weights[~his]
@@ -227,7 +226,7 @@ def by_releases(star: Star, talk: StarTalk) -> Compared:
             scores = np.rint(hers / unit) * unit + values[rows][:, his] @ weights[his]
             true = tables.labels.values[rows] - 1 / (1 + np.exp(-scores))
             step = np.where(his, penalised * slope - values[rows].T @ true / len(true), step)
-        weights = weights - terms.learning_rate * step
+        weights = weights - terms.sgd.learning_rate * step
     return Compared(talk.weights, weights, 1e-13 + 1e-11 * float(np.abs(weights).max()))
 
 
@@ -239,7 +238,7 @@ def by_search(star: Star, talk: StarTalk) -> Compared:
         best = optimum(tables.joined, likelihood, terms.l2, tables.free).weights
         return Compared(talk.weights, best, 2e-3)
     fit = fit_in_clear(
-        tables.alice.values, tables.bob.values, likelihood, terms.l2, tables.free, terms.epochs
+        tables.alice.values, tables.bob.values, likelihood, terms.l2, tables.free, terms.rounds
     )
     tolerance = 2.0**-9 * max(1.0, float(np.abs(fit.scores).max()))
     return Compared(tables.joined @ talk.weights, fit.scores, tolerance)
@@ -270,7 +269,7 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
     low, high = terms.agreement.class_weight or (1.0, 1.0)
     labels, splits = tables.labels.values, np.cumsum(counts)[:-1]
     now = ahead = np.zeros(sum(counts))
-    for number in range(terms.agreement.epochs):
+    for number in range(terms.rounds):
         residues = np.where(labels, high, low) * (labels - plan.sigmoid.sigmoid(table @ ahead))
         stays = [part @ square for square, part in zip(kept, np.split(ahead, splits), strict=True)]
         before, now = now, np.concatenate(stays) + residues @ table / rows
@@ -496,7 +495,7 @@ CHARTS: dict[str, tuple[str, dict[str, Any], Kinds, Kinds]] = {
     "revealed-table, held out": (
         "revealed-table",
         {**TWO_PASSES, "evaluate": "epoch"},
-        [Hello, *[MaskedGradient, PartialScores, EpochScores] * 2, MaskedGradient],
+        [Hello, *[MaskedGradient, PartialScores, PartialScores] * 2, MaskedGradient],
         [Hello, KeyOffer, *SUM * 3],
     ),
     "sealed-table": (
@@ -558,7 +557,7 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
     for link in talk.alices:
         kinds = {type(message) for message in talk.said(link, "alice")}
         assert MaskedScores in kinds
-        assert not kinds & {PartialScores, EpochScores}
+        assert PartialScores not in kinds
 
 
 @pytest.mark.parametrize(("name", "alices"), DRIVEN)
@@ -589,7 +588,7 @@ def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, alices, monk
 def test_bob_reports_his_progress(name, alices):
     star = star_of(name, alices)
     talk, terms = converse(star), star.terms.agreement
-    total = terms.epochs * math.ceil(ROWS / terms.batch_size)
+    total = star.terms.iterations(ROWS)
     steps = talk.seen(Progress)
     assert [(step.done, step.total) for step in steps] == [
         (done, total) for done in range(1, total + 1)
@@ -977,12 +976,11 @@ def test_rows_in_another_order_are_refused_by_whoever_hears_of_it_first(name):
 def test_bob_continues_whatever_scores_alice_sends(name, scale):
     """What he sends has the kinds of an honest talk."""
     case = Recorded(name, "bob")
-    side = ByHand("bob", case.star.bob_program(held_out=None))
+    side = case.side(0)
     for message in case.heard:
         if isinstance(message, PartialScores):
             message = replace(message, scores=np.full(len(message.scores), scale))
-        if not isinstance(message, EpochScores):
-            side.feed(message)
+        side.feed(message)
     honest = [type(message) for message in case.talk.said_by("bob")]
     assert [type(message) for message in side.said] == honest
 

@@ -14,7 +14,6 @@ from taciturn import check
 from taciturn.engine import OpenedScores, column_exposure, run_pair
 from taciturn.errors import CryptoError
 from taciturn.protocol import (
-    EpochScores,
     HeldOut,
     PartialScores,
     Role,
@@ -77,7 +76,7 @@ class Counter:
 
     def __call__(self, sender: Role, frame: bytes) -> None:
         message = decode(frame)
-        if isinstance(message, PartialScores | EpochScores):
+        if isinstance(message, PartialScores):
             self.scores += len(message.scores)
         elif isinstance(message, SealedScores):
             self.scores += message.answer.length

@@ -24,6 +24,7 @@ from taciturn.protocol import (
     shake_hands,
     wire_form,
 )
+from taciturn.settings import AGREEMENT_KEYS
 from tests.expected import refused
 from tests.protocol.parties import ByHand, agreement
 
@@ -111,7 +112,6 @@ CHANGES = {
     "sigmoid_error": 0.01,
     "scheme": "paillier",
     "key_bits": 2048,
-    "solver": "newton",
     "epochs": 3,
     "batch_size": 5,
     "minimum_batch": 2,
@@ -135,7 +135,7 @@ CHANGES = {
 
 def test_every_setting_of_the_agreement_is_tried_below():
     # Of the parties each place is compared.
-    assert {*CHANGES, "parties"} == set(type(agreement()).model_fields)
+    assert {*CHANGES, "parties"} == set(AGREEMENT_KEYS) - {"solver", "passes"}
 
 
 def test_each_party_that_differs_is_named():
@@ -156,6 +156,11 @@ def test_a_setting_that_differs_is_named_with_both_values_and_no_other(key):
     assert ours is None or json.dumps(ours) in raised.value.message
     others = [name for name in CHANGES if f" {name}: " in raised.value.message]
     assert others == [key]
+
+
+def test_another_solver_is_named_with_what_it_alone_has():
+    with refused(AgreementError, names=("solver", "newton", "sgd", "passes", "epochs")):
+        answer_to(replace(ALIKE, terms=agreement(solver="newton").canonical()))
 
 
 def test_several_differences_are_all_named():

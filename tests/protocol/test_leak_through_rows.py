@@ -279,7 +279,9 @@ def guess(tables: Tables, terms: Agreement, session: Talk) -> int:
             released = np.rint(seen.residues * unit).astype(np.int64)
             kept = seen.rows != ROW
             total += float(method.log_probability(released[kept], secret[kept]).sum())
-            his = his + terms.learning_rate * bobs.T @ (labels[seen.rows] - chance) / len(chance)
+            his = his + terms.sgd.learning_rate * bobs.T @ (labels[seen.rows] - chance) / len(
+                chance
+            )
         likely.append(total)
     return int(likely[1] > likely[0])
 

@@ -83,18 +83,18 @@ def hidden(**changes: Any) -> Agreement:
 def design(terms: Agreement) -> BatchDesign:
     assert terms.epsilon is not None
     assert terms.subset_size is not None
-    return BatchDesign.of(terms.batch_size, terms.epsilon, terms.subset_size)
+    return BatchDesign.of(terms.sgd.batch_size, terms.epsilon, terms.subset_size)
 
 
 def tolerance(tables: Tables, terms: Agreement) -> float:
     """The bound of the other conversation; a batch may hold more rows than it is divided by."""
-    return rounding_tolerance(tables, terms) * max(1.0, design(terms).marked / terms.batch_size)
+    return rounding_tolerance(tables, terms) * max(1.0, design(terms).marked / terms.sgd.batch_size)
 
 
 def draws(tables: Tables, terms: Agreement) -> list[HiddenBatch]:
     """What Bob draws, from his coins."""
     rows, columns = tables.labels.rows, len(tables.alice.columns)
-    iterations = terms.epochs * math.ceil(rows / terms.batch_size)
+    iterations = terms.sgd.epochs * math.ceil(rows / terms.sgd.batch_size)
     return [
         draw_batch(design(terms), columns, rows, BOB.fork(f"batch {at}"))
         for at in range(iterations)

@@ -109,8 +109,8 @@ def grid_tolerance(tables: Tables, terms: Agreement) -> float:
     errors only add up.
     """
     steepest = float(np.square(tables.joined).sum(axis=1).max()) / 4 + terms.l2
-    assert terms.learning_rate * steepest <= 2
-    steps = plan_of(tables, terms).iterations * terms.learning_rate
+    assert terms.sgd.learning_rate * steepest <= 2
+    steps = plan_of(tables, terms).iterations * terms.sgd.learning_rate
     error = 1.25 * 2.0 ** -(terms.residue_bits + 1) * np.abs(tables.joined).max()
     return float(steps * math.sqrt(tables.joined.shape[1]) * error + 1e-13)
 

@@ -36,7 +36,6 @@ from taciturn.privacy import ModelRelease, NoisyModel
 from taciturn.protocol import (
     Advance,
     EncryptedResidues,
-    EpochScores,
     Event,
     HeldOutSeen,
     Hello,
@@ -187,8 +186,7 @@ def test_parts_of_rows_and_processes_change_no_weight(mechanism, scheme):
         if mechanism in SHARED
         else {
             EncryptedResidues: 3 * parts,
-            PartialScores: 2 * parts,
-            EpochScores: 2 * held_out,
+            PartialScores: 2 * (parts + held_out),
             MaskedGradient: 3,
         }
     )

@@ -17,7 +17,9 @@ from taciturn.settings import (
     DEFAULT_PASSES,
     OWN_DATA_DEFAULTS,
     Agreement,
+    Newton,
     Settings,
+    Sgd,
     differences,
     settings_file,
 )
@@ -349,7 +351,8 @@ def test_an_agreement_survives_its_text(agreement):
 @given(agreements, agreements)
 def test_two_agreements_are_alike_exactly_when_their_texts_are(one, two):
     assert (one == two) == (one.canonical() == two.canonical())
-    changed = {key for key in Agreement.model_fields if getattr(one, key) != getattr(two, key)}
+    ours, theirs = one.model_dump(), two.model_dump()
+    changed = {key for key in ours if ours[key] != theirs[key]}
     named = [line.split(":")[0] for line in differences(one.canonical(), two.canonical())]
     assert named == sorted(changed)
 
@@ -389,9 +392,22 @@ def test_the_text_of_an_agreement_is_pinned():
     )
 
 
+NEWTON = AGREED.model_copy(update={"solver": Newton(passes=3)})
+
+
+def test_the_text_has_the_settings_of_its_solver_alone():
+    batches, passes = (json.loads(agreed.canonical()).keys() for agreed in (AGREED, NEWTON))
+    assert batches - passes == set(Sgd.model_fields)
+    assert passes - batches == {"passes"}
+    assert Agreement.parse(NEWTON.canonical()) == NEWTON
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
+        (AGREED.canonical().replace('"sgd"', '"bfgs"'), "bfgs"),
+        (AGREED.canonical().replace('"sgd"', '"newton"'), "passes"),
+        (NEWTON.canonical().replace('"l2"', '"epochs":2,"l2"'), "epochs"),
         ("", "JSON"),
         ("{", "JSON"),
         ("[]", "JSON"),

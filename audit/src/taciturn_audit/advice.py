@@ -44,6 +44,7 @@ from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import OWN_DATA_DEFAULTS
+from taciturn.settings.solver import Sgd
 from taciturn_audit.attacks.base import ModelOnlyControl
 from taciturn_audit.rehearsal import Rehearsal
 from taciturn_audit.views.alice_view import AliceView
@@ -160,7 +161,7 @@ _STEPS = 12
 def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     """The recommended mechanism for each need, where labels matter."""
     # Noise on residues is sgd's, whose epochs are not newton's passes.
-    epochs = agreed.epochs if agreed.solver == "sgd" else OWN_DATA_DEFAULTS.epochs
+    epochs = agreed.solver.epochs if isinstance(agreed.solver, Sgd) else OWN_DATA_DEFAULTS.epochs
     per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
     return (
         Recommendation(
@@ -280,7 +281,7 @@ def _fewer_epochs(rehearsal: Rehearsal) -> str:
     agreed = rehearsal.terms.agreement
     most = (rehearsal.batch - 1) // max(1, rehearsal.own_columns)
     if most < 1:
-        size = agreed.epochs * rehearsal.own_columns + 1
+        size = agreed.rounds * rehearsal.own_columns + 1
         if size > rehearsal.rows:
             return "use another mechanism: one epoch has as many equations as rows, in any batches"
         return advised(
@@ -346,7 +347,7 @@ def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
     unit = 1 << agreed.residue_bits
     fitted = np.rint(scores * unit).astype(np.int64)
     total = np.zeros(_ROWS)
-    for epoch in range(agreed.epochs):
+    for epoch in range(agreed.rounds):
         draws = method.draw(_ROWS, entropy.fork(f"epoch {epoch}"))
         seen = method.release(labels * unit - fitted, draws).value
         one = method.log_probability(seen, unit - fitted)

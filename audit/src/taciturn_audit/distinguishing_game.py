@@ -65,6 +65,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.solver import Newton
 from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn_audit.views.alice_view import AliceView
 
@@ -125,7 +126,7 @@ def challenge(
     terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
     coins = entropy.fork("coins").integers(2, trainings) == 1
     messages = tuple(
-        _train(view, terms, columns, coin, entropy.fork(f"training {number}"))
+        _train(view, terms, (rows, columns), coin, entropy.fork(f"training {number}"))
         for number, coin in enumerate(coins.tolist())
     )
     return Challenge(messages, coins, rows, columns, scheme.name)
@@ -140,17 +141,16 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
         "mechanism": agreed.mechanism if view.mechanism.shares_scores else "sealed",
         "scheme": scheme.name,
         "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
-        "epochs": 1,
-        "batch_size": rows,
+        "solver": Newton(passes=1),
         "l2": max(agreed.l2, 1.0 / rows),
         "evaluate": "end",
     }
 
 
 def _train(
-    view: AliceView, terms: Terms, columns: int, coin: bool, entropy: KeyedEntropy
+    view: AliceView, terms: Terms, shape: tuple[int, int], coin: bool, entropy: KeyedEntropy
 ) -> ReceivedMessages:
-    rows = terms.agreement.batch_size
+    rows, columns = shape
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
     his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))

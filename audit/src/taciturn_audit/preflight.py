@@ -129,15 +129,15 @@ def _facts(rehearsal: Rehearsal) -> CheckFacts:
         parties=feature_parties(rehearsal.outcome.data),
         batch_size=rehearsal.batch,
         last_batch=(rehearsal.rows - 1) % rehearsal.batch + 1,
-        epochs=agreed.epochs,
+        epochs=agreed.rounds,
         claimed_epsilon_per_release=cost.claimed,
         label_epsilon_per_release=cost.label,
         label_epsilon_total=total,
         attack_ceiling=float(expit(total)),
         full_rank_share=full_rank_share,
         median_condition=median_condition,
-        stacked_equations_per_row=agreed.epochs * rehearsal.own_columns / rehearsal.batch,
-        passes=agreed.epochs if rehearsal.terms.whole_table else None,
+        stacked_equations_per_row=agreed.rounds * rehearsal.own_columns / rehearsal.batch,
+        passes=agreed.rounds if rehearsal.terms.whole_table else None,
     )
     design = method.hidden_batch
     if design is None:
@@ -172,8 +172,8 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     agreed, whole_table = rehearsal.terms.agreement, rehearsal.terms.whole_table
     rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
     warnings = [] if exposed is None else [f"for Alice: {exposed}"]
-    if agreed.epochs > MOST_EPOCHS:
-        warnings.append(f"only {MOST_EPOCHS} of {agreed.epochs} {rounds} were rehearsed")
+    if agreed.rounds > MOST_EPOCHS:
+        warnings.append(f"only {MOST_EPOCHS} of {agreed.rounds} {rounds} were rehearsed")
     if whole_table and rehearsal.rows > rehearsal.labels.rows:
         warnings.append(
             f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were rehearsed; sums over more "
@@ -244,7 +244,7 @@ def rehearse_columns(
     return ColumnRehearsal(
         findings=findings,
         level=LEAKS if findings.leaks else CLEAR,
-        rehearsed_passes=rehearsal.outcome.terms.agreement.epochs,
+        rehearsed_passes=rehearsal.outcome.terms.rounds,
         exposed=exposed,
         advice=tuple(_advice(rehearsal, exposed)) if opened else _NOTHING_OPENED,
     )

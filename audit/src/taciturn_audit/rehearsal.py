@@ -134,7 +134,7 @@ class Rehearsal:
     @property
     def batch(self) -> int:
         """The rows of a whole batch, at most all rows."""
-        return min(self.terms.agreement.batch_size, self.rows)
+        return self.terms.agreement.solver.batch(self.rows)
 
     @property
     def table(self) -> FloatArray:

@@ -177,7 +177,7 @@ class Session:
     ) -> Iterator[AfterEpochs]:
         quick = {name for name, guess in whole.guesses.items() if guess.work <= _QUICK_WORK}
         chosen = tuple(attack for attack in self.attacks if attack.name in quick)
-        last = view.agreement.epochs
+        last = view.agreement.rounds
         for epochs in sorted({*(number for number in _EPOCHS_SHOWN if number < last), last}):
             self.callbacks.announce(f"after {counted(epochs, 'epoch')}")
             findings = whole.findings

@@ -200,7 +200,7 @@ class Ours:
 
     def steps(self, problem: Problem) -> int:
         """Its passes."""
-        return problem.terms(self.name).agreement.epochs
+        return problem.terms(self.name).agreement.rounds
 
     def expected(self, problem: Problem) -> FloatArray:
         """The optimum."""

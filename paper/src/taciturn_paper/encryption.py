@@ -324,8 +324,8 @@ def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
     terms = agree(
         settings, len(data.alice_train.columns), data.labels_train.rows, cast(Scheme, timed)
     )
-    whole = terms.plan(bytes(32), data.labels_train.rows).iterations
-    kept = np.arange(min(data.labels_train.rows, MOST_TRAINED * terms.agreement.batch_size))
+    whole = terms.iterations(data.labels_train.rows)
+    kept = np.arange(min(data.labels_train.rows, MOST_TRAINED * terms.agreement.sgd.batch_size))
     features, labels = data.alice_train.take(kept), data.labels_train.take(kept)
     nothing = FeatureTable(features.ids, (), np.empty((len(kept), 0)))
     sent: dict[Role, int] = {"alice": 0, "bob": 0}
@@ -342,7 +342,7 @@ def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
         tap=count,
     )
     seconds = time.perf_counter() - start
-    run = terms.plan(bytes(32), len(kept)).iterations
+    run = terms.iterations(len(kept))
     epochs = defaults.epochs or 1
     return Training(
         dataset=dataset,

@@ -30,8 +30,8 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.batch_seed import seed_of
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Settings, Solver
+from taciturn.settings.schema import Settings
+from taciturn.settings.solver import SolverName
 from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper.encryption import PAPER_SECONDS
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
@@ -63,7 +63,7 @@ class Problem:
     bob_test: FeatureTable
     labels_test: LabelTable
 
-    def terms(self, solver: Solver) -> Terms:
+    def terms(self, solver: SolverName) -> Terms:
         """What the parties agree on by default."""
         dataset = {"dataset": self.name} if self.name in PAPER_SECONDS else {}
         mechanism = "sealed" if solver == "newton" else "none"
@@ -162,7 +162,7 @@ class SolverRun:
 
     problem: Problem
     link: Link
-    solver: Solver
+    solver: SolverName
     steps: int
     steps_measured: int
     reaches_target: bool
@@ -197,7 +197,7 @@ def compare(
 ) -> list[SolverRun]:
     """Both solvers in turn over each link."""
     announce(f"{problem.name}: what sgd reaches")
-    goal, passes = target(problem), problem.terms("newton").agreement.epochs
+    goal, passes = target(problem), problem.terms("newton").rounds
     reached = cache(partial(after_passes, problem))
     enough = passes_to(goal, reached, passes)
     runs = []
@@ -231,27 +231,23 @@ def compare(
 def _sgd(problem: Problem, link: Link) -> tuple[int, Course]:
     """How many iterations there are, and the course of the first ones."""
     terms = problem.terms("sgd")
-    steps = terms.plan(bytes(32), problem.alice.rows).iterations
+    steps = terms.iterations(problem.alice.rows)
     # A little more than is measured is run whole.
     if steps <= 2 * MOST_ITERATIONS:
         return steps, measure(terms.agreement, problem.tables(), link)
-    rows = min(problem.alice.rows, MOST_ITERATIONS * terms.agreement.batch_size)
+    rows = min(problem.alice.rows, MOST_ITERATIONS * terms.agreement.sgd.batch_size)
     epochs = -(-MOST_ITERATIONS // terms.per_epoch(rows))
-    shorter = terms.agreement.model_copy(update={"epochs": epochs})
+    shorter = terms.agreement.with_rounds(epochs)
     return steps, measure(shorter, problem.tables(rows), link)
 
 
 def _newton(problem: Problem, link: Link, passes: int) -> Course:
     agreed, tables = problem.terms("newton").agreement, problem.tables()
     if tables.alice.size > LARGE_ENTRIES and passes > FEW_PASSES:
-        few = measure(_of_passes(agreed, FEW_PASSES), tables, link)
+        few = measure(agreed.with_rounds(FEW_PASSES), tables, link)
         if few.after(passes).seconds > LONGEST_SECONDS:
             return few
-    return measure(_of_passes(agreed, passes), tables, link)
-
-
-def _of_passes(agreed: Agreement, passes: int) -> Agreement:
-    return agreed.model_copy(update={"epochs": passes})
+    return measure(agreed.with_rounds(passes), tables, link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +289,7 @@ def measure_size(rows: int, columns: int) -> Size:
     """A few passes over a synthetic table."""
     problem = made(rows, columns, held_out=1)
     agreed = problem.terms("newton").agreement
-    return Size(rows, columns, measure(_of_passes(agreed, SIZE_PASSES), problem.tables()))
+    return Size(rows, columns, measure(agreed.with_rounds(SIZE_PASSES), problem.tables()))
 
 
 # --- all of it --------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.solver import Sgd
 
 ROWS, COLUMNS, REPEATS = 1_000_000, 20, 5
 BATCH_SIZES = (256, 4096)
@@ -77,12 +78,7 @@ def measure(
         mechanism="none",
         scheme="clear",
         key_bits=0,
-        epochs=1,
-        batch_size=batch_size,
-        learning_rate=LEARNING_RATE,
-        schedule="constant",
-        decay=0.0,
-        l1=0.0,
+        solver=Sgd(epochs=1, batch_size=batch_size, learning_rate=LEARNING_RATE),
         l2=0.0,
         feature_bits=16,
         residue_bits=20,

@@ -86,9 +86,7 @@ __all__ = [
     "prepared_table",
 ]
 
-# Version 1 had impute, centre, scale, clip and levels alone; version 2 did not count the rows of a
-# bin; version 3 knew bins that labels had merged. All are still read, but for such bins.
-_VERSION, _FORMER_VERSIONS = 4, (1, 2, 3)
+_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,20 +177,16 @@ class Preparation:
         """Read the preparation that ``to_json`` wrote."""
         record = record_of(data, ("version", "rules", "notes"), "preparation")
         version = record["version"]
-        if type(version) is not int or version not in (_VERSION, *_FORMER_VERSIONS):
+        if type(version) is not int or version != _VERSION:
             raise ConfigError(
-                "the preparation is of another version",
+                f"the preparation is of version {str(version)[:20]}; this program reads {_VERSION}",
                 where="preparation, version",
-                hint=f"this program reads version {_VERSION}",
+                hint="train again, or use it with the taciturn that wrote it",
             )
-        former = version if version in _FORMER_VERSIONS else None
         rules = list_of(record["rules"], "preparation, rules")
         notes = list_of(record["notes"], "preparation, notes")
         return cls(
-            tuple(
-                rule_from_json(rule, f"rule {i}", version=former)
-                for i, rule in enumerate(rules, start=1)
-            ),
+            tuple(rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1)),
             tuple(text_of(note, "preparation, notes") for note in notes),
         )
 

@@ -462,15 +462,6 @@ _RULES: dict[str, type[Rule]] = {
     "categorical": CategoricalRule,
     "binned": BinnedRule,
 }
-# What the rules of former versions had, where that is not what today's have.
-_FORMER: dict[int, dict[str, tuple[str, ...]]] = {
-    1: {
-        "numeric": ("column", "impute", "center", "scale", "clip"),
-        "categorical": ("column", "levels", "dropped", "centers", "scales", "clip"),
-    },
-    2: {"binned": ("column", "edges", "impute", "missing", "clip", "reading")},
-    3: {"binned": ("column", "edges", "impute", "missing", "clip", "reading", "shares", "padding")},
-}
 
 
 def rule_to_json(rule: Rule) -> dict[str, Any]:
@@ -479,22 +470,13 @@ def rule_to_json(rule: Rule) -> dict[str, Any]:
     return {"kind": kind, **_adapter(kind).dump_python(rule, mode="json")}
 
 
-def rule_from_json(data: object, where: str, *, version: int | None = None) -> Rule:
-    """Read the rule that ``rule_to_json`` wrote; ``version`` is that of a former preparation."""
+def rule_from_json(data: object, where: str) -> Rule:
+    """Read the rule that ``rule_to_json`` wrote."""
     kind = str(data.get("kind")) if isinstance(data, dict) else ""
-    former = _FORMER.get(version or 0, {})
-    known = [*former] if version == 1 else [*_RULES]
-    if kind not in known:
-        raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, known))
-    names = former.get(kind) or _names(_RULES[kind])
-    values = dict(record_of(data, ("kind", *names), where))
+    if kind not in _RULES:
+        raise ConfigError("a rule has no known kind", where=where, hint=nearest(kind, _RULES))
+    values = dict(record_of(data, ("kind", *_names(_RULES[kind])), where))
     del values["kind"]
-    if values.pop("padding", 0) != 0:
-        raise ConfigError(
-            "its bins were merged by labels, which was removed",
-            where=where,
-            hint="train again, with bins at given edges",
-        )
     for name, part in (("reading", Reading), ("transform", Transform)):
         if values.get(name) is not None:
             record_of(values[name], _names(part), f"{where}, {name}")

@@ -35,7 +35,6 @@ from taciturn.party.past_exposure import past_exposure
 from taciturn.party.side import terms_of
 from taciturn.party.tables import load_tables
 from taciturn.party.vault import KEY_BYTES, room_to_resume
-from taciturn.party.way import require_agreed
 from taciturn.results.doctor import Finding
 from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.transport.address import check_address, obstacle, split_address
@@ -81,7 +80,8 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
             config.path(link.certificate), key, config.path(link.ca), now=at
         )
         with shown_by(config.face):
-            require_agreed(config, credentials)
+            if config.parties:
+                config.side.require_certificate(config, credentials)
     except CertificateError as problem:
         return [Finding.of_error(area, problem), *exposure]
     findings = [

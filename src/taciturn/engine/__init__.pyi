@@ -22,7 +22,6 @@ from taciturn.engine.pulse import Pulse as Pulse
 from taciturn.engine.replay import replay as replay_program
 from taciturn.engine.transcript import MAGIC as MAGIC
 from taciturn.engine.transcript import MAX_HEADER as MAX_HEADER
-from taciturn.engine.transcript import VERSION as VERSION
 from taciturn.engine.transcript import Header as Header
 from taciturn.engine.transcript import Recorder as Recorder
 from taciturn.engine.transcript import Transcript as Transcript

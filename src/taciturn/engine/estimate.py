@@ -141,16 +141,15 @@ class _Sampler:
 
     @property
     def iterations(self) -> int:
-        epochs = self.terms.agreement.epochs
-        return epochs if self.terms.whole_table else epochs * self.terms.per_epoch(self.rows)
+        return self.terms.iterations(self.rows)
 
     def _passes(self, rows: int) -> FloatArray:
         agreed = self.terms.agreement
-        few = agreed.model_copy(update={"epochs": min(agreed.epochs, PASSES)})
+        few = agreed.with_rounds(min(agreed.rounds, PASSES))
         hers, his = self._inputs(replace(self.terms, agreement=few), rows)
         watch = _Watch(np.inf)
         watch.run({name: alice_program(one) for name, one in hers.items()}, bob_program(his))
-        return watch.extended(agreed.epochs)
+        return watch.extended(agreed.rounds)
 
     def _growth(self, rows: int) -> FloatArray:
         """What seconds, bytes to Alice and bytes to Bob grow with."""

@@ -42,7 +42,6 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import ColumnExposure
-from taciturn.rng import KEY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +59,18 @@ class OpenedScores:
     def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """The counts of a training on so many rows."""
         agreed, method = terms.agreement, terms.mechanism
-        looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
+        looks = 1 + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             return cls(0, looks, held_out * looks)
         if method.shares_weights:
-            return cls(agreed.epochs, looks, rows * agreed.epochs + held_out * looks)
+            return cls(agreed.rounds, looks, rows * agreed.rounds + held_out * looks)
         # Training rows are scored once more at the end.
         if agreed.subset_size is not None:
-            iterations = terms.plan(bytes(KEY_BYTES), rows).iterations
+            iterations = terms.iterations(rows)
             # Bob names the rows of a hidden batch: he may name the same ones each time.
             asked = iterations * min(agreed.subset_size, rows)
             return cls(iterations + 1, looks, asked + rows + held_out * looks)
-        per_row = agreed.epochs + 1
+        per_row = agreed.rounds + 1
         return cls(per_row, looks, rows * per_row + held_out * looks)
 
 
@@ -101,8 +100,8 @@ def reconstruction(terms: Terms) -> str | None:
     if terms.whole_table:
         return (
             f"Bob can reconstruct {whose} from the scores that he receives: almost completely for "
-            f"up to about {counted(2 * agreed.epochs, 'column')} from "
-            f"{counted(agreed.epochs, 'pass')}, by known attacks. He need not deviate, nor know "
+            f"up to about {counted(2 * agreed.rounds, 'column')} from "
+            f"{counted(agreed.rounds, 'pass')}, by known attacks. He need not deviate, nor know "
             f"{row}. Integer or one-hot columns need fewer passes, more passes make it "
             "easier, and no number of passes is known to be safe"
         )
@@ -240,10 +239,10 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         text += "rotation"
     if not terms.mechanism.steers_weights:
         return f"{text}, also where he deviates"
-    if terms.whole_table and agreed.epochs >= needed:
+    if terms.whole_table and agreed.rounds >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
     # Rows of the first batch have no useful score in the first epoch.
-    elif agreed.subset_size is None and agreed.epochs > needed:
+    elif agreed.subset_size is None and agreed.rounds > needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by epoch {needed + 1}"
     elif opened.per_row > needed:
         reach = f"all {columns} after {counted(needed, 'score')}"

@@ -10,7 +10,7 @@ from taciturn.engine.callbacks import Observer, ignore
 from taciturn.engine.driver import Driver, Keeping, forget
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import CryptoError, ProtocolError, TranscriptError
-from taciturn.protocol.messages import Role
+from taciturn.protocol.messages import OTHER, Role
 from taciturn.protocol.steps import ONLY, Program
 
 R = TypeVar("R")
@@ -32,7 +32,7 @@ def replay(
     bytes again. ``peers`` are in the order of the recording's links. Raises ``TranscriptError``
     where program and recording differ.
     """
-    other: Role = "bob" if role == "alice" else "alice"
+    other = OTHER[role]
     links = {peer: transcript.link(number) for number, peer in enumerate(peers)}
     then = {peer: enumerate(link.frames(role)) for peer, link in links.items()}
 

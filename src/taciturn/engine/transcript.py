@@ -7,14 +7,13 @@ r"""A recorded conversation: every frame in order, chained by hashes.
     kind   = 0 alice sent it, 1 bob sent it, 2 the recorder kept it;
              of the link with a further Alice, 3 + 2k she sent it, 4 + 2k bob sent it
     end    = 0xff count:u32 footer(JSON) records:u64 link:32 bytes
-    link_0 = SHA-256(header), of version 3 SHA-256("3" || header)
+    link_0 = SHA-256(header)
     link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
 
 What header and footer say is their writer's business. What the recorder kept are keys, which its
-coins do not give again; files of version 1 have none. Files of several links have version 3, and
-the order of records holds among those of one link. A file that was cut has no end; one that was
-altered has another link. The chain shows damage and careless edits. It is no signature: whoever
-rewrites the whole file can make a new chain.
+coins do not give again. The order of records holds among those of one link. A file that was cut has
+no end; one that was altered has another link. The chain shows damage and careless edits. It is no
+signature: whoever rewrites the whole file can make a new chain.
 """
 
 from __future__ import annotations
@@ -35,15 +34,13 @@ from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.protocol.codec import MAX_FRAME
 from taciturn.protocol.messages import Role
-from taciturn.version import FORMER_NAME
+from taciturn.settings.parties import MOST
+from taciturn.version import FORMAT_VERSION
 
 MAGIC = b"TACITURN-TRANSCRIPT\n"
-_FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
-VERSION = 2
-SEVERAL_LINKS = 3
-_WITHOUT_KEYS = 1
 MAX_HEADER = 16 << 20
 _KEPT, _FURTHER, _END = 2, 3, 0xFF
+_LAST = _FURTHER + 2 * (MOST - 1) - 1
 _RECORD = struct.Struct("<BI")
 _TAIL = struct.Struct("<Q32s")
 _SENDERS: tuple[Role, Role] = ("alice", "bob")
@@ -130,13 +127,12 @@ class TranscriptFile:
         *,
         at: Header | None = None,
         keep: bool = False,
-        links: int = 1,
     ) -> None:
         if not path.name:
             raise OutputError("this is not the name of a file", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
-        self._keep, self._version = keep, VERSION if links == 1 else SEVERAL_LINKS
+        self._keep = keep
         self._records = 0
         self._footer: Header = {}
         if at is None:
@@ -150,10 +146,10 @@ class TranscriptFile:
             # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
             descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             self._stream: BinaryIO = os.fdopen(descriptor, "wb")
-            self._stream.write(MAGIC + _RECORD.pack(self._version, len(text)) + text)
+            self._stream.write(MAGIC + _RECORD.pack(FORMAT_VERSION, len(text)) + text)
         except OSError as problem:
             raise self._unwritable(problem) from None
-        self._link = _first_link(self._version, text)
+        self._link = hashlib.sha256(text).digest()
 
     def _resume(self, at: Header) -> None:
         self._records, self._link = int(at["records"]), bytes.fromhex(at["link"])
@@ -252,11 +248,6 @@ def _json_bytes(values: Header) -> bytes:
     return canonical_json(values).encode()
 
 
-def _first_link(version: int, header: bytes) -> bytes:
-    # A version that takes more kinds of records must not pass for one that does not.
-    return hashlib.sha256((b"3" if version == SEVERAL_LINKS else b"") + header).digest()
-
-
 def _end(footer: Header, records: int, link: bytes) -> bytes:
     text = _json_bytes(footer)
     last = hashlib.sha256(link + text).digest()
@@ -272,26 +263,22 @@ def _take(stream: BinaryIO, size: int) -> bytes:
 
 def _read(stream: BinaryIO) -> Transcript:
     magic = stream.read(len(MAGIC))
-    if magic.startswith(_FORMER_MAGIC):
-        raise TranscriptError(
-            f"this transcript was recorded under the product's former name, {FORMER_NAME}",
-            hint="record the run again",
-        )
     if magic != MAGIC:
         raise TranscriptError("this is not a transcript")
     version, size = _RECORD.unpack(_take(stream, _RECORD.size))
-    if version not in (_WITHOUT_KEYS, VERSION, SEVERAL_LINKS):
+    if version != FORMAT_VERSION:
         raise TranscriptError(
-            f"a transcript of version {version}; this program reads 1 to {SEVERAL_LINKS}"
+            f"the transcript is of version {version}; this program reads {FORMAT_VERSION}",
+            hint="record the run again, or read it with the taciturn that wrote it",
         )
     text = _take_text(stream, size)
-    link = _first_link(version, text)
+    link = hashlib.sha256(text).digest()
     links: dict[int, list[tuple[Role, bytes]]] = defaultdict(list)
     kept: list[bytes] = []
     read = 0
     while (kind := _take(stream, 1)[0]) != _END:
         (length,) = struct.unpack("<I", _take(stream, 4))
-        if (kind > _KEPT and version != SEVERAL_LINKS) or length > MAX_FRAME:
+        if kind > _LAST or length > MAX_FRAME:
             raise TranscriptError(f"the transcript is altered at record {read}")
         frame = _take(stream, length)
         link = hashlib.sha256(link + _RECORD.pack(kind, length) + frame).digest()

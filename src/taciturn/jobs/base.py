@@ -15,8 +15,9 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, ignore
@@ -27,6 +28,7 @@ from taciturn.party.agreed import peer_keys
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
 from taciturn.party.log import Log
+from taciturn.party.playback import RunHooks
 from taciturn.party.session import PeerSession
 from taciturn.party.way import way_to_peer
 from taciturn.protocol.events import Event
@@ -155,7 +157,7 @@ class Side(PreparedSide[R], Generic[T, R]):
                 callbacks.publish(meeting.traffic.seen())
 
             meeting.connect()
-            outcome = meeting.run(self.program(KeyedEntropy.from_system()), observe=observe)
+            outcome = meeting.run(self.program(KeyedEntropy.from_system()), RunHooks(observe))
             self.deliver(outcome)
             confirmed, traffic = meeting.finish(job.farewell_seconds), meeting.traffic
             now = time.monotonic()
@@ -182,6 +184,9 @@ class Job(ABC, Generic[R]):
     needs_signatures = True
     # Whether a side that cannot begin tells its peers; not where they wait for it anyway.
     tells_refusal = True
+    # Whether the connection opens before files are read: a port that is in use, or a bad
+    # certificate, is then reported before a large table is read.
+    opens_first = False
 
     @property
     @abstractmethod
@@ -206,22 +211,27 @@ def run_party(
     """
     keys = peer_keys(config) if job.needs_signatures else None
 
-    def opened() -> AbstractContextManager[Endpoints]:
-        if endpoint is not None:
-            return nullcontext(endpoint)
-        return way_to_peer(config, callbacks.announce, keys)
+    with ExitStack() as stack:
 
-    try:
-        side = job.prepare(config)
-    except TaciturnError as problem:
-        if job.tells_refusal:
-            # A connection that fails now must not hide the problem itself.
-            with suppress(TaciturnError), opened() as connection:
-                callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
-                PeerSession(config, connection, callbacks).refuse(job.purpose, problem)
-        raise
-    with opened() as connection:
-        return side.run(RunContext(job, config, callbacks, connection))
+        @cache
+        def opened() -> Endpoints:
+            if endpoint is not None:
+                return endpoint
+            return stack.enter_context(way_to_peer(config, callbacks.announce, keys))
+
+        if job.opens_first:
+            opened()
+        try:
+            side = job.prepare(config)
+        except TaciturnError as problem:
+            if job.tells_refusal:
+                # A connection that fails now must not hide the problem itself.
+                with suppress(TaciturnError):
+                    session = PeerSession(config, opened(), callbacks)
+                    callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
+                    session.refuse(job.purpose, problem)
+            raise
+        return side.run(RunContext(job, config, callbacks, opened()))
 
 
 @dataclass(frozen=True, slots=True)

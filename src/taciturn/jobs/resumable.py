@@ -38,7 +38,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.party.keep import Kept, locked_state_folder, state_folder
 from taciturn.party.log import Figures, Log
-from taciturn.party.playback import LinkTap, Rhythm, unheard, unnoted
+from taciturn.party.playback import LinkTap, Rhythm, RunHooks, unheard, unnoted
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.state import TrainingState
@@ -148,9 +148,7 @@ class JournaledSession:
 
         # A diverging training overflows, and the programs refuse the result.
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            return self.meeting.run(
-                program, observe=observed, freeze=frozen, rhythm=self.rhythm, tap=tap, note=note
-            )
+            return self.meeting.run(program, RunHooks(observed, frozen, self.rhythm, tap, note))
 
 
 class ResumableSide(PreparedSide[R], Generic[O, R]):

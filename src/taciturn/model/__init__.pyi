@@ -5,7 +5,6 @@ from taciturn.model.onnx import whole_to_onnx as whole_to_onnx
 from taciturn.model.scores_file import ScoredRows as ScoredRows
 from taciturn.model.scores_file import StoredScores as StoredScores
 from taciturn.model.scores_file import scores_path as scores_path
-from taciturn.model.share import VERSION as VERSION
 from taciturn.model.share import ModelShare as ModelShare
 from taciturn.model.sklearn import to_sklearn as to_sklearn
 from taciturn.model.whole import Part as Part

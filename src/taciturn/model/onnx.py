@@ -278,7 +278,7 @@ class _Graph:
 
 
 def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:
-    first, bob = parts[0].model, [part.model for part in parts if part.model.role == "bob"]
+    first, bob = parts[0].model, [part.model for part in parts if part.model.is_bob]
     chosen = {"taciturn.threshold": repr(bob[0].threshold.probability)} if bob else {}
     return {
         "taciturn.session": first.session,

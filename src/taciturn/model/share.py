@@ -28,11 +28,9 @@ from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.results.serialise import read
-from taciturn.version import FORMER_NAME, __version__
+from taciturn.version import FORMAT_VERSION, __version__
 
 FORMAT = "taciturn-model"
-VERSION = 3
-_FORMER_FORMAT = f"{FORMER_NAME}-model"
 _MOST_SHARE = 1 << 62
 _NOISE_KEY = "[0-9a-f]{64}"
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
@@ -90,6 +88,16 @@ class ModelShare:
         return bool(self.scales)
 
     @property
+    def is_bob(self) -> bool:
+        """Whether it is the share of the side with the labels."""
+        return self.role == "bob"
+
+    @property
+    def own_share(self) -> tuple[int, ...]:
+        """This side's share of its own weights; empty where it has the weights themselves."""
+        return self.bob_share if self.is_bob else self.share
+
+    @property
     def title(self) -> str:
         """Name of one of several Alices, or the role."""
         return self.name or self.role
@@ -138,7 +146,7 @@ class ModelShare:
         values = finite_json(
             {
                 "format": FORMAT,
-                "version": VERSION,
+                "version": FORMAT_VERSION,
                 **asdict(self),
                 "weights": self.weights.tolist(),
                 "preparation": self.preparation.to_json(),
@@ -185,12 +193,6 @@ def _parsed(path: Path) -> dict[str, Any]:
             where=str(path),
             hint="take a whole copy of it, or train again",
         ) from None
-    if isinstance(record, dict) and record.get("format") == _FORMER_FORMAT:
-        raise FileError(
-            f"this model was written under the product's former name, {FORMER_NAME}",
-            where=str(path),
-            hint="train again, or use it with the version that wrote it",
-        )
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise FileError(
             "this is not a model of taciturn",
@@ -198,13 +200,11 @@ def _parsed(path: Path) -> dict[str, Any]:
             hint="name the file that taciturn party wrote ([output] model)",
         )
     version = record.get("version")
-    # Version 2 has no key of the noise on scores. Drawing one here would need a write to the file,
-    # and two processes that do so at once would give one row two noises.
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != FORMAT_VERSION:
         raise FileError(
-            f"the model is of version {str(version)[:20]}; this program reads {VERSION}",
+            f"the model is of version {str(version)[:20]}; this program reads {FORMAT_VERSION}",
             where=str(path),
-            hint="train again, or read it with the version of taciturn that wrote it",
+            hint="train again, or use it with the taciturn that wrote it",
         )
     _require_digest(record, path)
     del record["format"], record["version"]
@@ -244,13 +244,12 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         raise FileError("a value in the model file has the wrong type", where=str(path))
     if share.columns not in (expected, (*expected, INTERCEPT)):
         raise FileError("the model's columns are not those of its preparation", where=str(path))
-    if not re.fullmatch(_NOISE_KEY if share.role == "alice" else "", share.noise_key):
+    if not re.fullmatch("" if share.is_bob else _NOISE_KEY, share.noise_key):
         raise FileError("the model's key of the noise on scores is not one", where=str(path))
-    own = share.share if share.role == "alice" else share.bob_share
-    away = share.sealed and len(own) == len(share.columns) and not len(share.weights)
+    away = share.sealed and len(share.own_share) == len(share.columns) and not len(share.weights)
     if share.weights.shape != (len(share.columns),) and not away:
         raise FileError("the model's weights do not fit its columns", where=str(path))
-    if share.sealed and share.role == "alice" and len(share.share) != len(share.columns):
+    if share.sealed and not share.is_bob and len(share.share) != len(share.columns):
         raise FileError("the model's share does not fit its columns", where=str(path))
     _require_parties(share, path)
     count = len(share.columns)
@@ -267,11 +266,11 @@ def _require_sound(share: ModelShare, path: Path) -> None:
 def _require_parties(share: ModelShare, path: Path) -> None:
     widths = share.parties.values()
     sound = all(type(width) is int and width > 0 for width in widths)
-    if share.parties and share.role == "alice":
+    if share.parties and not share.is_bob:
         sound = sound and share.parties.get(share.name) == len(share.columns)
     elif share.parties and share.sealed:
         sound = sound and sum(widths) == len(share.share)
-    if not sound or bool(share.name) != (bool(share.parties) and share.role == "alice"):
+    if not sound or bool(share.name) != (bool(share.parties) and not share.is_bob):
         raise FileError("the model's parties do not fit its share", where=str(path))
 
 

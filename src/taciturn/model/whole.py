@@ -86,8 +86,8 @@ def own_part(model: ModelShare) -> Part:
 
 def whole_model(*shares: ModelShare) -> WholeModel:
     """Put the shares of all sides together, given in any order."""
-    alices = {share.name: share for share in shares if share.role == "alice"}
-    bobs = [share for share in shares if share.role == "bob"]
+    alices = {share.name: share for share in shares if not share.is_bob}
+    bobs = [share for share in shares if share.is_bob]
     if len(bobs) != 1 or not alices or len(alices) + 1 != len(shares):
         sides = [share.title for share in shares]
         alike = len(sides) == 2 and sides[0] == sides[1]

@@ -50,6 +50,7 @@ from taciturn.party.log import Log as Log
 from taciturn.party.model_file import model_share as model_share
 from taciturn.party.new_rows import new_rows as read_new_rows
 from taciturn.party.playback import Rhythm as Rhythm
+from taciturn.party.playback import RunHooks as RunHooks
 from taciturn.party.playback import run_program as run_program
 from taciturn.party.prepared import PreparedFolder as PreparedFolder
 from taciturn.party.session import Meeting as Meeting

@@ -131,8 +131,7 @@ def own_side(config: PartyConfig, agreement: AgreementFile, own: Credentials) ->
             where=agreement.path,
             hint="name the certificate that was agreed on in [link], or ask for a new proposal",
         )
-    others = agreement.alices if config.role == "bob" else (agreement.bob,)
-    expected = {one.name for one in others}
+    expected = {one.name for one in config.side.counterparts(agreement)}
     if set(config.peers) != expected:
         raise SignatureError(
             f"the agreement is with {', '.join(sorted(expected))}, and this side's peer is "

@@ -27,9 +27,10 @@ from taciturn.errors import ConfigError, nearest, shown_by
 from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.files import read_toml
 from taciturn.party.agreement_file import AgreementFile
+from taciturn.party.roles import ROLES
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
-from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
@@ -41,18 +42,17 @@ from taciturn.settings.schema import (
     require_shared_work,
 )
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.solver import Newton
 from taciturn.settings.study import Point, Study
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings
 
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
-DERIVED = ("l_rr", "passes", "alice_columns", "rows")
+DERIVED = ("l_rr", "alice_columns", "rows")
 # What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
 ACCEPTED_LEAK = "my labels will be readable"
 ACCEPTED_EXPOSURE = "my columns can be reconstructed"
-# The most columns that Bob accepts where their number is not agreed on.
-MOST_COLUMNS = 1000
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -767,6 +767,7 @@ def section_settings(section: str) -> dict[str, Setting]:
     own = [name for name in model.model_fields if name in model.__annotations__]
     rest = [name for name in model.model_fields if name not in own]
     names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    names = [*AGREEMENT_KEYS] if model is Agreement else names
     names += (*DERIVED, *NAMING) if model is Agreement else ()
     return {name: known[name] for name in names if name not in UNWRITTEN}
 
@@ -820,9 +821,9 @@ class PartyConfig:
         agreement: AgreementFile | None = None,
     ) -> None:
         self.role: Role = role
+        self.side = ROLES[role]
         self.folder = folder
         self.where = where
-        # The most columns of Alice's that Bob accepts where their number is not agreed on.
         self.face = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
@@ -856,7 +857,7 @@ class PartyConfig:
                 agreed = {key: value for key, value in agreed.items() if key not in NAMING}
             self.agreed = _agreed(agreed, held_by.within("agreement"))
             self._check_role()
-            self._check_peers()
+            self.side.require_link(self)
             self.study = self._read_study(sections)
             self.normalisation = Normalisation.of(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
@@ -960,6 +961,10 @@ class PartyConfig:
         """The same in words."""
         return ", ".join(self.peers)
 
+    def has_section(self, name: str) -> bool:
+        """Whether this side's file has a section of that name."""
+        return name in self._sections
+
     def beside(self) -> dict[str, Any]:
         """What is agreed and is no setting of a simulation."""
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
@@ -1033,12 +1038,7 @@ class PartyConfig:
         return kind.of(sections.get(name, {}), face=self.face.within(name))
 
     def _check_role(self) -> None:
-        if self.role == "bob" and self.data.label is None:
-            raise ConfigError(
-                "Bob's table needs the name of its label column",
-                setting="label",
-                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
-            )
+        self.side.require_file(self)
         for section in (self.data, self.output, self.privacy, self.serve):
             for name, setting in declared(type(section), Settings).items():
                 field = type(section).model_fields.get(name)
@@ -1057,43 +1057,7 @@ class PartyConfig:
                     setting=name,
                     hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
                 )
-        if self.role == "bob" and "woe" in self._sections:
-            raise ConfigError(
-                "how the columns of Alice are weighed is hers to say",
-                where=f"{self.where}, [woe]",
-                hint="leave the section out here; Alice writes it in her file",
-            )
         self._check_output()
-
-    def _check_peers(self) -> None:
-        """Insists that the link fits the number of Alices."""
-        link, several = self.link, self.role == "bob" and bool(self.parties)
-        if link.peer is None and not several:
-            raise ConfigError("setting peer: field required", setting="peer")
-        if link.peer is not None and several:
-            raise ConfigError(
-                "Bob's peers are the parties of the agreement, and no single one",
-                setting="peer",
-                hint=Hint("leave {peer} out; {parties} has their names"),
-            )
-        if link.connect is not None and several:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="connect",
-                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
-            )
-        if link.listen is not None and self.role == "alice" and self.parties:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="listen",
-                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
-            )
-        if link.peer in self.parties:
-            raise ConfigError(
-                f"{link.peer} is one of the Alices, who talk to Bob and not to each other",
-                setting="peer",
-                hint="write the name in Bob's certificate",
-            )
 
     def _check_output(self) -> None:
         """Refuses two files of one name, and scores of rows that there are not."""
@@ -1157,9 +1121,8 @@ def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
     Pins.of({name: agreed[name] for name in Pins.model_fields if name in agreed})
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
-    # What the scheme and the solver fill in, where the file does not say.
-    later = {"key_bits": 0, "epochs": 1, "batch_size": 1, "learning_rate": 1.0, "l2": 0.0}
-    checked = Agreement.of({**later, **known})
+    # What the scheme fills in, where the file does not say; the solver has its own check.
+    checked = Agreement.of({"key_bits": 0, "l2": 0.0, **known, "solver": Newton(passes=1)})
     if checked.patience is not None and agreed.get("solver") == "newton":
         raise ConfigError(
             "newton does not stop early: its passes are few, and their number is fixed",

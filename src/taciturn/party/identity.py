@@ -22,6 +22,7 @@ def signer(credentials: Credentials) -> KeyIdentity:
 
 def identity_of(config: PartyConfig) -> KeyIdentity | None:
     """Identity of one of several Alices, who sign their roster; None elsewhere."""
-    if config.role == "bob" or not config.parties:
+    # With several Alices Bob's file names no single peer.
+    if config.link.peer is None or not config.parties:
         return None
     return signer(credentials_of(config))

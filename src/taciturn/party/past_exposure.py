@@ -25,14 +25,13 @@ from taciturn.results.outlook import ExposedModel, PastExposure
 
 def past_exposure(config: PartyConfig) -> PastExposure | None:
     """Alice's sessions that opened scores of training rows; None at Bob."""
-    budget = ScoreBudget.from_config(config)
-    if budget is None:
+    if config.role == "bob":
         return None
     models: tuple[ListedModel, ...] = ()
     with suppress(FileError):
         models = listed_models(config.path(config.output.model)).models
     return PastExposure(
-        exposed_sessions=budget.exposed_sessions(),
+        exposed_sessions=ScoreBudget.from_config(config).exposed_sessions(),
         exposed_models=tuple(
             ExposedModel(
                 file=model.file,

@@ -21,7 +21,7 @@ from taciturn.party.journal import Checkpoint, Journal, Past
 from taciturn.party.link import Link
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.events import Boundary, Event
-from taciturn.protocol.messages import Role
+from taciturn.protocol.messages import OTHER, Role
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
 
@@ -57,16 +57,30 @@ class Rhythm:
     frame_bytes: int = 64 << 20
 
 
-USUAL = Rhythm()
+@dataclass(frozen=True, slots=True)
+class RunHooks:
+    """What is called while a program runs, since its checkpoint.
+
+    ``observe`` is called with each event, ``tap`` with each frame, ``note`` with each record that
+    the program keeps; ``freeze`` turns a state into what a checkpoint holds.
+    """
+
+    observe: Observer = ignore
+    freeze: Freeze = TrainingState.to_bytes
+    rhythm: Rhythm = Rhythm()
+    tap: LinkTap = unheard
+    note: Callable[[bytes], None] = unnoted
+
+
+NO_HOOKS = RunHooks()
 
 
 class _Keeper:
     """Writes checkpoints when they are due."""
 
-    def __init__(
-        self, journal: Journal, links: Sequence[Link], freeze: Freeze, rhythm: Rhythm
-    ) -> None:
-        self._journal, self._links, self._freeze, self._rhythm = journal, links, freeze, rhythm
+    def __init__(self, journal: Journal, links: Sequence[Link], hooks: RunHooks) -> None:
+        self._journal, self._links = journal, links
+        self._freeze, self._rhythm = hooks.freeze, hooks.rhythm
         self._passed, self._crossed = 0, self._total_bytes()
         self._last = time.monotonic()
 
@@ -161,43 +175,36 @@ def run_program(
     program: Program[R],
     link: Link | Mapping[str, Link],
     past: Past,
-    *,
     journal: Journal | None = None,
-    freeze: Freeze = TrainingState.to_bytes,
-    rhythm: Rhythm = USUAL,
-    tap: LinkTap = unheard,
-    note: Callable[[bytes], None] = unnoted,
-    observe: Observer = ignore,
+    hooks: RunHooks = NO_HOOKS,
 ) -> R:
     """Runs one party to its end.
 
     ``program`` is started from the past's checkpoint. With several peers there is a link to each,
-    by the name under which the program knows it, in the order of the journal's links. ``freeze``
-    turns a state into what a checkpoint holds. ``tap``, ``note`` and ``observe`` are called with
-    each frame, record and event since the checkpoint.
+    by the name under which the program knows it, in the order of the journal's links.
     """
     links = link if isinstance(link, Mapping) else {ONLY: link}
     playback = _Playback(past, tuple(links))
-    keeper = None if journal is None else _Keeper(journal, tuple(links.values()), freeze, rhythm)
-    other: Role = "bob" if role == "alice" else "alice"
+    keeper = None if journal is None else _Keeper(journal, tuple(links.values()), hooks)
+    other = OTHER[role]
     places = {peer: [place] if place else [] for place, peer in enumerate(links)}
 
     def speak(peer: str, frame: bytes) -> None:
         before = playback.said(peer, frame)
         if before is None:
             links[peer].send(frame)
-        tap(role, before or frame, *places[peer])
+        hooks.tap(role, before or frame, *places[peer])
 
     def hear(peer: str) -> bytes:
         if peer not in links:
             raise LocalProtocolError(f"{role}'s program waits for a peer that is not there")
         before = playback.heard(peer)
         frame = links[peer].receive() if before is None else before
-        tap(other, frame, *places[peer])
+        hooks.tap(other, frame, *places[peer])
         return frame
 
     def seen(event: Event) -> None:
-        observe(event)
+        hooks.observe(event)
         # During playback the link's counts are those of the end: a checkpoint would mix two times.
         if isinstance(event, Boundary) and keeper is not None and playback.over:
             keeper.passed(event.state)
@@ -207,7 +214,7 @@ def run_program(
         if before is None and journal is not None:
             journal.kept(data)
         kept = data if before is None else before
-        note(kept)
+        hooks.note(kept)
         return kept
 
     driver = Driver(role, program, {peer: partial(speak, peer) for peer in links}, seen, keep)

@@ -34,9 +34,8 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Journal, Meta, Past
 from taciturn.party.link import BROKEN, CONNECTED, Link, Pace, Patience, Traffic
 from taciturn.party.log import Log
-from taciturn.party.playback import USUAL, Freeze, LinkTap, Rhythm, run_program, unheard, unnoted
+from taciturn.party.playback import RunHooks, run_program
 from taciturn.protocol.messages import Role
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.results.parties import LinkChanged, LinkState
 from taciturn.rng import SystemEntropy
@@ -89,33 +88,13 @@ class Meeting:
         for link in self.links.values():
             link.connect()
 
-    def run(
-        self,
-        program: Program[R],
-        *,
-        observe: Observer | None = None,
-        freeze: Freeze = TrainingState.to_bytes,
-        rhythm: Rhythm = USUAL,
-        tap: LinkTap = unheard,
-        note: Callable[[bytes], None] = unnoted,
-    ) -> R:
+    def run(self, program: Program[R], hooks: RunHooks | None = None) -> R:
         """Runs this side's program to its end; what the journal holds is played back first.
 
-        ``observe`` takes the place of the session's observer; the others are those of
-        ``run_program``.
+        Without ``hooks`` the session's observer is told of events.
         """
-        return run_program(
-            self.role,
-            program,
-            self.links,
-            self.past,
-            journal=self.journal,
-            freeze=freeze,
-            rhythm=rhythm,
-            tap=tap,
-            note=note,
-            observe=observe or self.observe,
-        )
+        hooks = hooks or RunHooks(self.observe)
+        return run_program(self.role, program, self.links, self.past, self.journal, hooks)
 
     def finish(self, seconds: float) -> bool:
         """Confirms what was received; whether the peers have confirmed all that was sent."""

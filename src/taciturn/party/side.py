@@ -9,12 +9,11 @@ from taciturn.crypto.registry import on_engine
 from taciturn.errors import AgreementError, shown_by
 from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.party.config import MOST_COLUMNS, PartyConfig
+from taciturn.party.config import PartyConfig
 from taciturn.party.identity import identity_of
 from taciturn.party.tables import PartyTables
 from taciturn.protocol.agree import agree
-from taciturn.protocol.handshake import ANY_TABLE, PeerTable
+from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
@@ -53,22 +52,18 @@ class TrainingInputs:
     @property
     def peer_table(self) -> PeerTable:
         """What Bob takes Alice's table to be; she takes his as it is."""
-        if self.config.role == "alice":
-            return ANY_TABLE
-        return PeerTable(self.config.alice_columns, MOST_COLUMNS)
+        return self.config.side.peer_table(self.config)
 
     @property
     def magnitude_bits(self) -> int:
-        """The size of Alice's values, which both sides know; Bob's only where it is needed."""
-        if self.terms.whole_table and self.terms.mechanism.shares_scores:
+        """The size of this side's values, where the peer needs it; 0 elsewhere."""
+        if self.terms.mechanism.shares_scores:
             # Loaded here: other trainings have no use for it.
             from taciturn.protocol.mutual_table import whitened_bits
 
             return whitened_bits(self.tables.train, self.terms)
-        if self.config.role == "bob":
-            if not self.terms.mechanism.shares_scores or not self.tables.train.columns:
-                return 0
-            return magnitude_bits(self.tables.train.largest)
+        if self.tables.labels is not None:
+            return 0
         # Each side loads its own programs only.
         from taciturn.protocol.alice.whitened import largest_bits
 
@@ -77,7 +72,7 @@ class TrainingInputs:
     @property
     def iterations(self) -> int:
         """How many there are, unless the training ends early."""
-        return self.terms.agreement.epochs * self.terms.per_epoch(self.tables.train.rows)
+        return self.terms.iterations(self.tables.train.rows)
 
     def program(
         self,
@@ -161,8 +156,8 @@ def require_agreed_rows(config: PartyConfig, rows: int) -> None:
 
 def require_agreed_columns(config: PartyConfig, columns: int) -> None:
     """Insists that the only Alice has as many prepared columns as was agreed."""
-    agreed, alone = config.alice_columns, config.role == "alice" and not config.parties
-    if alone and agreed not in (None, columns):
+    agreed, own = config.alice_columns, config.side.agreed_width(config, columns)
+    if None not in (agreed, own) and agreed != own:
         raise AgreementError(
             f"alice-columns is {agreed}, and her prepared table has {columns}",
             setting="alice_columns",

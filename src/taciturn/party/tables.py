@@ -126,7 +126,7 @@ def _prepared(
     if kept is None or room is None:
         # Files without a name, which last for as long as they are in use.
         chosen, room = [replace(rows, name="") for rows in chosen], passing
-    intercept = config.role == "bob" and config.data.intercept
+    intercept = config.side.intercept(config)
     try:
         plan, tables = fit_and_prepare(columns, settings, chosen, intercept=intercept, scratch=room)
         if kept is not None and room is not passing:

@@ -9,7 +9,7 @@ what holds where a file does not say, is said where they are declared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
@@ -18,15 +18,12 @@ from taciturn.errors import OutputError
 from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import write_private
 from taciturn.party.config import file_default, section_settings
+from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.messages import Role
+from taciturn.protocol.messages import OTHER, Role
 
 _COMMENT_AT, _WIDTH = 27, 100
 _CONTINUED = f"#{'':<{_COMMENT_AT}} "
-_WHO = {
-    "alice": "Alice has columns and no labels; she is the one who must not learn them.",
-    "bob": "Bob has the labels, and perhaps columns of his own.",
-}
 _AGREEMENT_HEAD = """\
 # --- The same on both sides: copy this section as it stands. ---------------------------------
 # It is compared when the parties meet, and every difference is named.
@@ -64,19 +61,56 @@ _LIMITS = (
 _SIZES = ("#alice_columns", "#rows")
 
 
-# What one side's sections show beside what both sides' do.
-_ONLY: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
-    "alice": {
-        "privacy": ("#scores_per_row", "#consent"),
-        "woe": ("#allow", "#share_names", "#tables"),
-        "serve": ("#source", "#rows_per_day"),
-    },
-    "bob": {
-        "data": ("label", "#positive", "intercept"),
-        "output": ("#held_out_scores", "#threshold", "#false_negative_cost", "#report"),
-        "privacy": _LIMITS,
-        "serve": ("#source", "#tokens", "#address", "#rows_per_day", "#requests_per_row_per_day"),
-    },
+@dataclass(frozen=True, slots=True)
+class _OwnLines:
+    """What one side's file shows beside what both sides' do.
+
+    ``sections`` has the keys of each section. ``accept`` is the line by which the side accepts a
+    mechanism that ``exposes`` it. ``credentials`` and ``privacy`` are those with several Alices.
+    """
+
+    who: str
+    sections: Mapping[str, tuple[str, ...]]
+    accept: str
+    exposes: Callable[[type[Mechanism]], bool]
+    credentials: tuple[str, ...]
+    privacy: tuple[str, ...]
+
+
+_OWN: Mapping[Role, _OwnLines] = {
+    "alice": _OwnLines(
+        "Alice has columns and no labels; she is the one who must not learn them.",
+        {
+            "privacy": ("#scores_per_row", "#consent"),
+            "woe": ("#allow", "#share_names", "#tables"),
+            "serve": ("#source", "#rows_per_day"),
+        },
+        "#accept_column_exposure",
+        lambda chosen: not chosen.shares_scores,
+        _CREDENTIALS,
+        # Several Alices may try it out in one folder: each has a count of her own.
+        ("#scores_per_row", "consent"),
+    ),
+    "bob": _OwnLines(
+        "Bob has the labels, and perhaps columns of his own.",
+        {
+            "data": ("label", "#positive", "intercept"),
+            "output": ("#held_out_scores", "#threshold", "#false_negative_cost", "#report"),
+            "privacy": _LIMITS,
+            "serve": (
+                "#source",
+                "#tokens",
+                "#address",
+                "#rows_per_day",
+                "#requests_per_row_per_day",
+            ),
+        },
+        "#accept_leak",
+        lambda chosen: not chosen.claims_protection,
+        # His peers are in the agreement.
+        _CREDENTIALS[1:],
+        _LIMITS,
+    ),
 }
 
 
@@ -117,7 +151,8 @@ def party_names(count: int) -> tuple[str, ...]:
 def template(name: str, trial: Trial) -> str:
     """The file of one side, by its name."""
     role = trial.sides[name]
-    only, page = _ONLY[role], _Page(name, "bob" if role == "alice" else "alice")
+    side, page = _OWN[role], _Page(name, OTHER[role])
+    only = side.sections
     way, address = "connect", trial.address
     if role == trial.serves:
         way, address = "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
@@ -139,17 +174,11 @@ def template(name: str, trial: Trial) -> str:
     columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
     credentials: tuple[str, ...] = _CREDENTIALS
     privacy = only["privacy"]
-    if trial.parties and role == "bob":
-        # His peers are in the agreement.
-        credentials = _CREDENTIALS[1:]
-    elif trial.parties:
-        # Several Alices may try it out in one folder: each has a count of her own.
-        privacy = ("#scores_per_row", "consent")
+    if trial.parties:
+        credentials, privacy = side.credentials, side.privacy
     # Where it cannot be otherwise, a side is shown what it has to accept.
-    if role == "bob" and not chosen.claims_protection:
-        privacy = ("#accept_leak", *privacy)
-    elif role == "alice" and not chosen.shares_scores:
-        privacy = ("#accept_column_exposure", *privacy)
+    if side.exposes(chosen):
+        privacy = (side.accept, *privacy)
     own = {
         "data": page.lines("data", (*_TABLE, *only.get("data", ()), *_PREPARATION), **columns),
         "link": page.lines("link", (way, *credentials, *_SECONDS), **{way: address}),
@@ -159,7 +188,7 @@ def template(name: str, trial: Trial) -> str:
         "woe": page.lines("woe", () if trial.parties else only.get("woe", ())),
         "serve": page.lines("serve", only["serve"]),
     }
-    head = f'# taciturn party {name}.toml\n# {_WHO[role]}\nrole = "{role}"\n\n'
+    head = f'# taciturn party {name}.toml\n# {side.who}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
     sections = "\n".join(_section(title, lines) for title, lines in own.items() if lines)
     return f"{head}{agreed}{_OWN_HEAD}{sections}"

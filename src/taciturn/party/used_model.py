@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class UsedModel:
     @property
     def role(self) -> Role:
         """Whose share it is."""
-        return "alice" if self.model.role == "alice" else "bob"
+        return cast(Role, self.model.role)
 
     @property
     def name(self) -> ModelName:

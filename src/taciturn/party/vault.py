@@ -37,11 +37,9 @@ from taciturn.errors import OutputError, StateError
 from taciturn.faces import Hint
 from taciturn.files import sync_folder
 from taciturn.rng import SystemEntropy
-from taciturn.version import FORMER_NAME
+from taciturn.version import FORMAT_VERSION
 
 MAGIC = b"TACITURN-JOURNAL\n"
-_FORMER_MAGIC = f"{FORMER_NAME.upper()}-".encode()
-VERSION = 1
 KEY_BYTES = 32
 _SALT = 32
 _HEAD = len(MAGIC) + 1 + _SALT
@@ -98,7 +96,7 @@ class Vault:
             # What was written so far would take the room that the next attempt needs.
             failed.callback(fresh.unlink, missing_ok=True)
             failed.callback(stream.close)
-            _write_all(stream, MAGIC + bytes([VERSION]) + salt)
+            _write_all(stream, MAGIC + bytes([FORMAT_VERSION]) + salt)
             for record in records:
                 _write_all(stream, boxes.seal(record))
             # First the content, then the name: a power cut leaves the old file or the new one.
@@ -188,22 +186,17 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
 
 
 def _salt_of(head: bytes, path: Path) -> bytes:
-    if head.startswith(_FORMER_MAGIC):
-        raise StateError(
-            f"this journal was started under the product's former name, {FORMER_NAME}",
-            where=str(path),
-            hint=Hint(
-                "finish the training with the version that started it, or start over with {fresh}",
-                fresh=True,
-            ),
-        )
     if len(head) < _HEAD or not head.startswith(MAGIC):
         raise StateError("this is not a journal of taciturn", where=str(path))
-    if head[len(MAGIC)] != VERSION:
+    if head[len(MAGIC)] != FORMAT_VERSION:
         raise StateError(
-            f"the journal is of version {head[len(MAGIC)]}; this program reads {VERSION}",
+            f"the journal is of version {head[len(MAGIC)]}; this program reads {FORMAT_VERSION}",
             where=str(path),
-            hint="finish the training with the version that started it",
+            hint=Hint(
+                "finish with the taciturn that started it, or start over on both sides with "
+                "{fresh}",
+                fresh=True,
+            ),
         )
     return head[-_SALT:]
 

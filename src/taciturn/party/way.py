@@ -7,13 +7,11 @@ from contextlib import contextmanager
 
 from taciturn.engine.callbacks import Announce
 from taciturn.engine.channel import Endpoints
-from taciturn.errors import CertificateError
-from taciturn.faces import Hint
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.party.log import Log, on_change
 from taciturn.transport.limits import Limits
-from taciturn.transport.tls import Credentials, pin_mismatch
+from taciturn.transport.tls import Credentials
 
 
 @contextmanager
@@ -27,7 +25,8 @@ def way_to_peer(
     which peers have signed the agreement, by their names: nobody else is talked to under these.
     """
     credentials = credentials_of(config)
-    require_agreed(config, credentials)
+    if config.parties:
+        config.side.require_certificate(config, credentials)
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
     with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:
@@ -74,33 +73,3 @@ def _opened(
         yield endpoint
     finally:
         endpoint.close()
-
-
-def require_agreed(config: PartyConfig, own: Credentials) -> None:
-    """Insists that this side's certificate is the one that several parties have agreed on."""
-    if not config.parties:
-        return
-    where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)
-    if config.role == "bob":
-        if pin is None:
-            return
-        raise CertificateError(
-            f"Bob's certificate names {own.name}, which is one of the Alices",
-            where=where,
-            hint="give each side its own certificate",
-        )
-    if pin is None:
-        raise CertificateError(
-            f"the certificate names {own.name}, and the parties are {', '.join(config.parties)}",
-            where=where,
-            hint=Hint("name this side's own certificate, or add it to {parties} on all sides"),
-        )
-    if pin != own.fingerprint:
-        raise CertificateError(
-            f"{own.name}: {pin_mismatch(own.fingerprint, pin)}",
-            where=where,
-            hint=Hint(
-                "name this side's own certificate; or have its fingerprint, which taciturn certs "
-                "{show} prints, written under {parties} on all sides"
-            ),
-        )

@@ -273,7 +273,7 @@ def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's 
     value = getattr(agreed, name)
     if value is None:
         # A subset is several batches; how many it must be, the number of columns says.
-        example = _DECLARED[name].example or 8 * agreed.batch_size
+        example = _DECLARED[name].example or 8 * agreed.sgd.batch_size
         raise ConfigError(
             f"{agreed.mechanism} needs {hyphenated(name)}",
             setting=name,

@@ -289,7 +289,7 @@ class Hybrid(GradientMechanism):
     def of(cls, agreed: Agreement) -> Hybrid:
         """The mechanism of an agreement."""
         epsilon, subset = given(agreed, "epsilon"), given(agreed, "subset_size")
-        return cls(BatchDesign.of(agreed.batch_size, epsilon, subset), agreed.class_weight)
+        return cls(BatchDesign.of(agreed.sgd.batch_size, epsilon, subset), agreed.class_weight)
 
     @classmethod
     def derived(

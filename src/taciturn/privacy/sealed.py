@@ -150,13 +150,6 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
 
 def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
     """Refuse settings that need a weight, or let Bob's behaviour depend on labels."""
-    if agreed.l1 > 0:
-        raise ConfigError(
-            f"{name} has no L1 penalty: on Alice's columns it needs the sign of a weight, "
-            "which neither party knows",
-            setting="l1",
-            hint=Hint("use {l2}, or another mechanism"),
-        )
     if agreed.patience is not None:
         raise ConfigError(
             f"{name} does not stop early: when Bob stops depends on labels, and Alice sees it",

@@ -17,7 +17,7 @@ from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Solver
+from taciturn.settings.solver import SolverName
 
 
 class Unprotected(GradientMechanism):
@@ -32,7 +32,7 @@ class Unprotected(GradientMechanism):
     event = NonPrivate()
 
     def __init__(
-        self, class_weight: tuple[float, float] | None = None, solver: Solver = "sgd"
+        self, class_weight: tuple[float, float] | None = None, solver: SolverName = "sgd"
     ) -> None:
         self._class_weight = class_weight
         self._seen = (
@@ -43,7 +43,7 @@ class Unprotected(GradientMechanism):
     @classmethod
     def of(cls, agreed: Agreement) -> Unprotected:
         """The mechanism of an agreement."""
-        return cls(agreed.class_weight, agreed.solver)
+        return cls(agreed.class_weight, agreed.solver.name)
 
     def receives(self) -> str:
         """Gradients, which give labels away."""

@@ -51,7 +51,6 @@ from taciturn.protocol.messages import CommonToAll as CommonToAll
 from taciturn.protocol.messages import EncryptedResidues as EncryptedResidues
 from taciturn.protocol.messages import Endorsement as Endorsement
 from taciturn.protocol.messages import Endorsements as Endorsements
-from taciturn.protocol.messages import EpochScores as EpochScores
 from taciturn.protocol.messages import EpochVerdict as EpochVerdict
 from taciturn.protocol.messages import GivenShare as GivenShare
 from taciturn.protocol.messages import GroupElements as GroupElements

@@ -17,6 +17,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.removed import removed_batches
 from taciturn.settings.schema import Protection, Settings
+from taciturn.settings.solver import Newton, Sgd, Solver
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
@@ -45,7 +46,9 @@ def agree(
     _require_solver(settings, mechanism_class(settings.mechanism))
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
-    shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
+    shared = {name: getattr(settings, name) for name in common}
+    shared["solver"] = solver = _solver(settings)
+    shared["l2"] = solver.default_l2(rows) if settings.l2 is None else settings.l2
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
@@ -85,19 +88,10 @@ def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dic
     return {**filled, **chosen.derived(settings, filled, columns, rows)}
 
 
-def _steps(settings: Settings, rows: int) -> dict[str, object]:
-    """The solver with its penalty; newton's pass is an epoch with one batch of all rows."""
-    if settings.solver != "newton":
-        return {"solver": "sgd", "l2": settings.l2 or 0.0}
-    return {
-        "solver": "newton",
-        "epochs": settings.passes or settings.default_passes,
-        "batch_size": rows,
-        "minimum_batch": 1,
-        "learning_rate": 1.0,
-        # The least that keeps the optimum finite: scikit-learn's C = 1.
-        "l2": 1.0 / rows if settings.l2 is None else settings.l2,
-    }
+def _solver(settings: Settings) -> Solver:
+    if settings.solver == Newton.name:
+        return Newton.of({"passes": settings.passes or settings.default_passes})
+    return Sgd.of({name: getattr(settings, name) for name in Sgd.model_fields})
 
 
 def _require_solver(settings: Settings, method: type[Mechanism]) -> None:

@@ -21,8 +21,9 @@ from taciturn.protocol.messages import MAX_COLUMNS, MAX_MAGNITUDE_BITS, Hello, R
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import differences
+from taciturn.version import FORMAT_VERSION
 
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = FORMAT_VERSION
 
 
 @dataclass(frozen=True, slots=True)

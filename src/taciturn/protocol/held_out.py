@@ -3,7 +3,7 @@
 ::
 
     Alice                                            Bob
-      EpochScores          X_A w_A, held out    ->
+      PartialScores        X_A w_A, held out    ->
                                                 <-   EpochVerdict        continue, or stop
                                                      (only with agreed patience)
 

@@ -6,7 +6,9 @@ encrypted. A bare array may come from Alice only: the codec refuses to register 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import ClassVar, Literal, NewType
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
@@ -14,6 +16,7 @@ from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.privacy.base import MaskedProduct, Released
 
 Role = Literal["alice", "bob"]
+OTHER: Mapping[Role, Role] = MappingProxyType({"alice": "bob", "bob": "alice"})
 MAX_MAGNITUDE_BITS = 40
 MAX_COLUMNS = 1 << 20
 PublicBytes = NewType("PublicBytes", bytes)
@@ -181,17 +184,6 @@ class BatchShare(Message):
     senders = ("alice", "bob")
 
     share: PublicBytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class EpochScores(Message):
-    """``X_A w_A`` for the held-out rows at the end of an epoch: in clear, from Alice to Bob."""
-
-    code = 14
-    senders = ("alice",)
-
-    iteration: int
-    scores: FloatArray = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ def model_release_of(
         alice_columns=alice_columns,
         bob_columns=len(bob.columns),
         bob_free=bob.free,
-        passes=agreed.epochs,
+        passes=agreed.rounds,
         row_bits=scales.residue_bits,
         weight_bits=scales.weight_bits,
     )

@@ -114,7 +114,7 @@ class TablePlan:
     @property
     def passes(self) -> int:
         """How many there are."""
-        return self.terms.agreement.epochs
+        return self.terms.rounds
 
     @property
     def slots(self) -> SlotScheme:

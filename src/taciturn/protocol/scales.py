@@ -134,11 +134,11 @@ class Scales:
         room for that many digits, the noise covers what they move.
         """
         event = NoisyModel(given(agreed, "reveal_epsilon"), given(agreed, "reveal_delta"))
-        units = rounding_error(rows, columns, log_inverse_failure(event, agreed.epochs))
+        units = rounding_error(rows, columns, log_inverse_failure(event, agreed.rounds))
         # Half a row of hers: as little as a step moves, whatever Bob has.
         needed = _bits(units / _MOST_ROUNDING)
         wanted = max(needed, _bits(2 * 8 * units * rows / (row_bound(columns) / 2)))
-        weights = (agreed.epochs + 1) * (1.0 + _MOST_ROUNDING)
+        weights = (agreed.rounds + 1) * (1.0 + _MOST_ROUNDING)
         room = max(_bits(1.001 * row_bound(columns) * weights), magnitude_bits)
         least = min(LEAST_OF_TABLE, agreed.feature_bits)
         for bits in MODULI:
@@ -148,7 +148,7 @@ class Scales:
         digits = free - 2 * least
         if digits < needed:
             raise ConfigError(
-                f"{rows:,} rows, {columns:,} columns and {agreed.epochs} passes leave too few "
+                f"{rows:,} rows, {columns:,} columns and {agreed.rounds} passes leave too few "
                 f"digits of a modulus of 2^{MODULI[-1]} for a model that is told with noise",
                 setting="reveal_epsilon",
                 hint=Hint("use fewer {passes}, or leave {reveal} and {reveal_epsilon} out"),

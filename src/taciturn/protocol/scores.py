@@ -13,12 +13,7 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import DivergenceError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.circle import ZeroSum
-from taciturn.protocol.messages import (
-    EpochScores,
-    MaskedScores,
-    PartialScores,
-    ShareNumbers,
-)
+from taciturn.protocol.messages import MaskedScores, PartialScores, ShareNumbers
 from taciturn.protocol.steps import Program, receive, require_turn
 
 # A whole number of this size is exact, and sixteen of them do not wrap.
@@ -61,15 +56,6 @@ def scores_message(
     if masks:
         return _under_masks(iteration, scores, grid, masks)
     return PartialScores(iteration, require_finite(at_scale(scores, grid)))
-
-
-def epoch_message(
-    iteration: int, scores: FloatArray, grid: FixedPoint, masks: ZeroSum
-) -> EpochScores | MaskedScores:
-    """The same of held-out rows at the end of an epoch."""
-    if masks:
-        return _under_masks(iteration, scores, grid, masks)
-    return EpochScores(iteration, require_finite(at_scale(scores, grid)))
 
 
 def _under_masks(

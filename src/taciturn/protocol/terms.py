@@ -13,6 +13,7 @@ from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.solver import Newton
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +37,27 @@ class Terms:
     @property
     def whole_table(self) -> bool:
         """Whether every pass uses all rows."""
-        return self.agreement.solver == "newton"
+        return isinstance(self.agreement.solver, Newton)
+
+    @property
+    def rounds(self) -> int:
+        """How often each row is used: passes or epochs."""
+        return self.agreement.rounds
+
+    def iterations(self, rows: int) -> int:
+        """How many iterations a whole training has."""
+        return self.rounds * self.per_epoch(rows)
 
     @property
     def rate(self) -> LearningRate:
         """The learning rate of each iteration."""
-        return LearningRate(
-            self.agreement.learning_rate, self.agreement.schedule, self.agreement.decay
-        )
+        sgd = self.agreement.sgd
+        return LearningRate(sgd.learning_rate, sgd.schedule, sgd.decay)
 
     @property
     def penalty(self) -> Penalty:
         """The penalty; each party applies it to its own weights."""
-        return Penalty(self.agreement.l1, self.agreement.l2)
+        return Penalty(self.agreement.solver.l1, self.agreement.l2)
 
     @property
     def log_odds_shift(self) -> float:
@@ -88,7 +97,7 @@ class Terms:
     @property
     def longest_batch(self) -> int:
         """A batch with a short last one that was joined to it."""
-        return self.agreement.batch_size + self.agreement.minimum_batch - 1
+        return self.agreement.sgd.batch_size + self.agreement.sgd.minimum_batch - 1
 
     @property
     def headroom_bits(self) -> int:
@@ -99,7 +108,7 @@ class Terms:
         """
         if self.agreement.subset_size is None:
             return 0
-        return (self.agreement.batch_size - 1).bit_length()
+        return (self.agreement.sgd.batch_size - 1).bit_length()
 
     def capacity(self, magnitude_bits: int, rows: int) -> Capacity:
         """What ``X_A^T r`` needs: residues in [-1, 1], features up to 2^magnitude_bits."""
@@ -111,16 +120,18 @@ class Terms:
 
     def plan(self, seed: bytes, rows: int) -> BatchPlan:
         """The batches of the whole training."""
-        agreed = self.agreement
-        return BatchPlan(seed, rows, agreed.batch_size, agreed.epochs, agreed.minimum_batch)
+        sgd = self.agreement.sgd
+        return BatchPlan(seed, rows, sgd.batch_size, sgd.epochs, sgd.minimum_batch)
 
     def too_few(self, columns: int) -> int:
         """A hidden batch's response must ask for more rows than this.
 
         More than Alice has columns, as the paper requires, and no fewer than the agreed minimum.
         """
-        return max(columns, self.agreement.minimum_batch - 1)
+        return max(columns, self.agreement.sgd.minimum_batch - 1)
 
     def per_epoch(self, rows: int) -> int:
-        """How many iterations make an epoch."""
-        return batch_count(rows, self.agreement.batch_size, self.agreement.minimum_batch)
+        """How many iterations use all rows once; a pass is one."""
+        if self.whole_table:
+            return 1
+        return batch_count(rows, self.agreement.sgd.batch_size, self.agreement.sgd.minimum_batch)

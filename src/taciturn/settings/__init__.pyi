@@ -1,3 +1,4 @@
+from taciturn.settings.agreement import AGREEMENT_KEYS as AGREEMENT_KEYS
 from taciturn.settings.agreement import ALSO_SIMULATED as ALSO_SIMULATED
 from taciturn.settings.agreement import Agreement as Agreement
 from taciturn.settings.agreement import differences as differences
@@ -13,11 +14,13 @@ from taciturn.settings.schema import WHOLE_TABLE as WHOLE_TABLE
 from taciturn.settings.schema import WHOLE_TABLE_ONLY as WHOLE_TABLE_ONLY
 from taciturn.settings.schema import Protection as Protection
 from taciturn.settings.schema import Settings as Settings
-from taciturn.settings.schema import Solver as Solver
 from taciturn.settings.schema import Variant as Variant
 from taciturn.settings.schema import settings_file as settings_file
 from taciturn.settings.setting import Scope as Scope
 from taciturn.settings.setting import Setting as Setting
 from taciturn.settings.setting import declared as declared
+from taciturn.settings.solver import Newton as Newton
+from taciturn.settings.solver import Sgd as Sgd
+from taciturn.settings.solver import SolverName as SolverName
 from taciturn.settings.study import Study as Study
 from taciturn.settings.table import TableSettings as TableSettings

@@ -6,24 +6,20 @@ Its canonical text travels in the handshake, and a difference is named key by ke
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, nearest
+from taciturn.faces import Face, Hint
 from taciturn.files import canonical_json
-from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt, named
 from taciturn.settings.parties import Parties
-from taciturn.settings.schema import (
-    Evaluate,
-    Protection,
-    Schedule,
-    Settings,
-    ShareMetrics,
-    Solver,
-)
+from taciturn.settings.schema import Evaluate, Protection, Settings, ShareMetrics
 from taciturn.settings.setting import Scope, Setting, declared
+from taciturn.settings.solver import SOLVERS, Newton, Sgd
 
 MOST_DIFFERENCES = 40
 # What a simulation sets too, and means the same by. Its number of parties is none of it: an
@@ -44,11 +40,8 @@ class Agreement(Protection):
     mechanism: str
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
-    # A pass of newton is an epoch of one batch, which has all rows.
-    solver: Solver = "sgd"
-    epochs: PositiveInt
-    batch_size: PositiveInt
-    minimum_batch: PositiveInt = 1
+    # In texts its settings stand beside its name.
+    solver: Sgd | Newton
     evaluate: Annotated[
         Evaluate,
         _watched(
@@ -96,10 +89,6 @@ class Agreement(Protection):
             example=1.0,
         ),
     ] = None
-    learning_rate: Positive
-    schedule: Schedule
-    decay: NonNegative
-    l1: NonNegative
     l2: NonNegative
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
@@ -123,10 +112,54 @@ class Agreement(Protection):
         """How many feature parties there are."""
         return len(self.parties or {}) or 1
 
+    @property
+    def rounds(self) -> int:
+        """How often each row is used: the passes of newton, the epochs of sgd."""
+        return self.solver.rounds
+
+    @property
+    def sgd(self) -> Sgd:
+        """The solver of a training by batches; raises ``ConfigError`` where there are none."""
+        if isinstance(self.solver, Sgd):
+            return self.solver
+        raise ConfigError(
+            f"{self.mechanism} trains by batches, and {self.solver.name} has none",
+            setting="solver",
+            hint=Hint("use {solver}", solver="sgd"),
+        )
+
+    def with_rounds(self, rounds: int) -> Agreement:
+        """The same agreement with another number of passes or epochs."""
+        return self.model_copy(update={"solver": self.solver.with_rounds(rounds)})
+
+    @classmethod
+    def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
+        """The same values under the names of the settings, the solver's among them."""
+        return named(values, AGREEMENT_KEYS, face, cls.section)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_solver(cls, values: dict[str, Any]) -> dict[str, Any]:
+        chosen = values.get("solver", Sgd.name)
+        if isinstance(chosen, Sgd | Newton):
+            return values
+        kind = SOLVERS.get(chosen) if isinstance(chosen, str) else None
+        if kind is None:
+            raise ConfigError(
+                f"setting solver: no solver is called {chosen!r}",
+                setting="solver",
+                hint=nearest(str(chosen), SOLVERS),
+            )
+        rest = {name: value for name, value in values.items() if name not in kind.model_fields}
+        own = {name: value for name, value in values.items() if name in kind.model_fields}
+        return {**rest, "solver": kind.of(own)}
+
     @model_serializer(mode="wrap")
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The fields as a text can hold them: sorted keys would lose the order of the parties."""
-        plain: dict[str, Any] = values(self)
+        plain: dict[str, Any] = {}
+        for name, value in values(self).items():
+            plain |= {name: self.solver.name, **value} if name == "solver" else {name: value}
         parties, digest = plain.pop("parties", None), plain.pop("file_digest", None)
         if digest is not None:
             plain["file_digest"] = digest
@@ -147,6 +180,14 @@ class Agreement(Protection):
         if not isinstance(values, dict):
             raise ConfigError("the agreement is not a JSON object")
         return cls.of(values)
+
+
+# The solver's own settings stand behind its name.
+AGREEMENT_KEYS = tuple(
+    key
+    for name in Agreement.model_fields
+    for key in ((name, *Newton.model_fields, *Sgd.model_fields) if name == "solver" else (name,))
+)
 
 
 def differences(ours: str, theirs: str, here: str = "here", there: str = "there") -> list[str]:

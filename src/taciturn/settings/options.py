@@ -14,10 +14,9 @@ from taciturn.settings.schema import (
     BobUpdate,
     Engine,
     Noise,
-    Schedule,
-    Solver,
     Variant,
 )
+from taciturn.settings.solver import Schedule, SolverName
 from taciturn.settings.table import (
     ColumnType,
     DatePart,
@@ -80,7 +79,7 @@ class SettingsOptions(TypedDict, total=False):
     delta: float
     scheme: str
     key_bits: int | None
-    solver: Solver | None
+    solver: SolverName | None
     passes: int | None
     batch_size: int | None
     minimum_batch: int

@@ -21,17 +21,16 @@ from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positiv
 from taciturn.settings.parties import MOST
 from taciturn.settings.removed import refuse_former_key, removed_batches
 from taciturn.settings.setting import Panel, Scope, Setting
+from taciturn.settings.solver import Schedule, SolverName
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
 # The one that hides labels and changes nothing about the model.
 DEFAULT_MECHANISM = "sealed"
-Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
 BaseMechanism = Literal["none", "sealed"]
 Evaluate = Literal["end", "epoch"]
-Solver = Literal["sgd", "newton"]
 ShareMetrics = Literal["nothing", "quality"]
 Engine = Literal["local", "dask"]
 
@@ -328,7 +327,7 @@ class Settings(TableSettings, Protection):
         _protection("Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."),
     ] = None
     solver: Annotated[
-        Solver | None,
+        SolverName | None,
         _model(
             "`newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for "
             "`sealed`, `mutual` and own data).",
@@ -560,7 +559,7 @@ class Settings(TableSettings, Protection):
             return DEFAULT_TOLD_PASSES
         return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
-    def _usual_solver(self) -> Solver:
+    def _usual_solver(self) -> SolverName:
         """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
         if self.whole_table_only:
             return "newton"

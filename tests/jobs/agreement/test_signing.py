@@ -108,7 +108,7 @@ def test_no_single_character_can_be_changed(scene, place, sign):
 
 def test_comments_blanks_and_the_order_of_keys_are_no_part_of_what_is_signed(scene):
     lines = scene.text.replace("[agreement]\n", "# by hand\n[agreement]  # here\n\n")
-    first, second = "passes = 4\n", "schedule = "
+    first, second = "passes = 4\n", "scheme = "
     assert lines.index(second) < lines.index(first)
     swapped = lines.replace(first, "").replace(second, f"{first}{second}")
     assert set(require_signed(scene.config(swapped))) == {"alice", "bob"}

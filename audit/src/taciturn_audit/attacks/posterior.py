@@ -57,7 +57,7 @@ class Law:
     @classmethod
     def of(cls, view: AliceView) -> Law:
         """The law that the agreement names."""
-        return cls(view.agreement.batch_size, view.mechanism.hidden_batch)
+        return cls(view.agreement.sgd.batch_size, view.mechanism.hidden_batch)
 
     @property
     def scale(self) -> float:

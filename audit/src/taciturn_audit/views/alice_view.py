@@ -26,7 +26,6 @@ from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sgd import batch_count
 from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -166,10 +165,7 @@ class AliceView:
         return view
 
     def _epoch(self, event: Observation) -> int:
-        per_epoch = batch_count(
-            self.features.rows, self.agreement.batch_size, self.agreement.minimum_batch
-        )
-        return event.iteration // per_epoch
+        return event.iteration // self._terms.per_epoch(self.features.rows)
 
     @property
     def received(self) -> Iterator[bytes]:

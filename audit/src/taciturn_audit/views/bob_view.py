@@ -24,7 +24,6 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.replay import replay
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.numerics.sgd import batch_count
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -234,12 +233,9 @@ class BobView:
         return view
 
     def _first(self, passes: int) -> Iterator[BobObservation]:
-        agreed, rows = self.agreement, self.features.rows
-        per_pass = batch_count(rows, agreed.batch_size, agreed.minimum_batch)
-        for event in self.observations:
-            whole = isinstance(event, DirectionScored)
-            if event.iteration < (passes if whole else passes * per_pass):
-                yield event
+        terms = Terms(self.agreement, scheme(self.agreement.scheme))
+        last = passes * terms.per_epoch(self.features.rows)
+        return (event for event in self.observations if event.iteration < last)
 
     @property
     def batches(self) -> tuple[BatchScored, ...]:

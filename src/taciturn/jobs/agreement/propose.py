@@ -24,8 +24,6 @@ from taciturn.party.identity import credentials_of
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables
 from taciturn.rng import SystemEntropy
-from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import SGD_ONLY
 from taciturn.transport.tls import show_certificate
 
 VALID_DAYS = 30
@@ -67,9 +65,8 @@ def propose(
             setting="valid_until",
             hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
         )
-    several = config.role == "alice" and bool(config.parties)
     proposer = AgreedSide(
-        title=own.name if several else config.role,
+        title=config.side.title(config, own.name),
         name=own.name,
         fingerprint=own.fingerprint,
         label=None if hide_columns else config.data.label,
@@ -99,14 +96,10 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     terms = terms_of(config.first, tables)
     agreed = terms.agreement
     values: dict[str, Any] = {
-        name: list(value) if isinstance(value := getattr(agreed, name), tuple) else value
-        for name in Agreement.model_fields
-        if name not in (*UNWRITTEN, "parties") and getattr(agreed, name) is not None
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in agreed.model_dump().items()
+        if name not in (*UNWRITTEN, "parties") and value is not None
     }
-    if terms.whole_table:
-        # Its pass is an epoch of one batch, which a file does not say.
-        values = {name: value for name, value in values.items() if name not in SGD_ONLY}
-        values["passes"] = agreed.epochs
     if not agreed.key_bits:
         # Nothing is encrypted, and no file may ask for that by name.
         del values["scheme"], values["key_bits"]
@@ -117,8 +110,8 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     # TOML has no word for none.
     values.setdefault("held_out", 0)
     values["rows"] = tables.train.rows
-    alone = config.role == "alice" and not config.parties
-    columns = len(tables.train.columns) if alone else config.alice_columns
+    own = config.side.agreed_width(config, len(tables.train.columns))
+    columns = config.alice_columns if own is None else own
     if columns is not None:
         values["alice_columns"] = columns
     if agreed.parties is not None:
@@ -133,17 +126,13 @@ def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[
             setting="parties",
             hint="give her a certificate with another name",
         )
-    others = {name: AgreedSide(name, name, key) for name, key in config.parties.items()}
-    if config.role == "bob":
-        return (own, *(others.values() or [AgreedSide("alice", config.peer, peer_key)]))
-    bob = AgreedSide(BOB, config.peer, peer_key)
-    return (bob, *({**others, own.name: own}.values() if others else [own]))
+    return config.side.agreed_sides(config, own, peer_key)
 
 
 def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:
     if certificate is None:
         return None
-    if config.role == "bob" and config.parties:
+    if config.link.peer is None:
         raise ConfigError(
             "the keys of several Alices stand under parties already",
             setting="peer_certificate",

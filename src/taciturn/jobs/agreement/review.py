@@ -17,7 +17,6 @@ from pathlib import Path
 from taciturn import extensions
 from taciturn.engine.callbacks import Announce, silent
 from taciturn.engine.estimate import Columns, estimate_cost
-from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
 from taciturn.extras import EXTRAS, is_installed
 from taciturn.faces import Hint
@@ -45,7 +44,7 @@ def review(
     config = PartyConfig.read(path, agreement)
     with shown_by(config.face):
         prospect = TrainingPlan.of(config)
-        tables, exposed = prospect.tables, None
+        tables = prospect.tables
         assumed = _assumed_columns(config, agreement, columns)
         check = _check(config, assumed, announce)
         announce("time and traffic")
@@ -57,9 +56,6 @@ def review(
         except SignatureError as problem:
             obstacles.append(problem)
         obstacles += problems(path, config, agreement, tables, lambda: prospect)
-        if config.role == "alice":
-            rows = tables.train.rows
-            exposed = column_exposure(prospect.terms, rows, tables.train, opened=prospect.scores)
         return Review(
             reviewed=agreement.path,
             role=config.role,
@@ -72,7 +68,7 @@ def review(
             own_columns=len(tables.preparation.columns),
             own_column_names=source_columns(tables),
             price=prospect.outlook(),
-            columns=exposed,
+            columns=prospect.consent.columns_exposed(),
             check=check,
             assumed_columns=assumed,
             opened=opened_sum(prospect),

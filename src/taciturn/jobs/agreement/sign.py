@@ -35,7 +35,6 @@ from taciturn.party.agreement_file import (
     text_digest,
 )
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.identity import credentials_of, signer
 from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables, load_tables
@@ -157,7 +156,7 @@ def _limit_problems(config: PartyConfig, prospect: TrainingPlan) -> Iterator[Tac
 
 def opened_sum(prospect: TrainingPlan) -> OpenedSum | None:
     """The scores of Alice's rows that the peer has, before and after; None at Bob."""
-    budget = ScoreBudget.from_config(prospect.config)
+    budget = prospect.consent.scores
     if budget is None:
         return None
     held_out, counts = prospect.tables.held_out, prospect.scores

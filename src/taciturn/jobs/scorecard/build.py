@@ -119,16 +119,16 @@ def model_report(
     reference = next((name for name in (TRAINING, HELD_OUT) if name in scored), None)
     base = None if reference is None else bands.counts(scored.pop(reference))
     # Bob's own first: they are there in every report of his.
-    sides = sorted(coefficients.sides, key=lambda side: side.part.model.role != "bob")
+    sides = sorted(coefficients.sides, key=lambda side: not side.part.model.is_bob)
     constants = [
-        constant_points(side.part, scale, shift) for side in sides if side.part.model.role == "bob"
+        constant_points(side.part, scale, shift) for side in sides if side.part.model.is_bob
     ]
     return ModelReport(
         role=share.role,
         model=model,
         session=share.session,
         mechanism=terms.agreement.mechanism,
-        meaning=probability_meaning(terms.agreement) if share.role == "bob" else None,
+        meaning=probability_meaning(terms.agreement) if share.is_bob else None,
         log_odds_shift=shift,
         rows=share.rows,
         threshold=threshold,
@@ -264,7 +264,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
     scores = sets[TRAINING].scores
-    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.agreement.l1 > 0}
+    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
     return model_report(
         terms,
         request,

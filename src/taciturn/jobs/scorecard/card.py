@@ -174,7 +174,7 @@ def _number(value: object, digits: str = "g") -> str:
 def card(model: ModelShare) -> ModelCard:
     """Everything worth knowing about a share; a random share's numbers are not in it."""
     agreed, weights, shift = model.agreement, OWN, model.log_odds_shift
-    if model.sealed and (model.role == "alice" or model.bob_share):
+    if model.own_share:
         weights = REVEALED if len(model.weights) else SHARED
     weighing = (
         [
@@ -223,7 +223,7 @@ def named_coefficients(model: ModelShare) -> tuple[Coefficient, ...]:
 def _holds(model: ModelShare, weights: str) -> str:
     if model.bob_share:
         return _SAYS[BOTH] if weights == SHARED else f"{_SAYS[weights]}; and {_SAYS[BOTH]}"
-    if model.sealed and model.role == "bob":
+    if model.sealed and model.is_bob:
         return f"{_SAYS[OWN]}; and {_SAYS[SHARED]}"
     return _SAYS[weights]
 

@@ -59,7 +59,7 @@ def party_report(config: PartyConfig, request: ReportRequest) -> ModelReport:
             hint="name one side's settings and its own model",
         )
     terms = model_terms(share, path)
-    if share.role == "alice":
+    if not share.is_bob:
         return _alice_report(share, path, terms, request)
     config = _at_study(config, share)
     return _LabelSide(
@@ -322,7 +322,7 @@ class _LabelSide:
             notes.append("The training diverged: the model is worthless.")
         elif metrics.get("converged") is False:
             notes.append(NOT_CONVERGED)
-        if self.terms.agreement.l1:
+        if self.terms.penalty.l1:
             notes.append(L1_PENALTY)
         if self.no_tables:
             notes.append(f"{self.no_tables}; bins are shown without their rows.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.errors import BudgetExceeded, ConfigError, DataError, RemoteProtocolError
+from taciturn.errors import BudgetExceeded, DataError, RemoteProtocolError
 from taciturn.jobs.base import RunContext
 from taciturn.jobs.serve.rounds import (
     MOST_ASKED,
@@ -94,8 +94,6 @@ class FeatureSide(ServeSide[RoundResponder]):
     def __init__(self, config: PartyConfig, used: UsedModel, opened: ExitStack) -> None:
         super().__init__(config, used, used.shares[0], opened)
         scores = ScoreBudget.from_config(config)
-        if scores is None:
-            raise ConfigError("this is not Alice's file", where=config.where)
         responder = self._responder(KeyedEntropy.from_system())
         responder.require_hidden(self.rows.size, MOST_ASKED, ROW_ANSWERS)
         store = opened.enter_context(closing(scores.store.open()))

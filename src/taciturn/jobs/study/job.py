@@ -73,6 +73,7 @@ class StudyJob(Job[StudyRun]):
 
     fresh: bool = False
     purpose = TRAINING
+    opens_first = True
     farewell_seconds = LINGER_SECONDS
 
     def prepare(self, config: PartyConfig) -> StudySide:
@@ -145,7 +146,7 @@ class StudySide(TrainingSide[FinishedStudy, StudyRun]):
     def opening(self) -> Program[None]:
         """Both sides say which study they mean, on which training rows, folds included."""
         config, study = self.config, self.plan.study.canonical()
-        peers = config.parties if config.role == "bob" and config.parties else (ONLY,)
+        peers = config.parties if config.link.peer is None else (ONLY,)
         hello = greeting(config.role, study, self.tables.train)
         yield from together({peer: shake_hands(hello) for peer in peers})
 

@@ -69,7 +69,7 @@ class StudyModel:
     @property
     def passes(self) -> int:
         """The number of iterations."""
-        return self.terms.agreement.epochs * self.terms.per_epoch(self.rows)
+        return self.terms.iterations(self.rows)
 
     @property
     def opened(self) -> OpenedScores:

@@ -34,6 +34,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
+from taciturn.settings.solver import SOLVERS
 from taciturn.settings.study import Point, Study, named
 from taciturn.simulation import Coins, Source, arrange
 
@@ -68,8 +69,9 @@ def simulate_study(
     folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
     for number, own in settings.items():
         # The penalty of a fold is that of all training rows, also where it is a default.
-        if own.solver == "newton" and own.l2 is None:
-            settings[number] = own.model_copy(update={"l2": 1.0 / rows})
+        if own.solver is not None and own.l2 is None:
+            penalty = SOLVERS[own.solver].default_l2(rows)
+            settings[number] = own.model_copy(update={"l2": penalty})
     pins, columns = coins.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
 
     def terms(point: Point, rows: int) -> Terms:

@@ -65,15 +65,11 @@ def party(
     # Imported here: the transport takes a second to load, and no other command needs it.
     from taciturn.jobs.base import run_party
     from taciturn.jobs.train.job import DryRunJob, training_job
-    from taciturn.party.agreed import peer_keys
     from taciturn.party.config import PartyConfig
-    from taciturn.party.way import way_to_peer
 
     plan = planned(out)
     settings = PartyConfig.read(config)
     output = settings.output
-    with shown_by(settings.face):
-        keys = peer_keys(settings)
     require_writable(*map(settings.path, output.files), record, html)
     if html is not None and (settings.study is None or dry_run):
         raise ConfigError(
@@ -86,13 +82,11 @@ def party(
         stoppable(),
         _going_on(dry_run),
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
-        # A port that is in use, or a bad certificate, is reported before a large table is read.
-        way_to_peer(settings, callbacks.announce, keys) as endpoint,
     ):
         job: Job[Any] = (
             DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
         )
-        result = run_party(job, settings, callbacks, endpoint)
+        result = run_party(job, settings, callbacks)
     finish(plan, result, json, lambda: of_party(settings))
     if html is not None:
         _write_study(result, html)

@@ -48,11 +48,10 @@ class FinishedTraining:
     @classmethod
     def of(cls, run: PartyRun, result: PartyResult, session: str) -> FinishedTraining:
         """The end of a program; at Alice there is nothing to assess."""
-        bobs = run.identity.role == "bob"
-        trained = result.trained
-        opened = trained.opened if isinstance(trained, BobTrained) else None
-        scores = result.train_scores, result.held_out_scores
-        return cls(run, *scores, session, assessed=not bobs, opened=opened)
+        trained, scores = result.trained, (result.train_scores, result.held_out_scores)
+        if not isinstance(trained, BobTrained):
+            return cls(run, *scores, session)
+        return cls(run, *scores, session, assessed=False, opened=trained.opened)
 
     def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
         """The record; long arrays are kept on the shelf."""

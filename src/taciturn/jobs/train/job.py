@@ -75,6 +75,7 @@ class TrainJob(Job[PartyRun]):
     record: Path | None = None
     fresh: bool = False
     purpose = TRAINING
+    opens_first = True
     farewell_seconds = LINGER_SECONDS
 
     def prepare(self, config: PartyConfig) -> TrainSide:
@@ -163,6 +164,7 @@ class DryRunJob(Job[DryRun]):
     """Connect to the peer, compare everything, and stop before the training."""
 
     purpose = DRY_RUN
+    opens_first = True
     farewell_seconds = OPENING_SECONDS
 
     def prepare(self, config: PartyConfig) -> DryRunSide:
@@ -228,17 +230,16 @@ class DryRunSide(Side[PeerShape, DryRun]):
         """What the training will cost, and disclose."""
         training, tables = self.training, self.training.tables
         session.log("dry run passed", seconds=round(session.seconds, 3))
-        alice_columns = sum(outcome.widths) or (
-            outcome.columns if session.role == "bob" else len(tables.train.columns)
-        )
+        consent = training.plan.consent
+        alice_columns = sum(outcome.widths) or consent.alice_columns(outcome.columns)
         return DryRun(
             identity=training.plan.identity(),
             peer_columns=outcome.columns,
             parties=training.plan.feature_parties(outcome.widths),
             agreement=Sizes(alice_columns, tables.train.rows),
             outlook=training.plan.outlook(),
-            estimate=training.estimate(outcome.columns, outcome.widths),
-            columns_exposed=training.plan.consent.exposure(),
+            estimate=consent.estimate(outcome.columns, outcome.widths, session.log),
+            columns_exposed=consent.exposure(),
         )
 
 

@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 from taciturn.engine.callbacks import Announce, Publish, silent, unpublished
 from taciturn.engine.disclosure import disclosure
 from taciturn.engine.exposure import OpenedScores, column_exposure
-from taciturn.errors import BudgetExceeded, ConfigError, LocalProtocolError, TaciturnError
+from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
 from taciturn.faces import Hint
 from taciturn.jobs.resumable import BudgetCheck
-from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, MOST_COLUMNS, PartyConfig
+from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge, opening_facts
+from taciturn.party.roles import MOST_COLUMNS
 from taciturn.party.side import TrainingInputs, terms_of
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.privacy.events import NonPrivate
@@ -131,7 +132,7 @@ class TrainingPlan(TrainingInputs):
         rows = [(self.tables.train.ids, releases)]
         if held_out is not None and agreed.patience is not None:
             # When Bob stops depends on these labels too.
-            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.epochs}))
+            rows.append((held_out.ids, {(NonPrivate(), ""): agreed.rounds}))
         elif held_out is not None and agreed.share_metrics == "quality":
             rows.append((held_out.ids, {(release_event(agreed.metrics_epsilon), ""): 1}))
         return Charge(tuple(rows), session)
@@ -195,7 +196,7 @@ class FeatureConsent:
         """Publish how many scores are opened, now and before."""
         # Reading the store takes time that nobody who listens to nothing should wait.
         if publish is not unpublished:
-            counts, scores = self.plan.scores, self._scores
+            counts, scores = self.plan.scores, self.scores
             given = scores.most_given()
             publish(ScoresOpened(counts.per_row, counts.in_all, given, scores.limit))
 
@@ -208,8 +209,7 @@ class FeatureConsent:
 
     def exposure(self) -> ColumnExposure | None:
         """What Bob can learn of Alice's columns, beside what he was given before."""
-        train, given = self.plan.tables.train, self._scores.most_given()
-        exposed = column_exposure(self.terms, train.rows, train, opened=self.plan.scores)
+        exposed, given = self.columns_exposed(), self.scores.most_given()
         limit = self.config.privacy.scores_per_row
         bound = "no limit is set (scores-per-row)"
         if limit is not None:
@@ -219,15 +219,44 @@ class FeatureConsent:
         so_far = f"So far {self.config.peer} was given up to {given:,} of a row; {bound}"
         return replace(exposed, warning=f"{exposed.warning}. {so_far}")
 
+    def columns_exposed(self) -> ColumnExposure:
+        """What Bob can learn of Alice's columns from this agreement alone."""
+        train = self.plan.tables.train
+        return column_exposure(self.terms, train.rows, train, opened=self.plan.scores)
+
+    def alice_columns(self, peer_columns: int) -> int:
+        """How many columns the only Alice has: this side's own."""
+        return len(self.plan.tables.train.columns)
+
+    def estimate(
+        self, peer_columns: int, widths: tuple[int, ...], announce: Announce
+    ) -> Estimate | None:
+        """Duration and traffic; ``widths`` are the columns of several Alices, empty with one."""
+        # Loaded here: a training measures no sample, and loads its own side only.
+        from taciturn.engine.estimate import estimate_cost
+
+        announce("measuring time and traffic")
+        train, compute = self.plan.tables.train, self.config.compute
+        # Several Alices know each other's number of columns, and not Bob's.
+        alices, bob = (widths, 1) if widths else ([train], peer_columns)
+        single = estimate_cost(
+            self.terms,
+            train.rows,
+            alices,
+            bob,
+            held_out=self.plan.held_out_rows,
+            table_memory=compute.table_memory << 20,
+            cores=compute.cores,
+        )
+        return self.plan.of_all(single)
+
     @cached_property
-    def _scores(self) -> ScoreBudget:
+    def scores(self) -> ScoreBudget:
+        """Alice's count of the scores that the peer was given."""
         return self._budget(silent)
 
     def _budget(self, announce: Announce) -> ScoreBudget:
-        budget = ScoreBudget.from_config(self.config, announce)
-        if budget is None:
-            raise LocalProtocolError("Bob has no budget of scores")
-        return budget
+        return ScoreBudget.from_config(self.config, announce)
 
 
 class LabelConsent:
@@ -326,6 +355,19 @@ class LabelConsent:
 
     def exposure(self) -> ColumnExposure | None:
         """Of Alice's columns, Bob's file says nothing."""
+        return None
+
+    columns_exposed = exposure
+    scores = None
+
+    def alice_columns(self, peer_columns: int) -> int:
+        """How many columns the only Alice has: as many as she says."""
+        return peer_columns
+
+    def estimate(
+        self, peer_columns: int, widths: tuple[int, ...], announce: Announce
+    ) -> Estimate | None:
+        """None: Bob lacks the columns that decide duration and traffic."""
         return None
 
     def _protected_but_for_telling(self) -> bool:

@@ -57,7 +57,7 @@ def compare(
     method = mechanism(terms.agreement)
     contracts = (
         method.lossless
-        and terms.agreement.l1 == 0
+        and terms.penalty.l1 == 0
         and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )
     return Comparison(
@@ -79,9 +79,9 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
         heaviest = max(agreed.class_weight or (1.0,))
-        fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.epochs, heaviest)
+        fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.rounds, heaviest)
     else:
-        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.epochs, data.widths)
+        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.rounds, data.widths)
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)
@@ -117,7 +117,7 @@ def fixed_point_bound(
     bits = terms.agreement.residue_bits
     per_column = 2.0 ** -(terms.agreement.feature_bits + 1)
     # A hidden batch may hold more rows than the batch size by which their sum is divided.
-    rows = max(1.0, terms.longest_product / terms.agreement.batch_size)
+    rows = max(1.0, terms.longest_product / terms.agreement.sgd.batch_size)
     per_column += 2.0 ** -(bits + 1) * (alice.largest + per_column) * rows
     longest = float(np.sqrt(np.square(features).sum(axis=1).max(initial=0.0)))
     by_scores = terms.agreement.alices * 2.0 ** -(bits + 3) * longest * rows

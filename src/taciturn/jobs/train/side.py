@@ -25,7 +25,6 @@ from taciturn.protocol.agree import unused
 from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import Estimate
 from taciturn.results.parties import Setup
 from taciturn.version import __version__
 
@@ -73,7 +72,7 @@ class TrainingSide(ResumableSide[O, R]):
     @property
     def setup(self) -> Setup:
         """Who trains, with which solver."""
-        return Setup(self.plan.identity(), self.terms.agreement.solver)
+        return Setup(self.plan.identity(), self.terms.agreement.solver.name)
 
     def begin(self, log: Log, callbacks: Callbacks) -> None:
         """Log what the preparation found."""
@@ -148,32 +147,6 @@ class TrainingSide(ResumableSide[O, R]):
     def opening(self) -> Program[None]:
         """What the sides compare before the first message of a training."""
         yield from ()
-
-    def estimate(self, peer_columns: int, widths: tuple[int, ...]) -> Estimate | None:
-        """Duration and traffic; None at Bob, who lacks the columns that decide them.
-
-        ``widths`` are the columns of each of several Alices, empty with one.
-        """
-        if self.config.role == "bob":
-            return None
-        # Loaded here: a training measures no sample, and loads its own side only.
-        from taciturn.engine.estimate import estimate_cost
-
-        self.log("measuring time and traffic")
-        train, compute = self.tables.train, self.config.compute
-        # Several Alices know each other's number of columns, and not Bob's.
-        alices, bob = (widths, 1) if widths else ([train], peer_columns)
-        held_out = self.tables.held_out
-        single = estimate_cost(
-            self.terms,
-            train.rows,
-            alices,
-            bob,
-            held_out=0 if held_out is None else held_out.rows,
-            table_memory=compute.table_memory << 20,
-            cores=compute.cores,
-        )
-        return self.plan.of_all(single)
 
     def clear_prepared(self) -> None:
         """Remove the prepared tables: the session is over."""

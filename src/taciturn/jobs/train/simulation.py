@@ -109,11 +109,10 @@ def simulate(
     data = arrange(settings, raw, coins.data)
     terms = terms_of(settings, data, coins)
     header = header_of(settings, terms.agreement, coins, data)
-    links = terms.agreement.alices
-    recorder = Recorder(links)
+    recorder = Recorder(terms.agreement.alices)
     with (
         one_thread(),
-        nullcontext() if record is None else TranscriptFile(record, header, links=links) as file,
+        nullcontext() if record is None else TranscriptFile(record, header) as file,
     ):
         taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         with _at_work(settings, terms, observe) as terms_at_work:
@@ -195,7 +194,7 @@ class _Run:
         end = training_loss(train, labels.values, weights)
         arrived = assess_convergence(batches.losses(), self._gap(comparison), end)
         settings, agreed = self.settings, terms.agreement
-        sgd = None if terms.whole_table else agreed
+        sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
             dataset=settings.source,
             mechanism=agreed.mechanism,
@@ -213,8 +212,8 @@ class _Run:
             seed=settings.seed,
             permute_labels=settings.permute_labels,
             permute_rows=settings.permute_rows,
-            solver=agreed.solver,
-            passes=agreed.epochs if sgd is None else None,
+            solver=agreed.solver.name,
+            passes=terms.rounds if sgd is None else None,
             epochs=None if sgd is None else sgd.epochs,
             batch_size=None if sgd is None else sgd.batch_size,
             learning_rate=None if sgd is None else sgd.learning_rate,

@@ -125,7 +125,7 @@ class Training:
     def _observe(self, event: Event) -> None:
         self.figures.observe(event)
         self.observe(event)
-        if isinstance(event, Boundary) and self.inputs.config.role == "alice":
+        if isinstance(event, Boundary) and self.bob is None:
             # Her program says where she stands, and not out of how many.
             self._observe(Progress(event.state.iteration, self.inputs.iterations))
 
@@ -178,6 +178,4 @@ def _recording(
         "held_out_digest": "" if held_out is None else held_out.digest(),
     }
     at = None if body is None else body["recorded"]
-    # Bob records what he says to each of several Alices.
-    links = len(inputs.config.peers)
-    return TranscriptFile(record, header, at=at, keep=True, links=links)
+    return TranscriptFile(record, header, at=at, keep=True)

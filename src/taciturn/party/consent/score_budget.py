@@ -48,10 +48,8 @@ class ScoreBudget(RowBudget[int]):
     limit: int | None = None
 
     @classmethod
-    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ScoreBudget | None:
-        """Alice's budget for this peer; None at Bob."""
-        if config.role == "bob":
-            return None
+    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ScoreBudget:
+        """Alice's budget for this peer."""
         store = ConsentStore.from_config(config, announce)
         return cls(store, config.peer, config.privacy.scores_per_row)
 

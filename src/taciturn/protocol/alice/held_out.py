@@ -8,7 +8,7 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import EpochVerdict
-from taciturn.protocol.scores import epoch_message
+from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
 
@@ -22,7 +22,7 @@ def report(
     grid, own = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
     noise = ScoreNoise.of_pass(inputs.noise_key, iteration)
     scores = held_out.values @ weights + noise.reals(held_out.ids, held_out.values, grid)
-    yield from send(epoch_message(iteration, scores, grid, own))
+    yield from send(scores_message(iteration, scores, grid, own))
     if inputs.terms.agreement.patience is None:
         return False
     verdict = yield from receive(EpochVerdict)

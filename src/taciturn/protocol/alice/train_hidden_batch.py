@@ -43,8 +43,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state, key = yield from with_key(inputs, state)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
-    batch_size, per_epoch = terms.agreement.batch_size, terms.per_epoch(features.rows)
-    iterations = terms.agreement.epochs * per_epoch
+    batch_size, per_epoch = terms.agreement.sgd.batch_size, terms.per_epoch(features.rows)
+    iterations = terms.iterations(features.rows)
     weights = state.weights
     for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights)))
@@ -78,9 +78,9 @@ def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray,
         raise RemoteProtocolError(f"the peer's subset names a row beyond the {rows} there are")
     if not np.isin(bits, (0, 1)).all() or not bits.any():
         raise RemoteProtocolError("the peer's response is not of zeros and ones, or has no one")
-    if bits.sum() < terms.agreement.minimum_batch:
+    if bits.sum() < terms.agreement.sgd.minimum_batch:
         raise RemoteProtocolError(
             f"the peer asks for the scores of {bits.sum()} rows, below the agreed minimum of "
-            f"{terms.agreement.minimum_batch}"
+            f"{terms.agreement.sgd.minimum_batch}"
         )
     return subset, bits.astype(bool)

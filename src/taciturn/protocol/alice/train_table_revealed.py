@@ -14,8 +14,9 @@
       PartialScores        X~ X~^T a            ->   what the direction does to scores
       the last one ends before PartialScores:        X~^T a is the model
 
-Where held-out rows are looked at after each pass, EpochScores has theirs. Of a large table there
-is an EncryptedResidues, and a PartialScores, for each part of its rows (``Scheme.row_parts``).
+Where held-out rows are looked at after each pass, another PartialScores has theirs. Of a large
+table there is an EncryptedResidues, and a PartialScores, for each part of its rows
+(``Scheme.row_parts``).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.prepared import Prepared
-from taciturn.protocol.scores import epoch_message, scores_message
+from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.protocol.turn import Turn
@@ -62,7 +63,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch
     others = None if held_out is None else table.others(held_out, inputs.scratch)
-    passes, scales, product = terms.agreement.epochs, table.scales, np.empty(0, dtype=np.int64)
+    passes, scales, product = terms.rounds, table.scales, np.empty(0, dtype=np.int64)
     prepared = Prepared(table.whole, inputs.table_memory)
     try:
         for number in range(state.iteration, passes + 1):
@@ -90,7 +91,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 drawn = noise.reals(held_out.ids, others, grid)
                 for part, scores in _scores(terms, table, others, product, widest, drawn):
                     own = masks.fork(f"held out {number} {part}")
-                    yield from send(epoch_message(number, scores, grid, own))
+                    yield from send(scores_message(number, scores, grid, own))
     finally:
         prepared.close()
     return Trained(table.weights(product), passes, circle=state.circle, company=state.company)
@@ -108,7 +109,7 @@ def _unmasked_sum(
     ring, columns = table.ring, table.whole.shape[1]
     mask = ring.draw(columns, entropy.fork(f"masks {number}"))
     rows, coins = prepared.under(key), entropy.fork(f"obfuscators {number}")
-    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.agreement.epochs)
+    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.rounds)
     answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, coins)
     yield from send(MaskedGradient(number, answer))
     revealed = yield from receive(RevealedGradient)

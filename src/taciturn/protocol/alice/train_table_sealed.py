@@ -58,7 +58,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     terms, entropy = inputs.terms, inputs.entropy
     state, table = yield from greet_with_table(inputs)
     state, keys = yield from _open(inputs, table, state)
-    passes, share = terms.agreement.epochs, np.empty(0, dtype=np.int64)
+    passes, share = terms.rounds, np.empty(0, dtype=np.int64)
     conversation = _Passes(inputs, table, keys, masks_of(state.circle, terms.agreement.parties))
     try:
         for number in range(state.iteration, passes + 1):
@@ -97,7 +97,7 @@ class _Passes:
         self, inputs: AliceInputs, table: WhitenedTable, keys: Keys, masks: ZeroSum
     ) -> None:
         self._inputs, self._table, self._keys, self._masks = inputs, table, keys, masks
-        self._passes = inputs.terms.agreement.epochs
+        self._passes = inputs.terms.rounds
         self._rows = Prepared(table.whole, inputs.table_memory)
         # By the name of their entropy: the rows whose scores Bob asks for.
         self._scored = {"scores": self._rows}

@@ -49,7 +49,7 @@ def forecast(
         ledger.charge(event, _ROW, _affordable(ledger, event, times))
     if agreed.patience is not None:
         ledger.taint(STOPS_BY_LABELS)
-        ledger.charge(NonPrivate(), _ROW, agreed.epochs)
+        ledger.charge(NonPrivate(), _ROW, agreed.rounds)
     if agreed.share_metrics == "quality":
         if agreed.metrics_epsilon is None:
             ledger.taint(TOLD)
@@ -101,12 +101,12 @@ def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
             yield noisy_release(agreed) or price_of_share(method), 1
     elif method.hidden_batch is not None:
         # Any row may be in each of the batches, which are drawn independently.
-        yield method.event, agreed.epochs * terms.per_epoch(rows)
+        yield method.event, terms.iterations(rows)
     elif isinstance(method, GradientMechanism):
         # A whole table's last sum is that of the weights themselves.
-        yield method.gradient_event, agreed.epochs + terms.whole_table
+        yield method.gradient_event, agreed.rounds + terms.whole_table
     else:
-        yield method.event, agreed.epochs
+        yield method.event, agreed.rounds
 
 
 def _affordable(ledger: Ledger, event: PrivacyEvent, times: int) -> int:

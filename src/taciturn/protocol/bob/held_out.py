@@ -8,7 +8,7 @@ from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.numerics.metrics import evaluate
 from taciturn.privacy.base import Mechanism, Released
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.partners import receive_all_epoch_scores, send_all
+from taciturn.protocol.bob.partners import receive_all_scores, send_all
 from taciturn.protocol.events import HeldOutSeen
 from taciturn.protocol.held_out import out_of_patience
 from taciturn.protocol.messages import EpochVerdict
@@ -28,7 +28,7 @@ def watch(
     if held_out is None:
         return losses, False
     names, grid, rows = inputs.partners, inputs.terms.score_grid, held_out.features.rows
-    theirs = yield from receive_all_epoch_scores(names, iteration, rows, grid)
+    theirs = yield from receive_all_scores(names, iteration, rows, grid)
     scores = require_finite(theirs + held_out.features.values @ weights)
     metrics = evaluate(scores, held_out.labels.values, inputs.terms.log_odds_shift)
     yield from emit(HeldOutSeen(iteration, metrics))

@@ -16,7 +16,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.protocol.messages import EpochScores, MaskedScores, Message
+from taciturn.protocol.messages import MaskedScores, Message
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
@@ -96,21 +96,6 @@ def receive_all_scores(
     if [*names] == [ONLY]:
         return (yield from receive_scores(iteration, rows))
     return grid.decode((yield from _masked_sum(names, iteration, rows)))
-
-
-def receive_all_epoch_scores(
-    names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
-) -> Program[FloatArray]:
-    """The same of held-out rows at the end of an epoch."""
-    if [*names] != [ONLY]:
-        return grid.decode((yield from _masked_sum(names, iteration, rows)))
-    message = yield from receive(EpochScores)
-    require_turn("EpochScores", message.iteration, iteration)
-    if len(message.scores) != rows:
-        raise RemoteProtocolError(
-            f"the peer scored {len(message.scores)} held-out rows, not {rows}"
-        )
-    return message.scores
 
 
 def _masked_sum(names: Sequence[str], iteration: int, rows: int) -> Program[IntArray]:

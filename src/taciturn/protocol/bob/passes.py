@@ -120,7 +120,7 @@ def search(
 
     ``unwhitened`` is what the square of a weight costs where several Alices do not whiten.
     """
-    solver, passes = _solver(inputs, state, unwhitened), inputs.terms.agreement.epochs
+    solver, passes = _solver(inputs, state, unwhitened), inputs.terms.rounds
     looks, opened = _Looks.of(inputs, state), _Opened.of(inputs, state)
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
@@ -171,7 +171,7 @@ def _solver(
         features.values,
         agreed.l2,
         features.free,
-        agreed.epochs,
+        agreed.rounds,
         inputs.scratch,
     )
     if state.search is not None:
@@ -198,9 +198,9 @@ class _Opened:
         # descent to a told model keeps its newest direction alone. One pass has no other to be
         # compared with, and a checkpoint of an earlier version has no integers.
         exact = inputs.mechanism.shares_weights and agreed.reveal_epsilon is None
-        if not exact or agreed.epochs == 1 or len(known) < state.iteration:
+        if not exact or agreed.rounds == 1 or len(known) < state.iteration:
             return cls(None)
-        size = agreed.epochs, inputs.features.rows
+        size = agreed.rounds, inputs.features.rows
         opened = cls(inputs.scratch.unnamed(size, np.int64))
         for number, scores in enumerate(known):
             opened.note(number, scores)
@@ -238,7 +238,7 @@ class _Looks:
     @classmethod
     def of(cls, inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Looks:
         held_out, terms = inputs.scored_each_epoch, inputs.terms
-        size = terms.agreement.epochs, 0 if held_out is None else held_out.features.rows
+        size = terms.rounds, 0 if held_out is None else held_out.features.rows
         looks = cls(held_out, inputs.scratch.unnamed(size, np.float64), terms.log_odds_shift)
         for number, scores in enumerate(() if state.search is None else state.search.held_out):
             looks.note(number, scores)

@@ -40,7 +40,7 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
 
     rate, penalty = terms.rate, terms.penalty
     per_epoch = terms.per_epoch(features.rows)
-    iterations = terms.agreement.epochs * per_epoch
+    iterations = terms.iterations(features.rows)
     weights, losses, redraws = state.weights, state.losses, 0
     for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights, losses)))
@@ -82,5 +82,5 @@ def _encoded(residues: FloatArray, batch: HiddenBatch, terms: Terms) -> IntArray
     """``(batch_size / k) r`` on the true batch, zero on the other rows that Alice scored."""
     spread = np.zeros(len(batch.asked))
     if len(residues):
-        spread[batch.true] = residues * (terms.agreement.batch_size / len(residues))
+        spread[batch.true] = residues * (terms.agreement.sgd.batch_size / len(residues))
     return terms.residue_grid.encode(spread, terms.headroom_bits)

@@ -6,22 +6,18 @@ he returns passes through his mechanism and is charged before it is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize, wrapping
-from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet
 from taciturn.protocol.bob.partners import (
     Partner,
     Partners,
-    receive_all_epoch_scores,
     receive_all_scores,
 )
 from taciturn.protocol.bob.passes import Measured, search
@@ -33,9 +29,6 @@ from taciturn.protocol.steps import Program, send
 from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
-
-Receiving: TypeAlias = Callable[[Sequence[str], int, int, FixedPoint], Program[FloatArray]]
-"""Waits for the scores of so many rows."""
 
 
 def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
@@ -51,8 +44,8 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     answers = _Answers(inputs, key, partners, shape)
     price = shape.price(terms.agreement.l2)
     searched = yield from search(inputs, state, scales, answers.effect, price)
-    yield from answers.release_sum(terms.agreement.epochs, searched.combination)
-    return BobTrained(searched.weights, terms.agreement.epochs, company=state.company)
+    yield from answers.release_sum(terms.rounds, searched.combination)
+    return BobTrained(searched.weights, terms.rounds, company=state.company)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +57,12 @@ class _Answers:
 
     def effect(self, number: int, direction: IntArray) -> Program[Measured]:
         yield from self.release_sum(number, direction)
-        scores = yield from self._receive_scores(number, self.shape.rows, receive_all_scores)
+        scores = yield from self._receive_scores(number, self.shape.rows)
         held_out = self.inputs.scored_each_epoch
         if held_out is None:
             return Measured(scores)
         rows = held_out.features.rows
-        return Measured(
-            scores, (yield from self._receive_scores(number, rows, receive_all_epoch_scores))
-        )
+        return Measured(scores, (yield from self._receive_scores(number, rows)))
 
     def release_sum(self, number: int, direction: IntArray) -> Program[None]:
         coins = self.inputs.entropy.fork(f"encryption {number}")
@@ -86,7 +77,7 @@ class _Answers:
         size = self.shape.size(partner.columns)
         parts = self.inputs.terms.scheme.row_parts(size)
         # One Alice stands for all where it is told how far a pass is.
-        passes = None if partner.place.start else self.inputs.terms.agreement.epochs
+        passes = None if partner.place.start else self.inputs.terms.rounds
         turn = Turn(number, passes)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
@@ -99,12 +90,12 @@ class _Answers:
         modulus = 1 << wrapping(self.key.public.capacity).modulus_bits
         return tuple(entry % modulus for entry in masked.tolist())
 
-    def _receive_scores(self, number: int, rows: int, receiving: Receiving) -> Program[FloatArray]:
+    def _receive_scores(self, number: int, rows: int) -> Program[FloatArray]:
         scores, terms = np.empty(rows), self.inputs.terms
         # Several Alices send theirs in the same parts, those of the widest table.
         for part in terms.scheme.row_parts(TableSize(rows, self.partners.widest)):
             entries = part.stop - part.start
-            scores[part] = yield from receiving(
+            scores[part] = yield from receive_all_scores(
                 self.partners.names, number, entries, terms.direction_grid
             )
         return scores

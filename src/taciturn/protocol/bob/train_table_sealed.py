@@ -50,7 +50,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     state = replace(state, key=keys.to_bytes())
     ask = _Questions(inputs, keys, scales, partners, shape)
     searched = yield from search(inputs, state, scales, ask.effect, shape.price(terms.agreement.l2))
-    passes = terms.agreement.epochs
+    passes = terms.rounds
     share = yield from ask.masked_sum(passes, searched.combination)
     release = model_release_of(terms.agreement, scales, state.columns, inputs.features)
     if release is not None:
@@ -121,5 +121,5 @@ class _Questions:
 
     def _turn(self, partner: Partner, number: int) -> Turn:
         """One Alice stands for all where it is told how far a pass is."""
-        passes = self.inputs.terms.agreement.epochs
+        passes = self.inputs.terms.rounds
         return Turn(number, None if partner.place.start else passes)

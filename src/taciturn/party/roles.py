@@ -1,0 +1,184 @@
+"""The two sides of a training, and what of a party's file follows from which one it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+from taciturn.errors import CertificateError, ConfigError
+from taciturn.faces import Hint
+from taciturn.party.agreement_file import BOB, AgreedSide, AgreementFile
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
+from taciturn.protocol.messages import Role
+
+if TYPE_CHECKING:
+    from taciturn.party.config import PartyConfig
+    from taciturn.transport.tls import Credentials
+
+# The most columns of Alice's that Bob accepts where their number is not agreed on.
+MOST_COLUMNS = 1000
+
+
+class FeatureRole:
+    """Alice, who has columns and no labels; what her file may say, and whom it names."""
+
+    role: ClassVar[Role] = "alice"
+
+    def require_file(self, config: PartyConfig) -> None:
+        """Refuse nothing more: what is Bob's to set is marked so in its declaration."""
+
+    def require_link(self, config: PartyConfig) -> None:
+        """Insist on a peer, who is Bob, and who listens where there are several Alices."""
+        _require_peer(config)
+        if config.link.listen is not None and config.parties:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="listen",
+                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
+            )
+        if config.link.peer in config.parties:
+            raise ConfigError(
+                f"{config.link.peer} is one of the Alices, who talk to Bob and not to each other",
+                setting="peer",
+                hint="write the name in Bob's certificate",
+            )
+
+    def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
+        """Insist that one of several Alices has the agreed name and key."""
+        # Loaded here: settings are read without it.
+        from taciturn.transport.tls import pin_mismatch
+
+        where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)
+        if pin is None:
+            names = ", ".join(config.parties)
+            raise CertificateError(
+                f"the certificate names {own.name}, and the parties are {names}",
+                where=where,
+                hint=Hint("name this side's own certificate, or add it to {parties} on all sides"),
+            )
+        if pin != own.fingerprint:
+            raise CertificateError(
+                f"{own.name}: {pin_mismatch(own.fingerprint, pin)}",
+                where=where,
+                hint=Hint(
+                    "name this side's own certificate; or have its fingerprint, which taciturn "
+                    "certs {show} prints, written under {parties} on all sides"
+                ),
+            )
+
+    def title(self, config: PartyConfig, name: str) -> str:
+        """What an agreement calls her: by her name among several."""
+        return name if config.parties else self.role
+
+    def agreed_sides(
+        self, config: PartyConfig, own: AgreedSide, peer_key: str | None
+    ) -> tuple[AgreedSide, ...]:
+        """The sides of an agreement that she proposes: Bob, and all Alices in their order."""
+        others = _alices(config)
+        alices = {**others, own.name: own}.values() if others else [own]
+        return (AgreedSide(BOB, config.peer, peer_key), *alices)
+
+    def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
+        """The sides of an agreement that she talks to: Bob."""
+        return (agreement.bob,)
+
+    def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
+        """How many columns the only Alice has; None among several, of whom each knows hers."""
+        return None if config.parties else columns
+
+    def intercept(self, config: PartyConfig) -> bool:
+        """Whether the table has an intercept: hers never."""
+        return False
+
+    def peer_table(self, config: PartyConfig) -> PeerTable:
+        """What she takes Bob's table to be."""
+        return ANY_TABLE
+
+
+class LabelRole:
+    """Bob, who has the labels; what his file may say, and whom it names."""
+
+    role: ClassVar[Role] = "bob"
+
+    def require_file(self, config: PartyConfig) -> None:
+        """Insist on a label column, and refuse what Alice says of her columns."""
+        if config.data.label is None:
+            raise ConfigError(
+                "Bob's table needs the name of its label column",
+                setting="label",
+                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
+            )
+        if config.has_section("woe"):
+            raise ConfigError(
+                "how the columns of Alice are weighed is hers to say",
+                where=f"{config.where}, [woe]",
+                hint="leave the section out here; Alice writes it in her file",
+            )
+
+    def require_link(self, config: PartyConfig) -> None:
+        """Insist on a peer, or on a port for several Alices."""
+        if not config.parties:
+            _require_peer(config)
+            return
+        if config.link.peer is not None:
+            raise ConfigError(
+                "Bob's peers are the parties of the agreement, and no single one",
+                setting="peer",
+                hint=Hint("leave {peer} out; {parties} has their names"),
+            )
+        if config.link.connect is not None:
+            raise ConfigError(
+                "with several Alices Bob listens, and each of them connects to him",
+                setting="connect",
+                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
+            )
+
+    def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
+        """Refuse Bob a certificate of one of the Alices."""
+        if own.name in config.parties:
+            raise CertificateError(
+                f"Bob's certificate names {own.name}, which is one of the Alices",
+                where=str(config.path(config.link.certificate)),
+                hint="give each side its own certificate",
+            )
+
+    def title(self, config: PartyConfig, name: str) -> str:
+        """What an agreement calls him."""
+        return self.role
+
+    def agreed_sides(
+        self, config: PartyConfig, own: AgreedSide, peer_key: str | None
+    ) -> tuple[AgreedSide, ...]:
+        """The sides of an agreement that he proposes: he, and the only Alice or all of them."""
+        return (own, *(_alices(config).values() or [AgreedSide("alice", config.peer, peer_key)]))
+
+    def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
+        """The sides of an agreement that he talks to: the Alices."""
+        return agreement.alices
+
+    def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
+        """None: his columns are not Alice's."""
+        return None
+
+    def intercept(self, config: PartyConfig) -> bool:
+        """As his file says."""
+        return config.data.intercept
+
+    def peer_table(self, config: PartyConfig) -> PeerTable:
+        """As many columns as were agreed, or a bound."""
+        return PeerTable(config.alice_columns, MOST_COLUMNS)
+
+
+def _require_peer(config: PartyConfig) -> None:
+    if config.link.peer is None:
+        raise ConfigError("setting peer: field required", setting="peer")
+
+
+def _alices(config: PartyConfig) -> dict[str, AgreedSide]:
+    return {name: AgreedSide(name, name, key) for name, key in config.parties.items()}
+
+
+ROLES: Mapping[Role, FeatureRole | LabelRole] = MappingProxyType(
+    {"alice": FeatureRole(), "bob": LabelRole()}
+)
