@@ -60,10 +60,12 @@ from taciturn.protocol.messages import (
     HiddenBatchOffer,
     Introduction,
     KeyOffer,
+    LossShares,
     MaskedGradient,
     MaskedScores,
     Message,
     NoisyResidues,
+    OpenedSums,
     PartialScores,
     Phases,
     PublicBytes,
@@ -139,6 +141,8 @@ MESSAGES: tuple[type[Message], ...] = (
     RowsAsked,
     RowsHeld,
     RowsDue,
+    LossShares,
+    OpenedSums,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
