@@ -59,7 +59,7 @@ _SPARE_BITS = 2
 _ENTRY_BITS = 30
 
 Exchange: TypeAlias = Callable[[str, int, tuple[int, ...], Numbers], Program[WordArray]]
-"""``products`` of either side."""
+"""``shared_products`` of either side."""
 
 
 class OpenedFigures(NamedTuple):
@@ -154,7 +154,7 @@ class SumsPlan:
 
 @dataclass(frozen=True, slots=True)
 class SharedSums:
-    """One side's shares of the sums; ``raises`` is Alice. ``exchange`` is its ``products``."""
+    """One side's shares of the sums; ``exchange`` is its ``shared_products``."""
 
     plan: SumsPlan
     fraction: SharedFraction
@@ -169,7 +169,7 @@ class SharedSums:
         """This side's share of W_1, modulo p."""
         return self._scaled(products, carries, self.plan.slope_shift).view(np.int64)
 
-    def loss(
+    def shared_loss(
         self, number: int, slope: IntArray, point: IntArray, carries: IntArray, even: WordArray
     ) -> Program[int]:
         """This side's share of the loss of a pass, from its shares of the rows' even parts."""
@@ -190,7 +190,7 @@ class SharedSums:
         linear = _total(np.concatenate([*scaled, products(slopes, points, modulus)]), modulus)
         return (_total(even, modulus) - linear) % modulus
 
-    def beyond(self, scores: IntArray) -> Program[int]:
+    def shared_count(self, scores: IntArray) -> Program[int]:
         """This side's share of the count."""
         count, plan = self.plan.range_count, self.plan
 
@@ -203,7 +203,7 @@ class SharedSums:
         shares = yield from self.exchange("range", 2 * plan.passes, shape, numbers)
         return _total(shares, plan.modulus)
 
-    def give(self, sums: IntArray, entropy: Entropy) -> Program[None]:
+    def open_sums(self, sums: IntArray, entropy: Entropy) -> Program[None]:
         """Alice sends her shares, with noise."""
         plan = self.plan
         losses = entropy.fork("losses").integers(plan.loss_noise, plan.numbers - 1)
@@ -212,7 +212,7 @@ class SharedSums:
         given = [(int(one) + more) % plan.modulus for one, more in zip(sums, noise, strict=True)]
         yield from send(OpenedSums(ShareNumbers(np.array(given, dtype=np.int64))))
 
-    def take(self, sums: IntArray, halves: FloatArray) -> Program[OpenedFigures]:
+    def read_sums(self, sums: IntArray, halves: FloatArray) -> Program[OpenedFigures]:
         """Bob adds his; ``halves`` are the rows' residues of scores of zero."""
         plan = self.plan
         given = (yield from receive(OpenedSums)).shares

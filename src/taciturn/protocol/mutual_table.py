@@ -435,9 +435,9 @@ class Point:
         slope = self.slope if number else shared.slope(products, of_products)
         sums = self.sums.tolist()
         if shared.plan.opens(number):
-            sums.append((yield from shared.loss(number, slope, self.ahead, of_start, even)))
+            sums.append((yield from shared.shared_loss(number, slope, self.ahead, of_start, even)))
         if number == shared.plan.passes - 1:
-            sums.append((yield from shared.beyond(scores)))
+            sums.append((yield from shared.shared_count(scores)))
         return replace(self, slope=slope, sums=np.array(sums, dtype=np.int64))
 
     def divided(self, fraction: SharedFraction, products: IntArray) -> IntArray:

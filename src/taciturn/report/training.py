@@ -14,6 +14,7 @@ from taciturn.report.words import data_size, figure, percent, share
 from taciturn.report.worth import (
     arrived,
     base_rate,
+    beyond_blocks,
     divergence,
     ends,
     partner_adds,
@@ -51,6 +52,7 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
         metrics_table(runs),
         *divergence(runs.means.diverged),
         Facts(worth_facts(runs) | training_facts(runs)),
+        *beyond_blocks(max((run.scores_beyond_range or 0 for run in runs.trainings), default=0)),
         *symmetry_blocks(_symmetry(runs)),
         *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from taciturn.errors import counted
 from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc
 from taciturn.numerics.symmetry import Symmetry
@@ -101,6 +102,17 @@ def arrived(
         return f"yes{moved}"
     more = "passes" if steps == "pass" else "epochs, or another learning rate,"
     return f"no{moved}: more {more} would change the model"
+
+
+def beyond_blocks(scores: int | None) -> list[Block]:
+    """Says so where scores of ``mutual`` may not have fitted."""
+    if not scores:
+        return []
+    words = (
+        f"{counted(scores, 'score')} may lie beyond the range, and may have wrapped: the model may "
+        "be worthless. Clip the columns, raise l2, or raise score-range."
+    )
+    return [Paragraph(words, "warning")]
 
 
 def divergence(diverged: bool) -> list[Block]:

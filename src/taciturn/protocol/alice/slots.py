@@ -77,10 +77,12 @@ class Answers:
 
     def carries(self, number: int, table: IntArray) -> Program[IntArray]:
         """Her share of the weights' carries, from what each segment of Bob's would make."""
-        taken = yield from self.products("segments", number, table.shape, lambda rows: table[rows])
+        taken = yield from self.shared_products(
+            "segments", number, table.shape, lambda rows: table[rows]
+        )
         return self._whole(taken)
 
-    def products(
+    def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
     ) -> Program[WordArray]:
         """Her shares, modulo the prime, of each row's sum of products of her numbers with Bob's.

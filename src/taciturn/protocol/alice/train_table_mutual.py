@@ -52,7 +52,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
     tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = Answers(opened.waves, plan.slots, ring, entropy)
-    sums = SharedSums(plan.sums, fraction, answers.products)
+    sums = SharedSums(plan.sums, fraction, answers.shared_products)
     point = Point.of_state(state, mutual)
     try:
         for number in range(state.iteration, plan.passes):
@@ -70,7 +70,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             point = point.following(fraction, ring, ahead, products, carries)
     finally:
         tables.close()
-    yield from sums.give(point.sums, entropy.fork("opened"))
+    yield from sums.open_sums(point.sums, entropy.fork("opened"))
     share, bobs_share = weight_shares(plan, point.weights(fraction, ring), alice=table.whitening)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:

@@ -76,10 +76,12 @@ class Questions:
 
     def carries(self, number: int, marks: IntArray) -> Program[IntArray]:
         """His share of the weights' carries, from the segments of his shares."""
-        sums = yield from self.products("segments", number, marks.shape, lambda rows: marks[rows])
+        sums = yield from self.shared_products(
+            "segments", number, marks.shape, lambda rows: marks[rows]
+        )
         return self._whole(sums)
 
-    def products(
+    def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
     ) -> Program[WordArray]:
         """His shares, modulo the prime, of each row's sum of products of his numbers with Alice's.

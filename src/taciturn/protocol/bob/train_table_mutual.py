@@ -60,7 +60,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     asking = opened.own, plan.size(plan.alice)
     tables = Tables(ring, asking, holding, inputs.table_memory, entropy)
     questions = Questions(opened.waves, plan.slots, ring, entropy)
-    sums = SharedSums(plan.sums, fraction, questions.products)
+    sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
     point = Point.of_state(state, mutual)
@@ -82,7 +82,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(Progress(number + 1, plan.passes))
     finally:
         tables.close()
-    figures = yield from sums.take(point.sums, halves)
+    figures = yield from sums.read_sums(point.sums, halves)
     whitening = None if table is None else table.whitening
     share, own_share = weight_shares(plan, point.weights(fraction, ring), bob=whitening)
     if terms.agreement.reveal:
