@@ -13,6 +13,7 @@ import pytest
 from taciturn.crypto import ClearScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.data import FeatureTable, LabelTable
+from taciturn.engine import run_pair
 from taciturn.numerics import (
     RangeCount,
     fit_on_schedule,
@@ -29,8 +30,9 @@ from taciturn.protocol import (
     ResidueShares,
     TablePlan,
     Terms,
+    decode,
 )
-from tests.protocol.parties import Tables
+from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse
 from tests.protocol.test_conversations import SPLITS, agreed, complement
 
@@ -183,3 +185,24 @@ def test_sums_fit_the_modulus_and_numbers_their_slots(rows, score_range, error):
     assert sums.loss_unit > 2.0**32
     # And little is told, whatever Bob sends.
     assert sums.bits < 2 * 34 + 24
+
+
+def test_what_bob_decrypts_of_losses_digits_and_segments_is_uniform():
+    """Over many coins of Alice's, in the clear scheme: every slot fills the modulus evenly."""
+    tables = Tables.make(alice=8, bob=8)
+    star, slots = Star.of(tables, agreed("mutual-table", epochs=1), 1), list[np.ndarray]()
+    for seed in range(4):
+        sent = list[Any]()
+
+        def noting(_: Any, frame: bytes, sent: list[Any] = sent) -> None:
+            sent.append(decode(frame))
+
+        alice = star.alice_program(entropy=ALICE.fork(str(seed)))
+        run_pair(alice, star.bob_program(), tap=noting)
+        answers = [one.answer for one in sent if isinstance(one, LossShares | CarryShares)]
+        assert len(answers) == 4
+        slots += [np.frombuffer(one.data, dtype="<u8") for one in answers]
+    counts = np.bincount((np.concatenate(slots) >> np.uint64(56)).astype(np.int64), minlength=8)
+    expected = counts.sum() / 8
+    # Chi-squared with 7 degrees of freedom: above 30 once in 10,000 times.
+    assert ((counts - expected) ** 2 / expected).sum() < 30
