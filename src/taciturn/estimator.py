@@ -251,6 +251,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             outcome = simulate(settings, raw, observe=watching.observe)
         _warn_of_divergence(outcome.result)
         _warn_of_wraps(outcome.result)
+        _warn_of_opened(outcome.result)
         self._take_weights(outcome)
         self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
@@ -457,6 +458,24 @@ def _warn_of_divergence(result: TrainingRun) -> None:
     except DivergenceError as problem:
         warnings.warn(
             f"{problem.message}. Scale the columns, or lower the learning rate.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_opened(result: TrainingRun) -> None:
+    """Emit a ConvergenceWarning where the figures that ``mutual`` opens call for one."""
+    if result.opened_losses is not None and result.converged is False and not result.diverged:
+        warnings.warn(
+            "the training has not converged: more passes would change the model.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if result.scores_beyond_range:
+        warnings.warn(
+            f"{counted(result.scores_beyond_range, 'score')} may lie beyond score_range and may "
+            "have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
+            "score_range.",
             ConvergenceWarning,
             stacklevel=3,
         )

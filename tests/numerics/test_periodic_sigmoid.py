@@ -94,3 +94,30 @@ def test_the_ends_of_the_ring_are_shares_like_others():
     table = shared.table(ends, KeyedEntropy.from_seed(5))
     values = (shared.phases(zeros, np.ones(4)) * table).sum(axis=1) / shared.step + 0.5
     assert values == pytest.approx([0.5, 0.5, 0.5, 0.5], abs=8 * shared.rounding)
+
+
+@pytest.mark.parametrize(("reach", "error"), RANGES)
+def test_the_loss_of_the_waves_is_within_its_bound_on_the_whole_range(reach, error):
+    function, scores = ring(reach, error)
+    worst = np.abs(function.even_loss(scores) - np.logaddexp(scores / 2, -scores / 2)).max()
+    assert worst <= function.loss_bound(reach) <= error
+    assert worst > function.loss_bound(reach) / 20
+
+
+def test_the_loss_has_the_function_as_its_slope():
+    function, scores = ring(32.0, 1e-3, 401)
+    step = 1e-4
+    slope = (function.even_loss(scores + step) - function.even_loss(scores - step)) / (2 * step)
+    assert np.abs(slope - (function(scores) - 0.5)).max() < 1e-6
+
+
+def test_shares_make_the_loss_with_bob_s_numbers_of_the_sigmoid():
+    function, scores = ring(32.0, 1e-3, 2_001)
+    shared, unit = SharedSigmoid(function, BITS, 2.0**34), 2.0**44
+    first, second = shares(scores, function.half_range, 5)
+    factors = np.where(np.arange(len(scores)) % 2, -1.0, -0.25)
+    table = shared.loss_table(first, unit, KeyedEntropy.from_seed(6))
+    made = (table * shared.phases(second, factors)).sum(axis=1) / unit
+    expected = -factors * (function.even_loss(scores) - function.half_range / 4)
+    assert np.abs(made - expected).max() < 4e-4
+    assert abs(np.mean(made - expected)) < 2e-5

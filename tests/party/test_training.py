@@ -217,7 +217,15 @@ def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(trained):
 
 def test_every_pass_is_a_point_of_the_curve_and_a_step_of_the_figures(trained):
     if "mutual" in trained.name:
-        assert "curve" not in trained.bob["metrics"]
+        # After the last pass Bob is told the losses before the last two steps, and nothing before.
+        curve = trained.bob["metrics"]["curve"]
+        assert [point["iteration"] for point in curve] == [PASSES - 2, PASSES - 1]
+        assert all(point.keys() == {"iteration", "train_loss"} for point in curve)
+        drop = curve[0]["train_loss"] - curve[1]["train_loss"]
+        assert trained.bob["last_change"] == pytest.approx(drop)
+        assert trained.bob["converged"] in (True, False)
+        assert trained.bob["scores_beyond_range"] == 0
+        assert not {"converged", "scores_beyond_range"} & trained.ends["alice"].keys()
         return
     points = range(1, PASSES + 1) if trained.newton else (BATCHES, 2 * BATCHES)
     curve = trained.bob["metrics"]["curve"]
@@ -345,7 +353,8 @@ def test_a_side_that_is_stopped_resumes_to_the_same_numbers(tmp_path, name, alic
     # Of all passes: those before the stop are kept.
     points = range(1, PASSES + 1) if "epochs" not in AGREEMENTS[name] else (BATCHES, 2 * BATCHES)
     curve = again["bob"]["metrics"].get("curve", [])
-    assert [point["iteration"] for point in curve] == ([] if "mutual" in name else [*points])
+    expected = [PASSES - 2, PASSES - 1] if "mutual" in name else [*points]
+    assert [point["iteration"] for point in curve] == expected
 
 
 CUTS: list[tuple[str, tuple[str, ...], int]] = [

@@ -57,10 +57,12 @@ from taciturn.protocol import (
     HiddenBatchOffer,
     Introduction,
     KeyOffer,
+    LossShares,
     MaskedGradient,
     MaskedScores,
     Message,
     NoisyResidues,
+    OpenedSums,
     PartialScores,
     Phases,
     Program,
@@ -157,6 +159,8 @@ EXAMPLES: dict[str, Message] = {
     "RowsAsked": RowsAsked(3, PublicBytes(b'["c1", "c2"]')),
     "RowsHeld": RowsHeld(3, PublicBytes(b"\x00\x01")),
     "RowsDue": RowsDue(3, RowNumbers(np.array([0, 2]))),
+    "LossShares": LossShares(4, EncryptedAnswer(b"\x18", 2)),
+    "OpenedSums": OpenedSums(ShareNumbers(whole(2**58, 0, 7))),
 }
 
 ints = st.integers(-(2**63), 2**63 - 1)

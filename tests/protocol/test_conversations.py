@@ -52,11 +52,13 @@ from taciturn.protocol import (
     Hello,
     HiddenBatchOffer,
     KeyOffer,
+    LossShares,
     MaskedGradient,
     MaskedScores,
     Message,
     NoisyResidues,
     Observation,
+    OpenedSums,
     OwnTable,
     PartialScores,
     Phases,
@@ -537,7 +539,7 @@ def test_each_side_says_what_the_chart_says(case):
 
 
 @pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
-def test_after_the_opening_of_mutual_every_message_is_a_ciphertext(split):
+def test_after_the_opening_of_mutual_every_message_but_the_last_is_a_ciphertext(split):
     talk = converse(star_of("mutual-table", 1, SPLITS[split]))
     opening = {Hello, KeyOffer, BatchCommitment, BatchShare}
     both = {SharedVector, SharedProduct} if SPLITS[split].bob.columns else set()
@@ -545,7 +547,10 @@ def test_after_the_opening_of_mutual_every_message_is_a_ciphertext(split):
         {type(message) for message in talk.said_by(role)} for role in ("bob", "alice")
     )
     assert to_alice - opening == {Phases, Segments, SharedVector, *both}
-    assert to_bob - opening == {ResidueShares, CarryShares, SharedProduct, *both}
+    masked = {ResidueShares, LossShares, CarryShares, SharedProduct, *both}
+    assert to_bob - opening == {*masked, OpenedSums}
+    assert [OpenedSums] == [type(one) for one in talk.said_by("alice") if type(one) in {OpenedSums}]
+    assert isinstance(talk.said_by("alice")[-1], OpenedSums)
     assert (KeyOffer in to_bob) == bool(both)
     assert not len(talk.alice.weights)
     assert not len(talk.bob.weights)
@@ -620,7 +625,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
     # What several Alices know of each other all of them know.
     others = {"circle", "company"}
     assert names == {"weights", "iterations", "stopped", "share", "bob_share"} | others
-    own = {"suspected_wraps", "redraws", "opened"}
+    own = {"suspected_wraps", "redraws", "opened", "losses", "scores_beyond_range"}
     assert {field.name for field in fields(talk.bob)} - names == own
     assert talk.alice.iterations == talk.bob.iterations > 0
     # Neither inputs nor results show their values.

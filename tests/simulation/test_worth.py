@@ -103,12 +103,16 @@ def test_records_of_versions_without_these_figures_are_read(newton):
     assert runs.means.partner_adds is None
 
 
-def test_where_nobody_sees_a_score_nobody_knows_whether_the_training_converged():
+def test_where_nobody_sees_a_score_the_losses_of_the_last_two_passes_are_opened():
     runs = train(mechanism="mutual", passes=2).runs
     run = runs.first
-    assert (run.last_change, run.diverged) == (None, False)
-    # A simulation knows the optimum, and a party does not.
-    assert run.converged is False
+    assert run.opened_losses is not None
+    assert len(run.opened_losses) == 2
+    assert run.last_change == pytest.approx(run.opened_losses[0] - run.opened_losses[1])
+    assert (run.diverged, run.converged, run.scores_beyond_range) == (False, False, 0)
+    assert run.ledger.columns is not None
+    # Of held-out rows one score each, and three sums.
+    assert run.ledger.columns.opened_values == run.rows_test + 3
     assert worth_facts(runs)["converged"]
     assert train(epochs=1).runs.first.converged_reason == SEEN_ONCE
     assert train(epochs=2).runs.first.converged_reason is None

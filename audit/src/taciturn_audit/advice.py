@@ -192,8 +192,7 @@ def _with_one_alice() -> tuple[Recommendation, ...]:
             "the same, and Alice's columns are not to be told either",
             advised("{mechanism}", mechanism="mutual"),
             "nobody sees a training score; rests on the encryption; a whole training "
-            "took 9 to 27 times the processor time of sealed, and nobody knows whether it "
-            "converged",
+            "took 9 to 27 times the processor time of sealed",
         ),
         Recommendation(
             "a model that Alice may be told",

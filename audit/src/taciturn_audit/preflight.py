@@ -196,8 +196,9 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     warnings = []
     if rehearsal.method.shares_scores:
         warnings.append(
-            f"for both: a score beyond {agreed.score_range:g} wraps, and nobody sees it; clip the "
-            f"columns ({advised('{clip}')}) or use an L2 penalty where weights may grow large"
+            f"for both: a score beyond {agreed.score_range:g} wraps; how many may have is told to "
+            f"Bob after the training alone. Clip the columns ({advised('{clip}')}) or use an L2 "
+            "penalty where weights may grow large"
         )
     if not agreed.fresh_keys:
         warnings.append(
@@ -222,8 +223,8 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
 _MOST_NAMED = 5
 _KNOWN_ROWS_SEED = 21
 _NOTHING_OPENED = (
-    "the training opens no score of a training row to Bob; held-out rows, and each joint "
-    "prediction, open one of each row, with noise of 2^-12",
+    "the training opens no score of a training row to Bob, and two or three sums over all of them; "
+    "held-out rows, and each joint prediction, open one score of each row, with noise of 2^-12",
 )
 # A column of which less is explained is not called exposed.
 _EXPOSED = 0.5

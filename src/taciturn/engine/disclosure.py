@@ -82,7 +82,9 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
 def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     sentences = [
         "Bob receives ciphertexts under Alice's key, numbers that her masks make uniform, and no "
-        "score of a training row."
+        "score of a training row.",
+        f"After the last pass he is told {counted(opened.sums, 'sum')} over all training rows: the "
+        "loss of the last passes, and how many scores may lie beyond the range.",
     ]
     if held_out:
         sentences.append(

@@ -39,6 +39,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.mutual_sums import LOSSES
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.outlook import ColumnExposure
@@ -48,12 +49,14 @@ from taciturn.results.outlook import ColumnExposure
 class OpenedScores:
     """How many scores a training opens to Bob; of several Alices, how many sums of them.
 
-    ``per_row`` is the most of one training row.
+    ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
+    where no score is opened: losses, and a count.
     """
 
     per_row: int
     per_held_out_row: int
     in_all: int
+    sums: int = 0
 
     @classmethod
     def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
@@ -61,7 +64,8 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = 1 + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            return cls(0, looks, held_out * looks)
+            sums = min(agreed.rounds, LOSSES) + 1
+            return cls(0, looks, held_out * looks + sums, sums)
         if method.shares_weights:
             return cls(agreed.rounds, looks, rows * agreed.rounds + held_out * looks)
         # Training rows are scored once more at the end.
@@ -218,11 +222,16 @@ def _fitting(bits: list[float], room: float) -> int:
 
 
 def _unseen(opened: OpenedScores) -> str:
-    text = "Bob receives no score of a training row, also where he does not keep to the protocol"
-    if not opened.in_all:
+    text = (
+        "Bob receives no score of a training row. At the end he is told "
+        f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and how many "
+        "scores may lie beyond the range. If he deviates, they can be about rows of his choice; "
+        "the noise leaves fewer than 100 bits in all of one training"
+    )
+    scores = opened.in_all - opened.sums
+    if not scores:
         return text
-    scores = counted(opened.in_all, "score")
-    return f"{text}; at the end he is told {scores} of held-out rows, with noise of 2^-12"
+    return f"{text}. He is told {counted(scores, 'score')} of held-out rows, with noise of 2^-12"
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:

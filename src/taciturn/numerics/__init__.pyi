@@ -68,6 +68,7 @@ from taciturn.numerics.shared_fraction import Carried as Carried
 from taciturn.numerics.shared_fraction import Momentum as Momentum
 from taciturn.numerics.shared_fraction import SharedFraction as SharedFraction
 from taciturn.numerics.shared_fraction import momentum as momentum
+from taciturn.numerics.shared_range import RangeCount as RangeCount
 from taciturn.numerics.sorted_scores import Costs as Costs
 from taciturn.numerics.sorted_scores import SortedScores as SortedScores
 from taciturn.numerics.sorted_scores import Threshold as Threshold

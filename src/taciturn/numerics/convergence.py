@@ -1,6 +1,6 @@
 """Convergence of a training, from what Bob sees of it: the training loss of each pass.
 
-Where scores are shared he sees none, and nobody knows whether it has converged.
+Where scores are shared he is told the loss of the last two passes, after the last message.
 
 ::
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 MOST_LOSS = 2.0 * math.log(2.0)
 """Twice the loss of a model that says one half of every row."""
 
-UNSEEN = "nobody saw a score of a training row, so that nobody knows the training loss"
+UNSEEN = "nobody saw a training loss"
 SEEN_ONCE = "it takes the training loss of two passes over the rows"
 _TOLERANCE, _LEAST_LOSS = 1e-3, 0.1
 # Below this part of the loss a change is rounding, whatever the changes before it were.

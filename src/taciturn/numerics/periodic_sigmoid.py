@@ -20,6 +20,15 @@ like ``exp(-pi^2 k / H)``: about one wave for every three units of the range at 
 exp(-2 R)) + c_(K+2) / (1 - exp(-2 pi^2 / H))`` (``bound``): the chance that a logistic number goes
 beyond an edge, and the tail, since ``sinh(x) / sinh(x + d) <= exp(-d)``.
 
+**The loss.** The even part ``log(2 cosh(z/2))`` of the logistic loss is half a triangle wave,
+smoothed by the same density; its derivative is the function above, wave by wave:
+
+    g(z) = H/4 - sum over odd k of d_k cos(pi k z / H),     d_k = c_k H / (pi k)
+
+So the loss that the waves give is exactly the one that their sigmoid descends. Within R it is off
+by at most the same edge, ``exp(R - H) (1 + exp(-2 R))``, and the tail of d_k (``loss_bound``): the
+triangle leaves ``|z|/2`` by no more than the way beyond the edge, and that integrates to the edge.
+
 **Assumes.** Scores within R. Beyond it the function falls back to 0 at H and continues with the
 opposite sign: a score that does not fit has the residue of another one.
 """
@@ -70,6 +79,11 @@ class PeriodicSigmoid:
         """c_k of each wave."""
         return _coefficients(self.half_range, self.frequencies)
 
+    @property
+    def loss_coefficients(self) -> FloatArray:
+        """d_k of each wave."""
+        return self.coefficients * self.half_range / (math.pi * self.frequencies)
+
     def __call__(self, scores: FloatArray) -> FloatArray:
         """The approximation at any reals."""
         angles = np.outer(scores, self.frequencies) * (math.pi / self.half_range)
@@ -77,8 +91,20 @@ class PeriodicSigmoid:
 
     def bound(self, score_range: float) -> float:
         """Bound on the distance to the sigmoid for scores of at most this size."""
-        edge = math.exp(score_range - self.half_range) * (1 + math.exp(-2 * score_range))
-        return self.tail + edge
+        return self.tail + self._edge(score_range)
+
+    def even_loss(self, scores: FloatArray) -> FloatArray:
+        """The approximation of ``log(2 cosh(z/2))`` at any reals."""
+        angles = np.outer(scores, self.frequencies) * (math.pi / self.half_range)
+        return np.asarray(self.half_range / 4 - np.cos(angles) @ self.loss_coefficients)
+
+    def loss_bound(self, score_range: float) -> float:
+        """Bound on the distance to the loss for scores of at most this size."""
+        following = 2 * self.waves + 1
+        return self.tail * self.half_range / (math.pi * following) + self._edge(score_range)
+
+    def _edge(self, score_range: float) -> float:
+        return math.exp(score_range - self.half_range) * (1 + math.exp(-2 * score_range))
 
     @property
     def tail(self) -> float:
@@ -150,7 +176,19 @@ class SharedSigmoid:
     def table(self, share: IntArray, entropy: Entropy) -> IntArray:
         """Alice's numbers: a row for each of her shares."""
         waves = self._waves(share) * (self.step * 2.0**-self.bits * self.sigmoid.coefficients)
-        scaled = np.stack([waves.imag, waves.real], axis=2).reshape(len(share), -1)
+        return self._rounded(waves.imag, waves.real, entropy)
+
+    def loss_table(self, share: IntArray, unit: float, entropy: Entropy) -> IntArray:
+        """Alice's numbers for the loss, for the same numbers of Bob's.
+
+        The sum of the products is ``-unit (g(z) - H/4)`` times Bob's factor.
+        """
+        waves = self._waves(share) * (unit * 2.0**-self.bits * self.sigmoid.loss_coefficients)
+        return self._rounded(waves.real, -waves.imag, entropy)
+
+    def _rounded(self, by_cosine: FloatArray, by_sine: FloatArray, entropy: Entropy) -> IntArray:
+        """Numbers that multiply Bob's cosines and sines, each rounded at random to its own mean."""
+        scaled = np.stack([by_cosine, by_sine], axis=2).reshape(len(by_cosine), -1)
         # A hair below 1 at most: a whole number must not be carried to the next by rounding.
         scaled += entropy.uniform(scaled.shape) * (1.0 - 2.0**-32)
         return np.floor(scaled).astype(np.int64)

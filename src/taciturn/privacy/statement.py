@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 class ExposedColumns:
     """What a training opens to Bob of Alice's table: the most that it can, if it ends early.
 
-    ``opened_values`` counts all scores, held-out rows included.
+    ``opened_values`` counts all scores, held-out rows included, and in ``mutual`` the sums over all
+    training rows that are opened in their place.
     """
 
     scores_per_row: int

@@ -59,10 +59,12 @@ from taciturn.protocol.messages import Hello as Hello
 from taciturn.protocol.messages import HiddenBatchOffer as HiddenBatchOffer
 from taciturn.protocol.messages import Introduction as Introduction
 from taciturn.protocol.messages import KeyOffer as KeyOffer
+from taciturn.protocol.messages import LossShares as LossShares
 from taciturn.protocol.messages import MaskedGradient as MaskedGradient
 from taciturn.protocol.messages import MaskedScores as MaskedScores
 from taciturn.protocol.messages import Message as Message
 from taciturn.protocol.messages import NoisyResidues as NoisyResidues
+from taciturn.protocol.messages import OpenedSums as OpenedSums
 from taciturn.protocol.messages import PartialScores as PartialScores
 from taciturn.protocol.messages import Phases as Phases
 from taciturn.protocol.messages import PublicBytes as PublicBytes

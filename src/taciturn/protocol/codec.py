@@ -59,10 +59,12 @@ from taciturn.protocol.messages import (
     HiddenBatchOffer,
     Introduction,
     KeyOffer,
+    LossShares,
     MaskedGradient,
     MaskedScores,
     Message,
     NoisyResidues,
+    OpenedSums,
     PartialScores,
     Phases,
     PublicBytes,
@@ -137,6 +139,8 @@ MESSAGES: tuple[type[Message], ...] = (
     RowsAsked,
     RowsHeld,
     RowsDue,
+    LossShares,
+    OpenedSums,
 )
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)

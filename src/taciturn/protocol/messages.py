@@ -321,6 +321,30 @@ class ResidueShares(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class LossShares(Message):
+    """What another table of hers makes of ``Phases``, masked: his shares of the rows' losses."""
+
+    code = 45
+    senders = ("alice",)
+
+    iteration: int
+    answer: EncryptedAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedSums(Message):
+    """Alice's shares of a few sums over all rows in clear, after the last pass, with noise.
+
+    The losses of the last two passes, and how many scores lie beyond their range.
+    """
+
+    code = 46
+    senders = ("alice",)
+
+    shares: ShareNumbers = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class SharedVector(Message):
     """The sender's share of a vector, under its key, for a product with the receiver's columns.
 
@@ -347,7 +371,11 @@ class SharedProduct(Message):
 
 @dataclass(frozen=True, slots=True)
 class Segments(Message):
-    """Of his share of each weight, in which quarter of the ring it lies, under Bob's key."""
+    """Numbers of Bob's shares under his key: for each weight, in which quarter of the ring it lies.
+
+    Where a loss is opened also digits of shares, and the segments of scores: ``iteration`` is the
+    number of passes more then, and twice that.
+    """
 
     code = 30
     senders = ("bob",)
@@ -358,7 +386,7 @@ class Segments(Message):
 
 @dataclass(frozen=True, slots=True)
 class CarryShares(Message):
-    """What Alice's shares make of them, under a mask for each number: his share of the carries."""
+    """What Alice's shares make of ``Segments``, masked: his shares of carries or products."""
 
     code = 31
     senders = ("alice",)

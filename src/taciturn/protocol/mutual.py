@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from taciturn.crypto.base import (
     SlotScheme,
     Wrapping,
 )
-from taciturn.crypto.bfv.modular import block_sums
+from taciturn.crypto.bfv.modular import block_sums, lowered
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.faces import Hint
 from taciturn.protocol.keyrings import own_keys, peer_keys
@@ -50,6 +50,8 @@ from taciturn.rng import Entropy
 LEAST_LEAK_BITS = 40
 """What all answers of a training together may tell of a table, as 2^-bits."""
 MOST_WAVES = 128
+Numbers: TypeAlias = Callable[[slice], IntArray]
+"""The numbers of some rows that one side multiplies, a row of them for each."""
 _EMPTY = np.empty(0, dtype=np.int64)
 
 
@@ -149,6 +151,19 @@ def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: 
     ``less`` says whether this side takes the prime off: one of the two does.
     """
     return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
+
+
+def shares_modulo_prime(
+    shares: IntArray, modulus: int, modulus_bits: int, *, less: bool
+) -> WordArray:
+    """The other way: shares modulo ``2^k`` of a number x, as shares modulo a prime just below.
+
+    ``less`` says whether this side takes ``2^k`` off. That is right but for a chance of ``|x| /
+    2^k``, when the sum is off by the distance of the prime from ``2^k``.
+    """
+    prime, whole = np.uint64(modulus), 1 << modulus_bits
+    parts = lowered(np.bitwise_and(shares, np.int64(whole - 1)).view(np.uint64), prime)
+    return lowered(parts + np.uint64(-whole % modulus if less else 0), prime)
 
 
 def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:

@@ -25,6 +25,14 @@ whitened table and K the matrix ``I - P`` of its penalty, rounded once.
                             + K_A y_A + xi>
                                                 <-   Segments
       CarryShares                               ->   shares of w and of the next y
+      the last two passes open their loss (taciturn.protocol.mutual_sums):
+      LossShares           after ResidueShares  ->   shares of the rows' losses, even part
+                                                <-   Segments            digits of shares
+      CarryShares                               ->   shares of y^T W_1
+      the last pass:
+                                                <-   Segments            of scores
+      CarryShares                               ->   shares of the count beyond the range
+      OpenedSums           her shares           ->   two losses and the count
 
 ``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, u at Alice and v at Bob; Bob's intercept, where he has
 one, is a column of his. Each vector holds its sender's share alone, and each receiver adds its own
@@ -47,7 +55,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from taciturn.arrays import IntArray
+from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
@@ -75,6 +83,7 @@ from taciturn.protocol.mutual import (
     slot_blocks,
     slots_of,
 )
+from taciturn.protocol.mutual_sums import CROSSED, SharedSums, SumsPlan
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
@@ -126,6 +135,20 @@ class TablePlan:
         """The sigmoid of all passes."""
         return shared_sigmoid(self.scales, self.terms.agreement, self.rows)
 
+    @property
+    def sums(self) -> SumsPlan:
+        """What is opened in the end."""
+        agreed = self.terms.agreement
+        return SumsPlan(
+            self.sigmoid,
+            self.scales,
+            self.rows,
+            self.passes,
+            given(agreed, "score_range"),
+            max(agreed.class_weight or (1.0,)),
+            self.slots.modulus,
+        )
+
     def ring(self, side: Columns) -> Wrapping:
         """The sizes of the products with a side's table."""
         return self.scales.ring(side.bits, self.rows + side.count)
@@ -168,14 +191,25 @@ class TablePlan:
     @property
     def alice_leak(self) -> float:
         """What all answers tell of her columns, and of her shares: a distance."""
-        carries = 2 * (self.alice.count + self.bob.count)
-        slots = self.slots
-        numbers = sum(
-            2.0 ** -slots.leak_bits(block.ciphertexts)
-            for rows, entries in ((self.rows, self.sigmoid.entries), (carries, SEGMENTS))
-            for block in slot_blocks(slots, rows, entries)
+        numbers = sum(2.0 ** -self.slots.leak_bits(products) for products in self.slot_answers)
+        return float(numbers + self._table_leak(self.alice))
+
+    @property
+    def slot_answers(self) -> list[int]:
+        """Of each of her answers number by number, how many ciphertexts it sums."""
+        weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
+        # How many exchanges there are of each kind, and of how many rows and numbers.
+        kinds = (
+            (self.passes + opened, self.rows, self.sigmoid.entries),
+            (self.passes, 2 * weights, SEGMENTS),
+            (opened, CROSSED * weights, 1),
+            (1, self.rows, sums.range_count.segments),
         )
-        return float(self.passes * numbers + self._table_leak(self.alice))
+        return [
+            block.ciphertexts
+            for exchanges, rows, entries in kinds
+            for block in slot_blocks(self.slots, rows, entries) * exchanges
+        ]
 
     @property
     def bob_leak(self) -> float:
@@ -332,24 +366,27 @@ class Point:
     """A party's shares between two passes, Alice's weights first.
 
     ``ahead`` are the points from which the next step starts, ``products`` the weights with more
-    digits, and ``carries`` the carries of these.
+    digits, and ``carries`` the carries of these. ``slope`` are the first pass's products scaled
+    down, and ``sums`` what is to be opened, both modulo the slots' prime.
     """
 
     ahead: IntArray = field(repr=False)
     products: IntArray = field(repr=False)
     carries: IntArray = field(repr=False)
+    slope: IntArray = field(repr=False)
+    sums: IntArray = field(repr=False)
 
     @classmethod
     def start(cls, count: int) -> Point:
         """All weights zero."""
         zeros = np.zeros(count, dtype=np.int64)
-        return cls(zeros, zeros, zeros)
+        return cls(zeros, zeros, zeros, zeros, zeros[:0])
 
     @classmethod
     def of_state(cls, state: TrainingState, mutual: MutualState) -> Point:
         """As a training left it."""
         ahead = np.concatenate([state.share, mutual.bob_share])
-        return cls(ahead, mutual.products, mutual.carries)
+        return cls(ahead, mutual.products, mutual.carries, mutual.slope, mutual.sums)
 
     def kept(self, state: TrainingState, mutual: MutualState, number: int) -> TrainingState:
         """The state at the start of a pass."""
@@ -359,6 +396,8 @@ class Point:
             bob_share=self.ahead[hers:],
             products=self.products,
             carries=self.carries,
+            slope=self.slope,
+            sums=self.sums,
         )
         at = state.at(number, state.weights, share=self.ahead[:hers])
         return replace(at, mutual=kept)
@@ -377,7 +416,29 @@ class Point:
         before = Carried(fraction.parts(self.products), self.carries)
         start = Carried(fraction.parts(self.ahead), of_start)
         ahead = ring.centred(fraction.accelerated(now, before, start, momentum))
-        return Point(ahead, products, of_products)
+        return replace(self, ahead=ahead, products=products, carries=of_products)
+
+    def summed(
+        self,
+        number: int,
+        shared: SharedSums,
+        products: IntArray,
+        carries: IntArray,
+        scores: IntArray,
+        even: WordArray,
+    ) -> Program[Point]:
+        """The same point, with a pass's part of what is opened; before ``following``.
+
+        ``even`` are shares of the rows' losses, their even part.
+        """
+        of_products, of_start = np.split(carries, 2)
+        slope = self.slope if number else shared.slope(products, of_products)
+        sums = self.sums.tolist()
+        if shared.plan.opens(number):
+            sums.append((yield from shared.shared_loss(number, slope, self.ahead, of_start, even)))
+        if number == shared.plan.passes - 1:
+            sums.append((yield from shared.shared_count(scores)))
+        return replace(self, slope=slope, sums=np.array(sums, dtype=np.int64))
 
     def divided(self, fraction: SharedFraction, products: IntArray) -> IntArray:
         """The parts of which a pass needs the carries: its products, and the points before it."""

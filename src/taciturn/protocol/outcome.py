@@ -66,9 +66,12 @@ class BobTrained(Trained):
     wrapped. It depends on labels: only he may know. ``redraws`` counts the draws of hidden batches
     that were too short, since the program was started. ``opened`` is what he asked and was answered
     in all passes, in exact integers; he tests it after the last message. None where nothing is
-    exact.
+    exact. ``losses`` are the mean training losses of the last passes, and ``scores_beyond_range``
+    how many scores may not have fitted, where nobody sees scores and these are opened in the end.
     """
 
     suspected_wraps: int = 0
     redraws: int = 0
     opened: OpenedPasses | None = field(default=None, repr=False, compare=False)
+    losses: tuple[float, ...] = ()
+    scores_beyond_range: int | None = None

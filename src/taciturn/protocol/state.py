@@ -152,6 +152,7 @@ class MutualState:
     columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for the sigmoid.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
+    ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual_sums``).
     """
 
     alice_key: bytes = field(repr=False)
@@ -160,6 +161,8 @@ class MutualState:
     waves_key: bytes = field(repr=False)
     products: IntArray = field(repr=False)
     carries: IntArray = field(repr=False)
+    slope: IntArray = field(repr=False)
+    sums: IntArray = field(repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
@@ -170,6 +173,8 @@ class MutualState:
             "waves_key": self.waves_key.hex(),
             "products": self.products.astype("<i8").tobytes().hex(),
             "carries": self.carries.astype("<i8").tobytes().hex(),
+            "slope": self.slope.astype("<i8").tobytes().hex(),
+            "sums": self.sums.astype("<i8").tobytes().hex(),
         }
 
     @classmethod
@@ -182,6 +187,8 @@ class MutualState:
             bytes.fromhex(values["waves_key"]),
             _integers(values["products"]),
             _integers(values["carries"]),
+            _integers(values["slope"]),
+            _integers(values["sums"]),
         )
 
 

@@ -121,6 +121,17 @@ def arrived(
     return f"no: the training loss {loss}. Train {longer}."
 
 
+def beyond_blocks(scores: int | None) -> list[Block]:
+    """Says so where scores of ``mutual`` may not have fitted."""
+    if not scores:
+        return []
+    words = (
+        f"{counted(scores, 'score')} may lie beyond the range, and may have wrapped: the model may "
+        "be worthless. Clip the columns, raise l2, or raise score-range."
+    )
+    return [Paragraph(words, "warning")]
+
+
 def divergence(diverged: bool) -> list[Block]:
     """Warning that the model is worthless."""
     return [Paragraph(DIVERGED, "warning")] if diverged else []
@@ -159,6 +170,7 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
         metrics_table(runs),
         *divergence(runs.means.diverged),
         Facts(worth_facts(runs) | training_facts(runs)),
+        *beyond_blocks(max((run.scores_beyond_range or 0 for run in runs.trainings), default=0)),
         *symmetry_blocks(_symmetry(runs)),
         *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
     ]

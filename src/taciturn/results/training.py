@@ -115,6 +115,9 @@ class TrainingRun(Result):
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
+    ``opened_losses`` are the training losses of the last two passes of ``mutual``, at the points
+    from which they start, and ``scores_beyond_range`` counts the scores that may lie beyond its
+    range.
     ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are divided.
     Records of earlier versions lack what has a default.
@@ -171,6 +174,8 @@ class TrainingRun(Result):
     converged_reason: str | None = None
     diverged: bool = False
     last_change: float | None = None
+    opened_losses: tuple[float, ...] | None = field(default=None, metadata=OMITTED)
+    scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
 
     @property

@@ -129,8 +129,10 @@ class Grid:
         rest = lowered(self._message(messages) + offsets, modulus)
         points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
         for at, (inverse, _) in enumerate(self._parts):
-            prime = np.uint64(self.primes[at])
-            points[at] = lowered(inverse(offsets) + prime - inverse(rest), prime)
+            prime = self.primes[at]
+            # A multiple of the prime that keeps the difference above zero, and below 2^64.
+            above = np.uint64(-(-self.modulus // prime) * prime)
+            points[at] = inverse(offsets + above - rest)
         return points
 
 

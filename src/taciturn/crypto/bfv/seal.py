@@ -45,7 +45,8 @@ _CIPHER = struct.Struct("<32sBQQQdQ")
 _PLAIN = struct.Struct("<32sQd")
 _PRNG = struct.Struct("<B64s")
 _MAGIC, _BLAKE2XB = 0xA15E, 1
-_LARGEST = 1 << 24
+# Members beside coefficients: headers, identities, a seed.
+_OTHER_BYTES = 512
 _SMALL_BITS = 38
 
 T = TypeVar("T")
@@ -61,13 +62,12 @@ class _MemoryFile:
             self._file, self._path = tempfile.mkstemp(prefix="taciturn-")
 
     def put(self, *parts: bytes | memoryview) -> str:
-        os.lseek(self._file, 0, os.SEEK_SET)
-        written = os.writev(self._file, parts)
-        os.ftruncate(self._file, written)
+        # What is left of a longer one is not read: headers say where an object ends.
+        os.pwritev(self._file, parts, 0)
         return self._path
 
     def take(self, save: Callable[[str], None]) -> bytes:
-        os.ftruncate(self._file, 0)
+        # SEAL opens a file to write it anew, and so empties it.
         save(self._path)
         return os.pread(self._file, os.fstat(self._file).st_size, 0)
 
@@ -109,6 +109,7 @@ class Plaintexts:
         self.context = context
         self._degree = degree
         self._file = _MemoryFile()
+        self._decompressor = zstandard.ZstdDecompressor()
         # Headers must have the version of the library that reads them.
         self._version = self.save(sealapi.Plaintext("1"))[3:5]
 
@@ -121,17 +122,19 @@ class Plaintexts:
         """SEAL's serialisation of an object: a header, then compressed members."""
         return self._file.take(thing.save)
 
-    def members(self, thing: Any) -> bytes:  # noqa: ANN401
-        """Members of an object, uncompressed."""
-        body: bytes = zstandard.ZstdDecompressor().decompress(
-            self.save(thing)[_HEADER.size :], max_output_size=_LARGEST
+    def members(self, thing: Any, words: int) -> bytes:  # noqa: ANN401
+        """Members of an object of at most this many coefficients, uncompressed."""
+        # SEAL's frames do not say how long they are: room for the most that there can be is made
+        # each time, and takes longer to make than to fill.
+        body: bytes = self._decompressor.decompress(
+            memoryview(self.save(thing))[_HEADER.size :], max_output_size=8 * words + _OTHER_BYTES
         )
         return body
 
     def coefficients(self, plain: Any) -> WordArray:  # noqa: ANN401
         """Coefficients of a plaintext; SEAL leaves out zeros at the top."""
         words = np.zeros(self._degree, dtype=np.uint64)
-        body = self.members(plain)
+        body = self.members(plain, self._degree)
         present = np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
         words[: len(present)] = present
         return words
@@ -196,15 +199,15 @@ class Seal(Plaintexts):
 
     def polynomials(self, cipher: Any, primes: int) -> WordArray:  # noqa: ANN401
         """Coefficients of a ciphertext: polynomials by primes by N."""
-        body = self.members(cipher)
+        body = self.members(cipher, 2 * primes * DEGREE)
         start = _CIPHER.size + _HEADER.size + 8
         return np.frombuffer(body, "<u8", offset=start).reshape(-1, primes, DEGREE)
 
     def seeded(self, sealed: Any) -> tuple[WordArray, bytes]:  # noqa: ANN401
         """First polynomial of a seeded ciphertext, and the seed of its second."""
-        body = self.members(sealed)
         start = _CIPHER.size + _HEADER.size + 8
         primes = len(self.primes) - 1
+        body = self.members(sealed, primes * DEGREE)
         first = np.frombuffer(body, "<u8", primes * DEGREE, start).reshape(primes, DEGREE)
         return first, body[-SEED_BYTES:]
 
@@ -226,7 +229,7 @@ class Seal(Plaintexts):
 
     def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
         """Numbers of a plaintext in NTT form, one prime's after the other's."""
-        body = self.members(plain)
+        body = self.members(plain, len(self.primes) * DEGREE)
         return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
 
     def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
@@ -279,9 +282,20 @@ def _widened(data: memoryview, prime: int) -> WordArray:
     size = width(prime)
     if size == 8:
         return np.frombuffer(data, "<u8").astype(np.uint64, copy=False)
-    whole = np.zeros((len(data) // size, 8), dtype=np.uint8)
-    whole[:, :size] = np.frombuffer(data, np.uint8).reshape(-1, size)
-    return whole.view("<u8").reshape(-1)
+    # Eight bytes are read at each place and those of the next number cut off; the last few, after
+    # which there are not as many, are copied byte by byte.
+    count = len(data) // size
+    body = max(0, count - 8)
+    words = np.empty(count, dtype="<u8")
+    np.bitwise_and(
+        np.ndarray((body,), "<u8", data, strides=(size,)),
+        np.uint64((1 << 8 * size) - 1),
+        out=words[:body],
+    )
+    rest = np.zeros((count - body, 8), dtype=np.uint8)
+    rest[:, :size] = np.frombuffer(data, np.uint8, offset=body * size).reshape(-1, size)
+    words[body:] = rest.view("<u8").reshape(-1)
+    return words.astype(np.uint64, copy=False)
 
 
 class ByteReader:

@@ -65,11 +65,15 @@ class SlotEncoder:
         self._seal = Plaintexts.of_encoding(slots, SLOT_MODULUS)
         self._encoder = sealapi.BatchEncoder(self._seal.context)
 
-    def polynomial(self, values: WordArray) -> WordArray:
-        """Coefficients in y of n numbers below t."""
+    def plaintext(self, values: WordArray) -> Any:  # noqa: ANN401 - SEAL has no types
+        """The polynomial in y of n numbers below t, for SEAL."""
         plain = sealapi.Plaintext()
         self._encoder.encode(values.tolist(), plain)
-        return self._seal.coefficients(plain)
+        return plain
+
+    def polynomial(self, values: WordArray) -> WordArray:
+        """Coefficients in y of n numbers below t."""
+        return self._seal.coefficients(self.plaintext(values))
 
     def numbers(self, coefficients: WordArray) -> WordArray:
         """Numbers of coefficients in y."""
@@ -175,9 +179,15 @@ class BfvSlotSum:
         return piece
 
     def _times(self, piece: Any, table: IntArray) -> Any:  # noqa: ANN401
-        encoder, whole = self._encoder, np.zeros(DEGREE, dtype=np.uint64)
-        whole[encoder.places] = encoder.polynomial(encoder.filled(reduced(table, SLOT_MODULUS)))
-        plain, evaluator = self._seal.load_plain(whole), self._seal.evaluator
+        encoder, evaluator = self._encoder, self._seal.evaluator
+        numbers = encoder.filled(reduced(table, SLOT_MODULUS))
+        if encoder.slots == DEGREE:
+            # y is x: the polynomial need not leave SEAL.
+            plain = encoder.plaintext(numbers)
+        else:
+            whole = np.zeros(DEGREE, dtype=np.uint64)
+            whole[encoder.places] = encoder.polynomial(numbers)
+            plain = self._seal.load_plain(whole)
         evaluator.transform_to_ntt_inplace(plain, self._seal.first_id)
         evaluator.multiply_plain_inplace(piece, plain)
         return piece

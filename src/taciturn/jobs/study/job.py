@@ -51,6 +51,7 @@ from taciturn.party.model_file import model_share, save_model, suspected_wraps
 from taciturn.party.side import TrainingInputs
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
@@ -319,6 +320,8 @@ class _Models:
             scores = shelf.put(f"scores-{model.number}", result.held_out_scores)
         points = (point.get("train_loss") for point in self._losses.curve)
         losses = tuple(float(loss) for loss in points if loss is not None)
+        if isinstance(result.trained, BobTrained):
+            losses = losses or result.trained.losses
         wraps = suspected_wraps(model.terms, result.trained)
         self._trained.append(TrainedModel(model.number, scores, losses, wraps))
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"

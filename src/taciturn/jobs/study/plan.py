@@ -108,6 +108,7 @@ def opened_scores(models: Sequence[StudyModel], folds: int) -> OpenedScores:
         per_row=max(opened_of_fold(models, fold) for fold in range(max(folds, 1))),
         per_held_out_row=sum(model.opened.per_held_out_row for model in whole if model.scored),
         in_all=sum(model.opened.in_all for model in models),
+        sums=sum(model.opened.sums for model in models),
     )
 
 

@@ -18,6 +18,7 @@ from taciturn.report.blocks import (
 from taciturn.report.training import (
     arrived,
     base_rate,
+    beyond_blocks,
     divergence,
     ends,
     exposure_facts,
@@ -35,10 +36,6 @@ MOST_SHOWN = 10
 _FOR_ALICE = (
     "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
     "tell it would be a release (share-metrics)."
-)
-_FOR_ALICE_UNSEEN = (
-    "Nobody knows whether the model converged: {reason}. How good it is depends on labels: only "
-    "Bob knows it, and to tell it would be a release (share-metrics)."
 )
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 
@@ -58,6 +55,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
             *_worth(result),
             *_importance(result),
             *_wraps(result),
+            *beyond_blocks(result.scores_beyond_range),
             *symmetry_blocks(result.symmetry),
             *_ledger(result),
         ]
@@ -125,7 +123,8 @@ def _worth(result: PartyRun) -> list[Block]:
         made = "" if result.stopped else "All passes over the rows that were agreed were made. "
         return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
-    once = run.iterations_total == len(run.curve)
+    # Where losses are opened after the last pass, the curve has the last two.
+    once = run.iterations_total == len(run.curve) or result.scores_beyond_range is not None
     facts: dict[str, Words] = {
         "converged": arrived(
             result.converged,
@@ -185,8 +184,7 @@ def _importance(result: PartyRun) -> list[Block]:
 def _for_alice(result: PartyRun) -> str:
     if result.told_quality is not None:
         return _told(result.told_quality, "Bob tells")
-    reason = result.converged_reason
-    return _FOR_ALICE if reason is None else _FOR_ALICE_UNSEEN.format(reason=reason)
+    return _FOR_ALICE
 
 
 def _wraps(result: PartyRun) -> list[Block]:

@@ -46,11 +46,13 @@ class PartyRun(Result):
     """One side's part in a training; metrics, ledger and all that is optional are Bob's.
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
+    ``scores_beyond_range`` counts those that may lie beyond the range of ``mutual``; there the
+    curve has the losses of the last two passes alone, at the points from which they start.
     ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
     ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
-    nobody knows it, and ``converged_reason`` says why, to both sides; ``last_change`` is by how
-    much the last pass lowered the training loss.
+    it is not known, and ``converged_reason`` says why; ``last_change`` is by how much the last pass
+    lowered the training loss.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
@@ -64,6 +66,7 @@ class PartyRun(Result):
     stopped: str | None
     metrics: PartyMetrics
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
+    scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures

@@ -190,9 +190,10 @@ class _Run:
         comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
-        # Where nobody sees a score on the way, a simulation still knows the end.
+        # Where no loss is seen on the way, a simulation still knows the end.
         end = training_loss(train, labels.values, weights)
-        arrived = assess_convergence(batches.losses(), self._gap(comparison), end)
+        losses = batches.losses() or bob.losses
+        arrived = assess_convergence(losses, self._gap(comparison), end)
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
@@ -238,6 +239,8 @@ class _Run:
             converged_reason=arrived.reason,
             diverged=bool(arrived.diverged),
             last_change=arrived.last_change,
+            opened_losses=bob.losses or None,
+            scores_beyond_range=bob.scores_beyond_range,
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
             optimum=comparison.optimum,
             max_weight_difference=comparison.max_weight_difference,

@@ -17,12 +17,12 @@ from taciturn.faces import Hint
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.evaluation import FinishedTraining
 from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
-from taciturn.numerics.convergence import UNSEEN
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
 from taciturn.party.playback import unheard, unnoted
 from taciturn.party.side import TrainingInputs
 from taciturn.protocol.events import Boundary, Event, Progress
+from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.results.parties import QUALITY_LEARNT
@@ -115,7 +115,9 @@ class Training:
             stopped=None if trained.stopped is None else trained.stopped.value,
             metrics=PartyMetrics(curve=figures.curve or None),
             suspected_wraps=suspected_wraps(terms, trained),
-            converged_reason=UNSEEN if terms.mechanism.shares_scores else None,
+            scores_beyond_range=(
+                trained.scores_beyond_range if isinstance(trained, BobTrained) else None
+            ),
             told_quality=result.quality,
             importance=self._importance(trained.weights),
             ledger=None if self.bob is None else self.bob.ledger.statement(),

@@ -1,8 +1,9 @@
 """Alice's side of newton in which nobody sees a score.
 
 The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual_table``.
-Alice's own part is her tables of the sigmoid and of the carries. At the end her weights stay
-shared; with ``reveal`` Bob sends his share of hers, and with ``reveal_bob`` she sends hers of his.
+Alice's own part is her tables of the sigmoid and of the carries. After the last pass she opens her
+shares of two losses and a count to Bob. Her weights stay shared; with ``reveal`` Bob sends his
+share of hers, and with ``reveal_bob`` she sends hers of his.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import GivenShare, KeyOffer, ShareNumbers
 from taciturn.protocol.mutual import Columns, offer_key, receive_key
+from taciturn.protocol.mutual_sums import SharedSums
 from taciturn.protocol.mutual_table import (
     OwnTable,
     Point,
@@ -50,21 +52,25 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
     tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = Answers(opened.waves, plan.slots, ring, entropy)
+    sums = SharedSums(plan.sums, fraction, answers.shared_products)
     point = Point.of_state(state, mutual)
     try:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
             own, other = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, plan.rows, own, other)
-            residues = yield from answers.residues(number, plan.sigmoid, scores)
+            unit = sums.plan.loss_unit / plan.rows if sums.plan.opens(number) else None
+            residues, even = yield from answers.residues(number, plan.sigmoid, scores, unit)
             hers, his = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             divided = point.divided(fraction, products)
             carries = yield from answers.carries(number, fraction.table(divided))
+            point = yield from point.summed(number, sums, products, carries, scores, even)
             ahead = momentum(number, plan.passes)
             point = point.following(fraction, ring, ahead, products, carries)
     finally:
         tables.close()
+    yield from sums.open_sums(point.sums, entropy.fork("opened"))
     share, bobs_share = weight_shares(plan, point.weights(fraction, ring), alice=table.whitening)
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
@@ -114,6 +120,8 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
         waves.to_bytes(),
         start.products,
         start.carries,
+        start.slope,
+        start.sums,
     )
     share = start.ahead[: plan.alice.count]
     state = replace(state, key=bobs.to_bytes(), share=share, mutual=mutual)

@@ -13,12 +13,19 @@ from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.protocol.messages import (
     CarryShares,
     KeyOffer,
+    LossShares,
     Phases,
     PublicBytes,
     ResidueShares,
     Segments,
 )
-from taciturn.protocol.mutual import SlotBlock, shares_modulo_power, sized_answer, slot_blocks
+from taciturn.protocol.mutual import (
+    Numbers,
+    SlotBlock,
+    shares_modulo_power,
+    sized_answer,
+    slot_blocks,
+)
 from taciturn.protocol.steps import Program, keep, receive, require_turn, send
 from taciturn.rng import Entropy
 
@@ -33,14 +40,21 @@ class Questions:
     entropy: Entropy
 
     def residues(
-        self, number: int, sigmoid: SharedSigmoid, scores: IntArray, halves: FloatArray
-    ) -> Program[IntArray]:
+        self,
+        number: int,
+        sigmoid: SharedSigmoid,
+        scores: IntArray,
+        halves: FloatArray,
+        *,
+        with_loss: bool,
+    ) -> Program[tuple[IntArray, WordArray]]:
         """His share of the rows' residues: what Alice's table makes of his numbers, and the label.
 
         ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
-        label's sign.
+        label's sign. ``with_loss`` also his shares of the rows' losses, modulo the prime.
         """
         sums = np.empty(len(scores), dtype=np.uint64)
+        losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
         for sent, answered in _turns(slot_blocks(self.slots, len(scores), sigmoid.entries)):
             if sent is not None:
                 # Minus: a residue is y - sigma(z).
@@ -53,22 +67,41 @@ class Questions:
                 message = yield from receive(ResidueShares)
                 require_turn("ResidueShares", message.iteration, number)
                 sums[answered.rows] = self._sums(message.answer, answered)
-        shares = shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
-        return self.ring.centred(shares + np.rint(halves * sigmoid.step).astype(np.int64))
+                if with_loss:
+                    of_loss = yield from receive(LossShares)
+                    require_turn("LossShares", of_loss.iteration, number)
+                    losses[answered.rows] = self._sums(of_loss.answer, answered)
+        labels = np.rint(halves * sigmoid.step).astype(np.int64)
+        return self.ring.centred(self._whole(sums) + labels), losses
 
     def carries(self, number: int, marks: IntArray) -> Program[IntArray]:
         """His share of the weights' carries, from the segments of his shares."""
-        sums = np.empty(len(marks), dtype=np.uint64)
-        for sent, answered in _turns(slot_blocks(self.slots, *marks.shape)):
+        sums = yield from self.shared_products(
+            "segments", number, marks.shape, lambda rows: marks[rows]
+        )
+        return self._whole(sums)
+
+    def shared_products(
+        self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
+    ) -> Program[WordArray]:
+        """His shares, modulo the prime, of each row's sum of products of his numbers with Alice's.
+
+        ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
+        """
+        sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
+        for sent, answered in _turns(slot_blocks(self.slots, rows, entries)):
             if sent is not None:
-                coins = self.entropy.fork(f"segments {number} {sent.rows.start}")
-                for at, vector in enumerate(sent.vectors(marks[sent.rows])):
+                coins = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
+                for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
                     encrypted = self.key.encrypt(vector, coins.fork(f"{at}"))
                     yield from send(Segments(number, encrypted))
             if answered is not None:
                 message = yield from receive(CarryShares)
                 require_turn("CarryShares", message.iteration, number)
                 sums[answered.rows] = self._sums(message.answer, answered)
+        return sums
+
+    def _whole(self, sums: WordArray) -> IntArray:
         return shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
 
     def _sums(self, answer: EncryptedAnswer, block: SlotBlock) -> WordArray:

@@ -5,7 +5,8 @@ Bob's own part is the numbers of waves and segments, under his key, and the labe
 to his share of the residues.
 
 **What he does never depends on what he decrypts**: a fixed number of passes, the same work in
-each, and nothing but uniform numbers to decrypt.
+each, and nothing but uniform numbers to decrypt. After the last pass Alice opens two losses and a
+count to him; no message of his depends on them.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import GivenShare
 from taciturn.protocol.mutual import Columns, offer_key, receive_key
+from taciturn.protocol.mutual_sums import SharedSums
 from taciturn.protocol.mutual_table import (
     OwnTable,
     Point,
@@ -58,6 +60,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     asking = opened.own, plan.size(plan.alice)
     tables = Tables(ring, asking, holding, inputs.table_memory, entropy)
     questions = Questions(opened.waves, plan.slots, ring, entropy)
+    sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
     point = Point.of_state(state, mutual)
@@ -66,16 +69,20 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(Boundary(point.kept(state, mutual, number)))
             other, own = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, plan.rows, own, other)
-            residues = yield from questions.residues(number, plan.sigmoid, scores, halves)
+            residues, even = yield from questions.residues(
+                number, plan.sigmoid, scores, halves, with_loss=sums.plan.opens(number)
+            )
             his, hers = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             divided = point.divided(fraction, products)
             carries = yield from questions.carries(number, fraction.marks(divided))
+            point = yield from point.summed(number, sums, products, carries, scores, even)
             ahead = momentum(number, plan.passes)
             point = point.following(fraction, ring, ahead, products, carries)
             yield from emit(Progress(number + 1, plan.passes))
     finally:
         tables.close()
+    figures = yield from sums.read_sums(point.sums, halves)
     whitening = None if table is None else table.whitening
     share, own_share = weight_shares(plan, point.weights(fraction, ring), bob=whitening)
     if terms.agreement.reveal:
@@ -84,7 +91,14 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     if terms.agreement.reveal_bob:
         weights = plan.scales.weights((yield from _given_share(own_share.values)))
         weights = weights if whitening is None else whitening.weights(weights)
-    return BobTrained(weights, plan.passes, share=share, bob_share=own_share)
+    return BobTrained(
+        weights,
+        plan.passes,
+        share=share,
+        bob_share=own_share,
+        losses=figures.losses,
+        scores_beyond_range=figures.beyond,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +137,8 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
         waves.to_bytes(),
         start.products,
         start.carries,
+        start.slope,
+        start.sums,
     )
     share = start.ahead[: alice.count]
     state = replace(state, key=own.to_bytes(), share=share, mutual=mutual)
