@@ -278,21 +278,3 @@ def test_prometheus_raises_the_alerts_that_a_story_calls_for(tmp_path, story):
         [tool, "test", "rules", str(written)], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-@pytest.mark.slow  # asks a program that few machines have
-def test_prometheus_itself_accepts_the_rules_and_a_file(trained):
-    tool = promtool_path()
-    checked = subprocess.run(
-        [tool, "check", "rules", str(ALERTS)], capture_output=True, text=True, check=False
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    for role in ("alice", "bob"):
-        checked = subprocess.run(
-            [tool, "check", "metrics"],
-            input=prom(trained, role),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert checked.returncode == 0, checked.stdout + checked.stderr

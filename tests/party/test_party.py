@@ -38,11 +38,9 @@ from taciturn.party import (
     VERSION,
     Log,
     PartyConfig,
-    Trial,
     Vault,
     key_place,
     tellable,
-    template,
 )
 from taciturn.party.consent import LabelBudget, ScoreBudget
 
@@ -334,30 +332,6 @@ def test_a_dry_run_counts_passes(folder, name):
     opened = 0 if name == "mutual" else passes + (name == "none")
     assert alice["columns_exposed"]["scores_per_row"] == opened
     assert not (folder / "bob-state").exists()
-
-
-def test_init_writes_newton_and_nothing_to_tune():
-    for mechanism in ("sealed", "mutual", "none", "label-rr"):
-        text = template("bob", Trial(mechanism))
-        assert '\nsolver = "newton"' in text
-        for name in ("epochs", "batch-size", "learning-rate", "patience"):
-            assert f"\n{name} =" not in text
-            assert f"\n# {name} =" not in text
-    assert "\nepochs = " in template("bob", Trial("add"))
-
-
-@pytest.mark.parametrize(
-    ("agreed", "solver"),
-    [
-        ({"mechanism": "sealed"}, ("newton", 12, None)),
-        ({"mechanism": "mutual"}, ("newton", 28, None)),
-        ({"mechanism": "none", "epochs": 3}, ("sgd", None, 3)),
-    ],
-)
-def test_a_file_that_names_no_solver_has_newton(folder, agreed, solver):
-    set_up(folder, **{**NEWTON, "passes": None, **agreed})
-    settings = PartyConfig.read(folder / "bob.toml").settings()
-    assert (settings.solver, settings.passes, settings.epochs) == solver
 
 
 # --- how a training ends --------------------------------------------------------------------------
