@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,11 +19,9 @@ from taciturn.jobs.woe import (
     information_value,
     weights_of_evidence,
 )
-from taciturn.report import render_html
 from taciturn.report import render_markdown as to_markdown
-from taciturn.results import ResultFolder, of_record, run_folders
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
-from taciturn.runs import parts_of
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw
 from taciturn_audit import audit_woe, judge_guess
@@ -166,31 +163,6 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
     out = capsys.readouterr().out
     assert "alice.1" in out
     assert "radius" not in out
-
-
-def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run(["woe", *COMMON.split(), "--out", "runs/"]) == 0
-    assert run(["audit", "--woe", *COMMON.split(), "--out", "runs/"]) == 0
-    folders = [ResultFolder.read(folder) for folder in run_folders(Path("runs"))]
-    kinds = {folder.result.kind for folder in folders}
-    assert kinds == {"woe", "audit-woe"}
-    entries = {part.entry.kind: part.entry for folder in folders for part in parts_of(folder)}
-    assert entries["woe"].verdict
-    assert entries["audit-woe"].leakage is not None
-    assert all("sealed" not in folder.path.name for folder in folders)
-    capsys.readouterr()
-    assert run(["runs", "list"]) == 0
-    assert "audit-woe" in capsys.readouterr().out
-    assert all((folder.path / "report.html").is_file() for folder in folders)
-
-
-def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):
-    for page, tables in ((weighed.page(), 2), (woe_audit_page(audit), 4)):
-        text = render_html(page)
-        assert text.count("<table") >= tables
-        assert "<script" not in text
-        assert "://" not in text.replace("http://www.w3.org/", "")
 
 
 @pytest.mark.slow  # the same on a table of forty thousand rows
