@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from taciturn.errors import ConfigError
 from taciturn.privacy import (
     BatchDesign,
-    BatchResponse,
     HiddenBatch,
-    HiddenBatchGradient,
-    Hybrid,
     acceptance,
     conditioning,
     design,
@@ -392,28 +389,7 @@ def test_bits_are_kept_and_flipped_as_stated_with_false_alarm_rate_1e_minus_6(ep
     assert happens(int((~response[~marks]).sum()), int((~marks).sum()), keep)
 
 
-def test_the_same_coins_give_the_same_draw():
-    first, second = (draw_batch(MADE, COLUMNS, ROWS, coins("same")) for _ in range(2))
-    assert first.subset.tolist() == second.subset.tolist()
-    assert first.response.tolist() == second.response.tolist()
-    assert first.marks.tolist() == second.marks.tolist()
-
-
-def test_a_draw_hides_itself_in_its_repr():
-    shown = repr(draw_batch(MADE, COLUMNS, ROWS, coins("hidden")))
-    assert re.fullmatch(r"HiddenBatch\(redraws=\d+\)", shown)
-
-
 def test_a_design_that_is_never_long_enough_ends_with_an_error(monkeypatch):
     monkeypatch.setattr(module_of(BatchDesign), "_MOST_REDRAWS", 20)
     with refused(ConfigError, setting="l_rr", names=(20, 9)):
         draw_batch(BatchDesign(10, 1, 5.0), 9, 50, coins("never"))
-
-
-def test_the_mechanism_tells_two_events_apart():
-    mechanism = Hybrid(MADE)
-    assert mechanism.event == HiddenBatchGradient(1.0)
-    assert mechanism.response_event == BatchResponse(1.0)
-    released = mechanism.release((3, 4), coins("release"))
-    assert released.value == (3, 4)
-    assert released.event == mechanism.event

@@ -199,19 +199,6 @@ def test_bounds_are_rounded_up_to_the_grid_and_the_scale_follows(b1):
 # --- what the variants do ----------------------------------------------------------------------
 
 
-def test_mean_one_is_right_on_average_where_the_bound_is_far():
-    """By Hoeffding's inequality off by more than this once in a million seeds."""
-    mechanism, residue = mult("mean-one", 10.0, 0.5, 4.0), 200
-    outputs = mechanism.release(np.full(SIZE, residue), draw(SIZE, coins("mean"))).value
-    width = 2 * 4 * ONE
-    logs = mechanism.log_probability(
-        np.arange(-4 * ONE, 4 * ONE + 1), np.full(8 * ONE + 1, residue)
-    )
-    mean = float(np.exp(logs) @ np.arange(-4 * ONE, 4 * ONE + 1))
-    assert abs(mean - residue) < 25
-    assert abs(outputs.mean() - mean) < width * math.sqrt(math.log(2e6) / (2 * SIZE))
-
-
 # --- the divisibility attack -------------------------------------------------------------------
 
 ATTACKED_BITS, ATTACKED = 12, 1 << 12
