@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.data import DEFAULTS, BinnedRule, Preparation, PrepareSettings, fit
-from taciturn.errors import ConfigError
-from tests.expected import refused
 
 EDGES = (25.0, 35.0, 50.0)
 AGED = replace(DEFAULTS, bins={"age": EDGES})
@@ -97,12 +95,6 @@ def test_given_edges_give_as_many_columns_whatever_the_rows_are(values, impute):
     assert np.isfinite(matrix).all()
 
 
-def test_edges_that_are_none_are_refused_here_too():
-    for edges in ((), (2.0, 2.0), (1.0, float("nan")), (float("inf"),)):
-        with refused(ConfigError, setting="bins"):
-            PrepareSettings(bins={"age": edges})
-
-
 # --- missing as a bin ----------------------------------------------------------------------------
 
 
@@ -125,12 +117,3 @@ def test_a_bin_of_missing_values_is_there_where_none_was_seen(bins):
     matrix = np.array(prepared(plan, [20, 30, 40, 60, None]))
     assert matrix[4].tolist() == [*matrix[:4, :-1].mean(axis=0).tolist(), 0.0]
     assert not matrix[:, -1].any()
-
-
-def test_a_number_that_is_not_cut_gets_the_median():
-    frame = pl.DataFrame({"age": [1.0, 5.0, None], "late": [0.0, 0.0, None]})
-    choices = PrepareSettings(impute="bin", scale="none", bins={"late": 4})
-    plan = fit(frame, choices)
-    # A column of one value cannot be cut; that a value is missing is said all the same.
-    assert plan.columns == ("age", "late", "late=(missing)")
-    assert plan.apply(frame).tolist() == [[1, 0, 0], [5, 0, 0], [3, 0, 1]]
