@@ -258,26 +258,6 @@ def test_work_of_several_levels_and_a_table_that_grows():
     assert board.snapshot()["work"]["bars"][-1]["name"] == "id"
 
 
-def test_what_is_left_of_several_levels_is_told_of_all_of_them():
-    now = [0.0]
-    board = DashboardState("study", clock=lambda: now[0])
-    board.publish(Stages((Stage("model", 0, 4),)))
-    assert board.snapshot()["work"]["remaining"] is None
-    now[0] = 30.0
-    board.publish(Stages((Stage("model", 1, 4),)))
-    board.observe(Progress(6, 12))
-    # A model and a half of four took half a minute.
-    assert board.snapshot()["work"]["remaining"] == pytest.approx(50.0)
-
-
-def test_a_ledger_of_infinite_price_is_said_in_words():
-    board = BobDashboardState("party")
-    board.publish(LedgerPlanned(replace(STATEMENT, label_epsilon_total=math.inf), 2.0))
-    entries = dict(board.snapshot()["account"]["entries"])
-    assert entries["label epsilon"] == "infinite"
-    assert entries["budget"] == "2"
-
-
 def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():
     board = DashboardState("party")
     board.end(ConnectionLost("a secret place", where="bob.csv"))
