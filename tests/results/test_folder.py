@@ -119,12 +119,6 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_refused(tmp_path):
     assert (tmp_path / "other" / "note.txt").read_text() == "mine"
 
 
-def test_a_result_folder_holds_no_others(tmp_path):
-    placed = written(tmp_path / "run")
-    with refused(OutputError, names=placed):
-        Destination.of(f"{placed}/")
-
-
 def test_what_came_meanwhile_is_not_written_over(tmp_path):
     place = Destination.of(str(tmp_path / "run"))
     written(tmp_path / "run", command="first")
@@ -132,14 +126,6 @@ def test_what_came_meanwhile_is_not_written_over(tmp_path):
         write_folder(place, "x", PLAN, FILES)
     assert ResultFolder.read(tmp_path / "run").manifest.command == "first"
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
-
-
-def test_a_file_in_the_way_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    for text in ("file", "file/run"):
-        with refused(OutputError) as raised:
-            Destination.of(str(tmp_path / text))
-        assert raised.value.where == str(tmp_path / "file")
 
 
 def test_a_name_is_plain_whatever_the_data_are_called():
