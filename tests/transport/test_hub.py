@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import Credentials, DialEndpoint, Hub, objection, pin_objection
+from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused
+from taciturn.transport import Credentials, DialEndpoint, Hub, objection
 from tests.expected import refused
 from tests.modules import module_of
 from tests.transport.parties import HOST, QUICK, Authority, in_thread
@@ -137,17 +137,6 @@ def test_the_newest_call_of_a_peer_wins_and_leaves_the_others_alone(star):
         assert his.receive(HANG) == b"still here"
 
 
-def test_the_port_stays_open_until_the_last_endpoint_is_closed(star):
-    with hub(star) as made, calling(star, made.port, "alice-3") as client:
-        made.endpoints["alice-1"].close()
-        made.endpoints["alice-2"].close()
-        with refused(TransportError):
-            made.endpoints["alice-1"].connect(HANG)
-        talks(made, client, "alice-3")
-        made.endpoints["alice-3"].close()
-        Hub(f"{HOST}:{made.port}", star.load("bob"), pins={"alice-1": None}).close()
-
-
 def shown(*names: bytes, pem: bytes = b"") -> dict[str, list[bytes]]:
     return {"peer_dns": [*names], "ssl_tls_version": [b"TLSv1.3"], "x509_pem_cert": [pem]}
 
@@ -157,10 +146,3 @@ def test_a_certificate_of_two_parties_is_nobodys():
     assert "'alice-1'" in against
     assert "'alice-2'" in against
     assert objection(shown(b"alice-1", b"elsewhere"), NAMES) == ""
-
-
-@pytest.mark.parametrize("pem", [b"", b"nonsense"])
-def test_a_certificate_that_cannot_be_read_has_no_fingerprint(pem):
-    for unreadable in (shown(b"alice-1", pem=pem), {}):
-        assert "a" * 16 in pin_objection(unreadable, "a" * 64)
-    assert pin_objection(shown(b"alice-1", pem=pem), None) == ""

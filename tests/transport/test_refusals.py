@@ -20,7 +20,6 @@ from taciturn.transport import (
     DialEndpoint,
     Limits,
     ServeEndpoint,
-    explain,
 )
 from tests.expected import refused
 from tests.transport.parties import (
@@ -212,36 +211,6 @@ def test_whoever_else_answers_is_named(authority, version, protocol, answer, err
         client.close()
 
 
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_server_that_is_full_is_tried_again(authority):
-    server = serving(authority, Limits(connections=3, handshake=1.0, drain=0.5))
-    idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
-    client = dialling(authority, server.port)
-    try:
-        assert client.connect(HANG).alive
-    finally:
-        client.close()
-        server.close()
-        for connection in idle:
-            connection.close()
-
-
-def test_a_port_that_is_taken_is_named(authority, server):
-    for address in (f"{HOST}:{server.port}", "192.0.2.7:9443"):
-        with refused(TransportError, names=address):
-            ServeEndpoint(address, authority.load("alice"), peer="bob")
-
-
-def test_an_endpoint_that_is_closed_says_so(authority):
-    server = serving(authority)
-    client = dialling(authority, server.port)
-    for endpoint in (server, client):
-        endpoint.close()
-        endpoint.close()
-        with refused(TransportError):
-            endpoint.connect(1)
-
-
 def test_closing_ends_an_attempt_that_waits(authority):
     with socket.create_server((HOST, 0)) as silent:
         client = dialling(authority, silent.getsockname()[1])
@@ -260,16 +229,6 @@ def test_closing_ends_an_attempt_that_waits(authority):
         caller.close()
         assert not thread.is_alive()
         assert type(caught[0]) is TransportError
-
-
-def test_an_observer_that_fails_changes_nothing(authority):
-    def fail(reason: str) -> None:
-        raise ValueError("a secret")
-
-    server = serving(authority, on_refused=fail)
-    with refused(PeerRefused):
-        connects(server.port, authority.load("eve"))
-    server.close()
 
 
 REASONS = """
@@ -339,15 +298,6 @@ def knock(port: int, credentials: Credentials) -> None:
         call = wire.stream_stream(METHOD)(iter([b"x"]), timeout=HANG)
         with pytest.raises(grpc.RpcError):
             next(call)
-
-
-def test_an_alert_is_about_a_certificate_only_where_it_says_so():
-    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
-    about_it = {b"TLSV1_ALERT_UNKNOWN_CA", b"SSLV3_ALERT_CERTIFICATE_EXPIRED"}
-    others = {b"SSLV3_ALERT_BAD_RECORD_MAC", b"TLSV1_ALERT_DECRYPT_ERROR", b"SOMETHING_NEW"}
-    (certificate,) = {explain(line + error) for error in about_it}
-    (handshake,) = {explain(line + error) for error in others}
-    assert certificate != handshake
 
 
 EARLIER = """
