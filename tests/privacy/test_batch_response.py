@@ -125,46 +125,6 @@ def applied(asked: dict[str, Any], name: str, number: int) -> BatchDesign:
     return design(**{**asked, name: number})
 
 
-def refusal(**asked: Any) -> ConfigError:
-    with refused(ConfigError) as caught:
-        design(**asked)
-    return caught.value
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "epsilon", "columns", "size", "numbers", "setting"),
-    [
-        (16, 1.0, 30, {"l_rr": 25}, (30, 25.2), "l_rr"),
-        (16, 1.0, 30, {"subset_size": 60}, (30, 26.3), "l_rr"),
-        (40, 1.0, 10, {"l_rr": 45}, (55, 73), "l_rr"),
-        (8, 0.1, 10, {"l_rr": 15}, (15, 30), "l_rr"),
-        (16, 3.0, 30, {"l_rr": 40}, (519, 455), "subset_size"),
-        (16, 1.0, 30, {"subset_size": 500}, (500, 455), "subset_size"),
-    ],
-)
-def test_each_refusal_names_its_numbers_and_what_it_suggests_works(
-    batch_size, epsilon, columns, size, numbers, setting
-):
-    asked = {"batch_size": batch_size, "epsilon": epsilon, "columns": columns, "rows": 455, **size}
-    with refused(ConfigError, setting=setting, names=numbers) as caught:
-        design(**asked)
-    proposals = suggestions(caught.value.hint)
-    assert proposals
-    for name, number in proposals:
-        changed = applied(asked, name, number)
-        assert meets_the_requirement(changed, asked["columns"], asked["rows"])
-
-
-def test_the_smallest_change_is_suggested():
-    """One row less than the hint names, and the same inequality is still not met."""
-    asked = {"batch_size": 16, "epsilon": 1.0, "columns": 30, "rows": 455, "subset_size": 60}
-    sizes = dict(suggestions(refusal(**asked).hint))
-    assert refusal(**{**asked, "subset_size": sizes["subset_size"] - 1}).setting == "l_rr"
-    # The expected number of ones of a whole number of rows is a little above an L_RR asked for.
-    less = {**asked, "subset_size": None, "l_rr": sizes["l_rr"] - 2}
-    assert refusal(**less).setting == "l_rr"
-
-
 def test_every_number_in_every_hint_works():
     """Whatever was asked for: what a hint says is then accepted."""
     failed, tried = [], 0

@@ -11,6 +11,7 @@ import pytest
 
 import taciturn
 from taciturn.data import LabelTable
+from taciturn.engine import run_pair
 from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.privacy import (
     MECHANISMS,
@@ -31,7 +32,7 @@ from taciturn.settings import Protection
 from tests.expected import refused
 from tests.modules import module_of
 from tests.privacy.odds import fits, happens
-from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program, talk
+from tests.protocol.parties import BOB, CLEAR, Tables, agreement, alice_program, bob_program
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 AGREED = agreement(mechanism="label-rr", epsilon=1.0, over="none")
@@ -121,7 +122,7 @@ def test_every_row_is_charged_before_anything_is_drawn_or_sent():
 def test_a_program_that_was_handed_labels_without_a_flip_sends_no_gradient():
     tables = Tables.make()
     with refused(PrivacyError, names="label-response"):
-        talk(tables, AGREED)
+        run_pair(alice_program(tables, AGREED), bob_program(tables, AGREED))
 
 
 def test_a_flip_with_another_epsilon_does_not_pay_for_it():
@@ -138,7 +139,6 @@ def test_a_flip_with_another_epsilon_does_not_pay_for_it():
 
 def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]]:
     """Every frame of a training on these released labels."""
-    from taciturn.engine import run_pair
 
     ledger = Ledger(released.rows, "test")
     ledger.charge(LabelResponse(1.0), np.arange(released.rows))

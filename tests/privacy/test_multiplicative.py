@@ -24,7 +24,6 @@ from tests.privacy.odds import draws_of, happens, pushed_forward
 BITS = 8
 ONE = 1 << BITS
 NAMES: tuple[Variant, ...] = ("printed", "one-sided", "mean-one")
-SIZE = 40_000
 
 # With these the noise's scale is a whole number of steps: 2 b2 / (b1 eps) = 16 times |c|.
 EPS, B1, B2 = 1.0, 0.25, 2.0
@@ -194,9 +193,6 @@ def test_bounds_are_rounded_up_to_the_grid_and_the_scale_follows(b1):
     assert np.isinf(logs[100 + 78 :]).all()
     slope = logs[100 + 10] - logs[100 + 60]
     assert slope == pytest.approx(50 / (2 * 77), rel=1e-6)
-
-
-# --- what the variants do ----------------------------------------------------------------------
 
 
 # --- the divisibility attack -------------------------------------------------------------------
