@@ -260,23 +260,6 @@ def test_a_table_that_is_not_the_agreed_one_is_refused_when_signing_and_when_tra
         TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
 
 
-def test_a_table_whose_columns_are_hidden_must_still_be_as_wide(folder, capsys):
-    Path("agreement.toml").write_text(command(capsys, "propose", "bob.toml", "--hide-columns")[1])
-    path = folder / "bob.toml"
-    text = path.read_text()
-    path.write_text(text.replace("[data]", '[data]\ndrop = ["mean_symmetry"]'))
-    assert sign(capsys, "bob") == [SignatureError.exit_code]
-    path.write_text(text)
-    assert sign(capsys, "bob") == [0]
-
-
-def test_a_signature_is_not_added_to_what_was_tampered_with(folder, capsys):
-    path = proposed(folder, capsys)
-    assert sign(capsys, "bob") == [0]
-    path.write_text(path.read_text().replace("passes = 4", "passes = 3", 1))
-    assert sign(capsys, "alice") == [SignatureError.exit_code]
-
-
 # --- at the party --------------------------------------------------------------------------------
 
 

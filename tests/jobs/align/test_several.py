@@ -25,7 +25,6 @@ from taciturn.jobs.align import (
     AlignedStar,
     Alignment,
     Match,
-    Matches,
     align_lists,
     hear_common,
     match_each,
@@ -36,12 +35,9 @@ from taciturn.jobs.align import (
 from taciturn.jobs.align import align_program as align
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol import (
-    Aligning,
     AlignmentEnd,
     BlindedIds,
     CommonToAll,
-    Emit,
-    Event,
     GroupElements,
     Message,
     Program,
@@ -53,9 +49,9 @@ from taciturn.protocol import (
 )
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
-from tests.jobs.align.test_pairwise import ids, numbered, shuffled
+from tests.jobs.align.test_pairwise import numbered, shuffled
 from tests.modules import module_of
-from tests.protocol.hostile import Change, altered, only, stepped
+from tests.protocol.hostile import Change, altered, only
 from tests.protocol.stars import names
 
 
@@ -167,27 +163,6 @@ def test_tables_of_several_alices(tmp_path):
     assert (len(only), len(other)) == (2, 2)
     with refused(ConfigError):
         align_tables([], tmp_path / "bob.csv")
-
-
-def test_progress_of_all_pairs_is_one_account(monkeypatch):
-    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
-    seen: list[Event] = []
-    lists = {"alice-1": numbered(0, 9), "alice-2": numbered(0, 30)}
-    agreed = terms(2)
-    ends = {name: hers(name, own, agreed) for name, own in lists.items()}
-
-    def note(step: Any) -> Any:
-        if isinstance(step, Emit):
-            seen.append(step.event)
-        return step
-
-    bob = stepped(his(names(2), numbered(0, 20), agreed), note)
-    run_star(ends, bob)
-    steps = [event for event in seen if isinstance(event, Aligning)]
-    assert {event.total for event in steps} == {9 + 20 + 30 + 20}
-    done = [event.done for event in steps]
-    assert done == sorted(done)
-    assert done[-1] == 79
 
 
 # --- what crosses --------------------------------------------------------------------------------
@@ -353,16 +328,6 @@ class Hearing:
         return self._alice.result
 
 
-def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
-    alice = Hearing()
-    alice.say(CommonToAll(PublicBytes(b"\xff\x40")))
-    (end,) = alice.sent
-    assert isinstance(end, AlignmentEnd)
-    assert end.common == 9
-    alice.say(end)
-    assert len(alice.result.rows) == 9
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -445,26 +410,6 @@ def test_one_alice_takes_no_more_memory_than_before_and_another_eight_bytes_for_
     assert four - one < 3 * (8 * MANY + (1 << 16))
 
 
-def test_rows_that_all_have_are_counted():
-    lists = {"alice-1": numbered(0, 6), "alice-2": numbered(3, 9)}
-    agreed, seen = terms(2), list[Matches]()
-
-    def bob() -> Program[None]:
-        own = ids("person-5", "person-1", "person-4", "person-8")
-        seen.append((yield from match_each(names(2), own, agreed, coins("bob"))))
-        yield from tell_common(own, seen[0])
-
-    run_star({name: hers(name, own, agreed) for name, own in lists.items()}, bob())
-    assert seen[0].common == 2
-    assert seen[0].everywhere.tolist() == [True, False, True, False]
-    # person-8 is at the second alone, and person-1 at the first.
-    assert [seen[0].lacking(name) for name in names(2)] == [1, 1]
-    assert {name: len(match.rows) for name, match in seen[0].pairs.items()} == {
-        "alice-1": 3,
-        "alice-2": 3,
-    }
-
-
 def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
     """The others, who have many turns to go, are spared them."""
     monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 4)
@@ -486,16 +431,3 @@ def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
             tap=lambda link, sender, frame: sent.append(link),
         )
     assert sent.count("alice-1") < 30
-
-
-def test_traffic_is_that_of_a_pair_for_each_alice():
-    """What crosses a link does not depend on how many there are, but for their names in terms."""
-    sizes = {
-        count: [
-            sum(len(frame) for _, frame in frames[2:])
-            for frames in listened([HERS] * count, HIS)[0].values()
-        ]
-        for count in (1, 2, 4)
-    }
-    assert len({size for links in sizes.values() for size in links}) == 1
-    assert [len(links) for links in sizes.values()] == [1, 2, 4]

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,16 +11,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.dashboard import DashboardState
 from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
-    AgreementError,
     ConfigError,
     ConnectionLost,
     PeerStopped,
     RemoteProtocolError,
-    RowIdError,
     RowOrderError,
 )
 from taciturn.faces import COMMAND_LINE
@@ -46,7 +36,6 @@ from taciturn.party import (
     template,
 )
 from taciturn.protocol import (
-    Aligning,
     AlignmentHello,
     BlindedIds,
     Event,
@@ -58,12 +47,10 @@ from taciturn.protocol import (
     receive,
     send,
 )
-from taciturn.transport import make_certificates
-from tests.expected import all_refused, refused
+from tests.expected import all_refused
 from tests.modules import module_of
 from tests.party.sides import Ends, alone, run_both, run_jobs, write_config
 from tests.party.wires import Wire
-from tests.test_two_machines import free_port
 
 ROLES: tuple[Role, Role] = ("alice", "bob")
 
@@ -246,22 +233,6 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
-def test_another_normalisation_is_named(tmp_path):
-    people(tmp_path, ["a", "b"], ["a", "b"])
-    ends = both(tmp_path, normalise=("trim", "trim,case"))
-    refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
-    assert refusals
-    all_refused(AgreementError, *refusals, names="case")
-    assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
-
-
-def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
-    people(tmp_path, ["a", "b", "a"], ["a"])
-    config = PartyConfig.read(tmp_path / "alice.toml")
-    with refused(RowIdError):
-        AlignJob().prepare(config)
-
-
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
 def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
     people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
@@ -326,98 +297,5 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
 
 
-def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(module_of(AlignJob), "NOTE_SECONDS", 0.0)
-    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
-    ids = [f"p{number}" for number in range(40)]
-    people(tmp_path, ids, ids)
-    seen: list[Event] = []
-    said: list[str] = []
-    both(tmp_path, watch={"alice": Callbacks(said.append, seen.append)}).records  # noqa: B018
-    steps = [event for event in seen if isinstance(event, Aligning)]
-    assert [event.done for event in steps] == [16, 32, 48, 64, 80]
-    assert len(said) >= len(steps)
-    log = (tmp_path / "alice.log").read_text()
-    (aligned,) = (line for line in map(json.loads, log.splitlines()) if line["event"] == "aligned")
-    assert aligned["rows"] == 40
-    # Rows are counted, not named.
-    assert "p39" not in log + "".join(said)
-
-
-def test_a_live_page_shows_an_alignment_and_no_id(tmp_path):
-    ids = [f"p{number}" for number in range(40)]
-    people(tmp_path, ids, ids)
-    board = DashboardState("align", "alice", "bob")
-    watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
-    result = both(tmp_path, watch=watch).records[0]
-    shown = board.snapshot()
-    assert shown["work"]["bars"] == [{"name": "id", "done": 80, "total": 80}]
-    assert 0 < shown["crossed"]["bytes_sent"] <= result["bytes_sent"]
-    assert [(link["peer"], link["state"]) for link in shown["links"]] == [("bob", "closed")]
-    assert "p39" not in str(shown)
-
-
-# --- real processes ------------------------------------------------------------------------------
-
-
 def some(first: int, last: int) -> list[str]:
     return [f"person-{number}" for number in range(first, last)]
-
-
-MANY = os.environ.get("TACITURN_ALIGN_IDS", "10000,100000,300000,1000000")
-
-
-def write_many(folder: Path, role: str, first: int, count: int) -> None:
-    """A table of ids alone, in an order of its own."""
-    numbers = pl.int_range(first, first + count, eager=True).shuffle(first)
-    ids = pl.DataFrame({"n": numbers}).select(
-        id=pl.concat_str(pl.lit("person-"), pl.col("n").cast(pl.String).str.zfill(9))
-    )
-    ids.write_parquet(folder / f"{role}.parquet")
-
-
-def watched(process: subprocess.Popen[str]) -> tuple[int, float, str]:
-    """A process to its end: its peak of memory in bytes, its processor's seconds, what it wrote."""
-    assert process.stdout is not None
-    status, peak = Path(f"/proc/{process.pid}/status"), 0
-    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-        # What the system keeps of a process that has ended has the peak of who started it.
-        lines = (line.split() for line in status.read_text().splitlines())
-        peak = max([peak, *(int(line[1]) << 10 for line in lines if line[0] == "VmHWM:")])
-        time.sleep(0.1)
-    _, code, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(code)
-    return peak, used.ru_utime + used.ru_stime, process.stdout.read()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
-@pytest.mark.parametrize("count", [int(count) for count in MANY.split(",")])
-def test_many_ids_on_each_side(tmp_path, count):
-    """Two processes on this machine, half of the ids common: what it costs each side is printed."""
-    make_certificates(tmp_path / "certs", ["alice", "bob"])
-    address = f"127.0.0.1:{free_port()}"
-    commands = []
-    for role, first, way in (("alice", 0, "connect"), ("bob", count // 2, "listen")):
-        write_many(tmp_path, role, first, count)
-        link = {way: address, "answer-seconds": 3600.0}
-        write_config(tmp_path, role, link=link, data={"file": f"{role}.parquet"})
-        commands.append([sys.executable, "-m", "taciturn", "align", f"{role}.toml", "--json"])
-    start = partial(subprocess.Popen[str], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    with ExitStack() as held, ThreadPoolExecutor(2) as threads:
-        sides = [held.enter_context(start(command)) for command in commands]
-        ends = list(threads.map(watched, sides))
-    assert [side.returncode for side in sides] == [0, 0]
-    for role, (peak, seconds, out) in zip(ROLES, ends, strict=True):
-        record = json.loads(out)
-        assert record["common"] == count // 2
-        print(
-            f"\n{role}: {count:,} ids, {record['seconds']:.0f} s, of which "
-            f"{record['waiting_seconds']:.0f} s waiting; {1e6 * seconds / count:.0f} µs of a "
-            f"processor for an id, {record['bytes_sent'] / count:.1f} bytes sent for an id; "
-            f"peak {peak / 2**20:.0f} MiB"
-        )
-        assert peak < 1.5e9
-    one, two = lists(tmp_path)
-    assert one.own == two.own
-    assert one.own.series.is_sorted()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
@@ -25,8 +23,6 @@ from taciturn.jobs.train import leave_model_page
 from taciturn.model import ModelShare, StoredScores, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
-from taciturn.report import render_terminal as render
-from taciturn.results import of_record
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.party.studies import run_study, write_study
@@ -186,16 +182,6 @@ def test_figures_are_scikit_learns(trained, sm, oracle):
     assert sum(row.rows for row in held_out.bands) == len(labels)
 
 
-def test_a_report_is_a_result_and_fits_a_terminal(trained):
-    report = reported(trained("none", **SOLVED), Question(costs=Costs(1.0, 10.0)))
-    assert of_record(json.loads(json.dumps(report.to_dict()))) == report
-    screen = Console(width=100, record=True, file=io.StringIO())
-    screen.print(render(report.blocks()))
-    text = screen.export_text()
-    assert max(map(len, text.splitlines())) <= 100
-    assert "…" not in text
-
-
 def test_shared_weights_leave_bob_the_held_out_rows(trained):
     folder = trained("sealed", **NEWTON)
     alone = reported(folder)
@@ -249,10 +235,6 @@ def test_flipped_labels_make_errors_larger(trained):
     assert flipped.errors == "exact"
     true = by_column(reported(trained("none", **NEWTON), JOINED))
     assert all(one.error > true[one.side, one.column].error for one in flipped.coefficients)
-
-
-def test_noise_is_not_in_the_errors(trained):
-    assert reported(trained("add"), JOINED).errors == "at-least"
 
 
 BINNED = {"bins": 4}
@@ -319,12 +301,6 @@ def test_new_rows_are_compared_and_judged(trained, tmp_path, oracle):
     assert (judged.name, judged.metrics.rows) == ("new", risky.height)
     area = oracle.roc_auc_score(risky["label"], risky["score"])
     assert judged.metrics.auc == pytest.approx(area)
-
-
-def test_bands_may_be_given_as_probabilities(trained):
-    report = reported(trained("none", **SOLVED), Question(bands=(0.1, 0.5)))
-    edges = sorted(row.low for row in report.judged[0].bands)[1:]
-    assert sigmoid(np.array(edges)).tolist() == pytest.approx([0.1, 0.5])
 
 
 def test_alice_sees_her_own_columns_and_no_figure(trained):
