@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.engine import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
+from taciturn.engine import MAGIC, MAX_HEADER, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol import Role
 from tests.expected import refused
@@ -97,12 +97,6 @@ def test_the_file_is_laid_out_as_the_docstring_says(recorded):
     assert recorded.read_bytes() == chained(next(texts), records, next(texts))
 
 
-def test_a_conversation_of_no_frames_is_a_transcript(tmp_path):
-    with TranscriptFile(tmp_path / "t", {}):
-        pass
-    assert Transcript.load(tmp_path / "t") == Transcript({}, (), {})
-
-
 def test_an_older_file_of_that_name_is_replaced(recorded):
     recorded.write_bytes(b"older")
     write(recorded)
@@ -123,13 +117,6 @@ def test_a_file_of_the_first_version_is_read(tmp_path):
     data = bytearray(chained(b"{}", [b"\x00\x01\x00\x00\x00a"], b"{}"))
     data[len(MAGIC)] = 1
     assert load_bytes(tmp_path / "t", bytes(data)).records == (("alice", b"a"),)
-
-
-def test_the_recorder_in_memory_holds_the_same():
-    recorder = Recorder()
-    for record in RECORDS:
-        recorder(*record)
-    assert recorder.finish(HEADER) == Transcript(HEADER, RECORDS)
 
 
 def test_a_transcript_does_not_show_its_coins():
@@ -250,14 +237,6 @@ def test_an_error_in_the_conversation_leaves_no_file(tmp_path):
     with pytest.raises(ZeroDivisionError):
         write_and_fail(tmp_path / "t", ZeroDivisionError())
     assert content(tmp_path) == []
-
-
-def test_an_error_in_the_conversation_leaves_the_older_file_as_it_was(recorded):
-    before = recorded.read_bytes()
-    with pytest.raises(KeyboardInterrupt):
-        write_and_fail(recorded, KeyboardInterrupt())
-    assert recorded.read_bytes() == before
-    assert content(recorded.parent) == [recorded.name]
 
 
 def test_while_the_conversation_goes_on_the_name_is_not_taken(tmp_path):
