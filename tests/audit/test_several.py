@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from taciturn_audit import (
     members,
 )
 from taciturn_audit.column_attacks import DiscreteAttack, KnownRows
-from taciturn_audit.results import AuditResult
 from taciturn_paper.exposure import Exposed, numeric_table
 from tests.audit.column_attacks.runs import newton
 from tests.audit.views.several import NEWTON, Several, several
@@ -40,11 +38,6 @@ SMALL: dict[str, Any] = {
     "parties": 3,
 }
 NAMES = ["alice-1", "alice-2", "alice-3"]
-
-
-@cache
-def audited(**options: Any) -> AuditResult:
-    return taciturn.audit(**{**SMALL, **options})
 
 
 # --- seats --------------------------------------------------------------------------------------
@@ -78,9 +71,6 @@ def test_one_alice_has_no_number_and_known_rows_are_no_coalitions():
     assert "alice-2" not in str(raised.value)
     with refused(ConfigError, setting="known_rows"):
         taciturn.audit(**SMALL, seat="alice-1+alice-2", known_rows=3)
-
-
-# --- Alice's seat --------------------------------------------------------------------------------
 
 
 # --- sealed -------------------------------------------------------------------------------------

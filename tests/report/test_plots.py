@@ -95,11 +95,6 @@ def test_a_ranking_that_tells_all_is_filled_and_stands_at_the_end_of_its_axis():
     assert {"AUC", "prior 50.00\u00a0%"} <= {*words}
 
 
-def places(text: str) -> list[float]:
-    """Where marks stand, from left to right."""
-    return [float(x) for x in re.findall(r'<use [^>]*\bx="([\d.]+)"', text)]
-
-
 def test_without_an_attack_the_picture_has_the_controls_and_no_dot():
     text = drawn(findings(controls(0.6, 0.7, 0.7)))
     assert dots(text) == []
