@@ -169,19 +169,6 @@ def test_init_says_what_comes_next_and_what_protects_nothing(
     assert ("no protection" in text) == (mechanism in ("none", "hybrid"))
 
 
-@pytest.mark.slow  # some seconds
-def test_a_party_whose_peer_does_not_come_says_so_and_keeps_its_json_clean(tmp_path):
-    from tests.party.sides import write_config, write_tables
-
-    assert run(["certs", "--out", str(tmp_path / "certs"), "--json"]) == 0
-    write_tables(tmp_path)
-    write_config(tmp_path, "bob", link={"connect-seconds": 0.2})
-    done = command(f"party {tmp_path / 'bob.toml'} --dry-run --json")
-    assert done.returncode == 43
-    assert done.stdout == ""
-    assert "alice" in done.stderr
-
-
 PROTECTED = "train --dataset breast-cancer --scheme clear --seed 1 --epochs 2 --json --mechanism"
 
 

@@ -135,22 +135,6 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
     assert kept.labels == census.labels
 
 
-@pytest.mark.slow  # writes and reads the whole table
-def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
-    alone, monkeypatch, credit, dataset_dir
-):
-    raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz").reverse()
-    table = pd.DataFrame({name: raw[name].to_numpy() for name in raw.columns})
-    for name in ("DebtRatio", "RevolvingUtilizationOfUnsecuredLines"):
-        table[name] = np.nextafter(table[name], np.inf)
-    table["SeriousDlqin2yrs"] = table["SeriousDlqin2yrs"].astype(str).astype("category")
-    answer = SimpleNamespace(frame=table)
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
-    fetched = load("give-me-some-credit")
-    assert fetched.frame.equals(credit.frame)
-    assert fetched.labels == credit.labels
-
-
 @pytest.mark.parametrize(
     ("name", "file"),
     [

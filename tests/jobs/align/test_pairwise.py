@@ -83,20 +83,6 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 # --- the right rows ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("alice", "bob", "common"),
-    [
-        ((0, 5), (0, 5), 5),
-        ((0, 5), (5, 10), 0),
-        ((0, 1), (0, 1), 1),
-        ((0, 1), (1, 2), 0),
-        ((0, 40), (39, 41), 1),
-    ],
-)
-def test_none_one_and_all(alice, bob, common):
-    assert len(require_right(numbered(*alice), numbered(*bob))) == common
-
-
 @pytest.mark.parametrize(("hers", "his"), [(3, 17), (17, 3), (8, 8), (9, 8), (1, 33)])
 def test_turns_of_unequal_number(monkeypatch, hers, his):
     """With turns of eight: one side has more of them, or one more id."""
