@@ -52,8 +52,7 @@ from taciturn.results import (
 )
 from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
 from taciturn_audit.results import DemoResult
-from tests.report.samples import AUDITS, TRAINING, hybrid, leaking, metrics
-from tests.results.test_serialise import FIGURES, IDENTITY
+from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"
 

@@ -19,8 +19,6 @@ from taciturn.results import (
     EMPTY,
     INLINE,
     OMITTED,
-    Identity,
-    PartyFigures,
     Result,
     Runs,
     TrainingRun,
@@ -152,33 +150,6 @@ def test_what_is_not_a_number_reads_back_as_that():
     assert isinstance(result, AuditResult)
     assert math.isnan(result.findings.attacks[0].auc)
     assert result.to_dict() == AUDITS["bare"]().to_dict()
-
-
-IDENTITY = Identity(
-    role="bob",
-    peer="alice",
-    mechanism="add",
-    scheme="clear",
-    key_bits=0,
-    columns=3,
-    rows=10,
-    held_out_rows=2,
-    version="1",
-)
-FIGURES = PartyFigures(
-    iterations=3,
-    iterations_total=3,
-    loss_recent=0.5,
-    curve=(),
-    seconds=1.0,
-    waiting_seconds=0.5,
-    computing_seconds=0.5,
-    frames_sent=1,
-    frames_received=1,
-    bytes_sent=10,
-    bytes_received=10,
-    links=1,
-)
 
 
 def test_a_file_reads_back_or_says_why_not(tmp_path):
