@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+import hashlib
+import tracemalloc
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.api import align as align_tables
-from taciturn.crypto import ELEMENT_BYTES
+from taciturn.crypto import ELEMENT_BYTES, Scalar
 from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Driver, run_pair, run_star
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError, RowOrderError
@@ -28,6 +32,7 @@ from taciturn.jobs.align import (
     tell_common,
     terms_among,
 )
+from taciturn.jobs.align import align_program as align
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol import (
     AlignmentEnd,
@@ -336,6 +341,73 @@ class Hearing:
 def test_bits_that_do_not_fit_the_shared_ids_are_refused(message):
     with refused(RemoteProtocolError, names="CommonToAll"):
         Hearing().say(message)
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+MANY = 10_000
+
+
+def quickly_hashed(context: bytes, texts: list[str]) -> bytes:
+    digests = (hashlib.sha256(context + text.encode()).digest() for text in texts)
+    # The first bit of an element is 0.
+    return b"".join(bytes([digest[0] & 0xFE]) + digest[1:] for digest in digests)
+
+
+def quickly_raised(scalar: Scalar, data: bytes) -> bytes:
+    """XOR with the scalar: it commutes as well."""
+    mask = np.frombuffer(scalar._bytes, np.uint8) & np.array([0xFE] + [0xFF] * 31, np.uint8)
+    return (np.frombuffer(data, np.uint8).reshape(-1, ELEMENT_BYTES) ^ mask).tobytes()
+
+
+@pytest.fixture
+def quick_group(monkeypatch):
+    monkeypatch.setattr(module_of(Alignment), "hashed", quickly_hashed)
+    monkeypatch.setattr(module_of(Alignment), "raised", quickly_raised)
+    monkeypatch.setattr(module_of(Alignment), "require_elements", lambda data: None)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 128)
+    monkeypatch.setattr(module_of(Alignment), "BUCKET_IDS", 512)
+    monkeypatch.setattr(module_of(Alignment), "SORTED_IDS", 1024)
+
+
+def peak(alices: Mapping[str, Callable[[], Program[Any]]], bob: Callable[[], Program[Any]]) -> int:
+    """The most that Bob's program holds, played again to what the Alices have sent."""
+    frames: dict[str, deque[bytes]] = {name: deque() for name in alices}
+
+    def note(link: str, sender: Role, frame: bytes) -> None:
+        if sender == "alice":
+            frames[link].append(frame)
+
+    run_star({name: program() for name, program in alices.items()}, bob(), tap=note)
+    driver = Driver("bob", bob(), dict.fromkeys(alices, ignored))
+    tracemalloc.start()
+    try:
+        driver.start()
+        while not driver.finished:
+            driver.feed(frames[driver.awaits].popleft())
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.slow  # some seconds
+@pytest.mark.usefixtures("quick_group")
+def test_one_alice_takes_no_more_memory_than_before_and_another_eight_bytes_for_an_id(tmp_path):
+    own = numbered(0, MANY)
+
+    def star(count: int) -> int:
+        scratch, agreed = Scratch(tmp_path / f"{count}", least=1), terms(count)
+        alices = {name: partial(hers, name, own, agreed) for name in names(count)}
+        return peak(alices, partial(his, names(count), own, agreed, scratch))
+
+    pair = peak(
+        {"": partial(align, "alice", own, "{}", coins("a"))},
+        partial(align, "bob", own, "{}", coins("b"), scratch=Scratch(tmp_path, least=1)),
+    )
+    one, four = star(1), star(4)
+    assert one < 1.1 * pair
+    # Eight bytes are the order and the shared rows; the rest are turns that are under way.
+    assert four - one < 3 * (8 * MANY + (1 << 16))
 
 
 def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):

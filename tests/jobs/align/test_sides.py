@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import json
+import os
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,10 +54,12 @@ from taciturn.protocol import (
     receive,
     send,
 )
+from taciturn.transport import make_certificates
 from tests.expected import all_refused
 from tests.modules import module_of
 from tests.party.sides import Ends, alone, run_both, run_jobs, write_config
 from tests.party.wires import Wire
+from tests.test_two_machines import free_port
 
 ROLES: tuple[Role, Role] = ("alice", "bob")
 
@@ -297,5 +306,67 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
 
 
+# --- real processes ------------------------------------------------------------------------------
+
+
 def some(first: int, last: int) -> list[str]:
     return [f"person-{number}" for number in range(first, last)]
+
+
+MANY = os.environ.get("TACITURN_ALIGN_IDS", "10000,100000,300000,1000000")
+
+
+def write_many(folder: Path, role: str, first: int, count: int) -> None:
+    """A table of ids alone, in an order of its own."""
+    numbers = pl.int_range(first, first + count, eager=True).shuffle(first)
+    ids = pl.DataFrame({"n": numbers}).select(
+        id=pl.concat_str(pl.lit("person-"), pl.col("n").cast(pl.String).str.zfill(9))
+    )
+    ids.write_parquet(folder / f"{role}.parquet")
+
+
+def watched(process: subprocess.Popen[str]) -> tuple[int, float, str]:
+    """A process to its end: its peak of memory in bytes, its processor's seconds, what it wrote."""
+    assert process.stdout is not None
+    status, peak = Path(f"/proc/{process.pid}/status"), 0
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        # What the system keeps of a process that has ended has the peak of who started it.
+        lines = (line.split() for line in status.read_text().splitlines())
+        peak = max([peak, *(int(line[1]) << 10 for line in lines if line[0] == "VmHWM:")])
+        time.sleep(0.1)
+    _, code, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(code)
+    return peak, used.ru_utime + used.ru_stime, process.stdout.read()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from /proc")
+@pytest.mark.parametrize("count", [int(count) for count in MANY.split(",")])
+def test_many_ids_on_each_side(tmp_path, count):
+    """Two processes on this machine, half of the ids common: what it costs each side is printed."""
+    make_certificates(tmp_path / "certs", ["alice", "bob"])
+    address = f"127.0.0.1:{free_port()}"
+    commands = []
+    for role, first, way in (("alice", 0, "connect"), ("bob", count // 2, "listen")):
+        write_many(tmp_path, role, first, count)
+        link = {way: address, "answer-seconds": 3600.0}
+        write_config(tmp_path, role, link=link, data={"file": f"{role}.parquet"})
+        commands.append([sys.executable, "-m", "taciturn", "align", f"{role}.toml", "--json"])
+    start = partial(subprocess.Popen[str], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    with ExitStack() as held, ThreadPoolExecutor(2) as threads:
+        sides = [held.enter_context(start(command)) for command in commands]
+        ends = list(threads.map(watched, sides))
+    assert [side.returncode for side in sides] == [0, 0]
+    for role, (peak, seconds, out) in zip(ROLES, ends, strict=True):
+        record = json.loads(out)
+        assert record["common"] == count // 2
+        print(
+            f"\n{role}: {count:,} ids, {record['seconds']:.0f} s, of which "
+            f"{record['waiting_seconds']:.0f} s waiting; {1e6 * seconds / count:.0f} µs of a "
+            f"processor for an id, {record['bytes_sent'] / count:.1f} bytes sent for an id; "
+            f"peak {peak / 2**20:.0f} MiB"
+        )
+        assert peak < 1.5e9
+    one, two = lists(tmp_path)
+    assert one.own == two.own
+    assert one.own.series.is_sorted()
