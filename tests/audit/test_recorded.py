@@ -16,6 +16,8 @@ from taciturn.errors import FileError, RowOrderError, TranscriptError
 from taciturn.jobs.train import TrainJob
 from taciturn.model import ModelShare
 from taciturn.party import PartyConfig
+from taciturn.report import render_html, render_markdown
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import (
     GuessesFile,
@@ -164,6 +166,19 @@ def test_where_both_sides_files_lie_in_one_place_there_is_a_canary_too(tmp_path)
 
 
 # --- what does not fit -------------------------------------------------------------------------
+
+
+def test_the_report_has_what_an_officer_asks_for(judged):
+    page = session_page(replace(judged, audited="2026-11-16T21:04:05+00:00"))
+    assert of_record(json.loads(json.dumps(judged.to_dict()))) == judged
+    facts = judged.recording
+    for text in (render_html(page), render_markdown(page)):
+        assert "2026-11-16 21:04 UTC" in text
+        for digest in (facts.agreement_digest, facts.table_digest, facts.file_digest):
+            assert digest in text
+        for name in ("Decision", "Name", "Date", "Signature"):
+            assert name in text
+    assert facts.session in shown(session_blocks(judged))
 
 
 def test_a_recording_of_another_session_is_not_judged(folder, session, tmp_path):

@@ -19,6 +19,7 @@ from taciturn.jobs.woe import (
     information_value,
     weights_of_evidence,
 )
+from taciturn.report import render_html
 from taciturn.report import render_markdown as to_markdown
 from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
@@ -163,3 +164,11 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
     out = capsys.readouterr().out
     assert "alice.1" in out
     assert "radius" not in out
+
+
+def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):
+    for page, tables in ((weighed.page(), 2), (woe_audit_page(audit), 4)):
+        text = render_html(page)
+        assert text.count("<table") >= tables
+        assert "<script" not in text
+        assert "://" not in text.replace("http://www.w3.org/", "")
