@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from taciturn.jobs.woe import (
 )
 from taciturn.report import render_html
 from taciturn.report import render_markdown as to_markdown
-from taciturn.results import of_record
+from taciturn.results import ResultFolder, of_record, run_folders
 from taciturn.rng import KeyedEntropy
+from taciturn.runs import parts_of
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw
 from taciturn_audit import audit_woe, judge_guess
@@ -164,6 +166,23 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
     out = capsys.readouterr().out
     assert "alice.1" in out
     assert "radius" not in out
+
+
+def test_result_folders_are_listed_and_read_back(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(["woe", *COMMON.split(), "--out", "runs/"]) == 0
+    assert run(["audit", "--woe", *COMMON.split(), "--out", "runs/"]) == 0
+    folders = [ResultFolder.read(folder) for folder in run_folders(Path("runs"))]
+    kinds = {folder.result.kind for folder in folders}
+    assert kinds == {"woe", "audit-woe"}
+    entries = {part.entry.kind: part.entry for folder in folders for part in parts_of(folder)}
+    assert entries["woe"].verdict
+    assert entries["audit-woe"].leakage is not None
+    assert all("sealed" not in folder.path.name for folder in folders)
+    capsys.readouterr()
+    assert run(["runs", "list"]) == 0
+    assert "audit-woe" in capsys.readouterr().out
+    assert all((folder.path / "report.html").is_file() for folder in folders)
 
 
 def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):

@@ -258,6 +258,12 @@ def test_nonsense_public_keys_are_refused(data):
 # Secrets
 
 
+def test_a_secret_key_of_another_size_is_refused(small_key):
+    larger = PaillierScheme(key_bits=(2 * SMALL,))
+    with refused(CryptoError, names=2 * SMALL):
+        larger.read_secret(small_key.to_bytes(), 2 * SMALL, CAPACITY)
+
+
 def test_no_repr_shows_a_secret(small_key):
     p, q = factors(small_key)
     secrets = [p, q, (p - 1) * (q - 1), lcm(p - 1, q - 1)]

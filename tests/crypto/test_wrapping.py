@@ -121,3 +121,11 @@ def test_shares_need_a_key_that_wraps(name):
     answer = public.masked_product(prepared, sent, mask, coins)
     with refused(CryptoError):
         secret.decrypt_shares(answer, 2)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(63, 16, 4), (20, 19, 4), (50, 0, 4), (50, 16, 0)], ids=lambda sizes: str(sizes)
+)
+def test_impossible_sizes_are_refused(sizes):
+    with pytest.raises(CryptoError):
+        Wrapping.of(*sizes)

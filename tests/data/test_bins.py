@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.data import DEFAULTS, BinnedRule, Preparation, PrepareSettings, fit
+from taciturn.errors import ConfigError
+from tests.expected import refused
 
 EDGES = (25.0, 35.0, 50.0)
 AGED = replace(DEFAULTS, bins={"age": EDGES})
@@ -96,6 +98,12 @@ def test_given_edges_give_as_many_columns_whatever_the_rows_are(values, impute):
 
 
 # --- missing as a bin ----------------------------------------------------------------------------
+
+
+def test_edges_that_are_none_are_refused_here_too():
+    for edges in ((), (2.0, 2.0), (1.0, float("nan")), (float("inf"),)):
+        with refused(ConfigError, setting="bins"):
+            PrepareSettings(bins={"age": edges})
 
 
 @pytest.mark.parametrize("bins", [EDGES, 2])

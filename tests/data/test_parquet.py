@@ -109,6 +109,13 @@ def test_an_empty_or_damaged_part_is_named(folder, damage):
     assert caught.value.where == str(part)
 
 
+def test_no_rows_at_all_are_refused(folder):
+    for number in range(3):
+        people().clear().write_parquet(folder / f"{number}.parquet")
+    with refused(FileError):
+        ParquetTable.at(folder)
+
+
 def test_a_part_without_rows_is_no_fault(folder):
     people().clear().write_parquet(folder / "9.parquet")
     assert ParquetTable.at(folder).height == ROWS

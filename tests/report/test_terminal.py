@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from taciturn.data import Spelling
-from taciturn.jobs.align import AlignmentResult
+from taciturn.jobs.align import AlignmentResult, SharedIds
 from taciturn.jobs.predict import PredictionResult
 from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes, party_blocks
 from taciturn.numerics import Symmetry, Threshold
@@ -33,6 +33,7 @@ from taciturn.report import (
     Span,
     check_blocks,
     coded,
+    doctor_blocks,
     render_html,
     render_markdown,
     table,
@@ -44,7 +45,9 @@ from taciturn.results import (
     CheckFacts,
     CheckResult,
     Disclosure,
+    DoctorResult,
     Estimate,
+    Finding,
     Outlook,
     Refusal,
     Runs,
@@ -247,12 +250,64 @@ MADE: list[Callable[[], list[Block]]] = [
 ]
 
 
+def test_a_prediction_shows_counts_threshold_and_file():
+    text = words(PREDICTION.blocks())
+    for figure in ("12", "20", "30", "5.31 %", "100", "scores.csv", "(case)"):
+        assert figure in text
+    # Ten of the twelve rows are listed.
+    assert [f"c{row}" in text.split() for row in (9, 10)] == [True, False]
+    assert tones(PREDICTION.blocks()).count("warning") == 1  # two scores near the end
+    listed = replace(PREDICTION, peer_ids=None, normalise=None, suspected_wraps=0)
+    assert "30" not in words(listed.blocks()).split()
+    assert "warning" not in tones(listed.blocks())
+    alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no-score")
+    assert "no-score" in words(alice.blocks())
+
+
+def test_a_doctors_visit_ends_in_a_count():
+    well = DoctorResult.of([Finding.ok("a", "b")], "1", None)
+    ill = DoctorResult.of(
+        [Finding.problem("a", "b", "c"), Finding.warning("d", "e", "f")], "1", None
+    )
+    assert "1 problem, 1 warning" in shown(doctor_blocks(ill))
+    assert "problem" not in shown(doctor_blocks(well))
+    assert "try: c" in shown(doctor_blocks(ill))
+
+
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("made", MADE)
 def test_nothing_is_wider_than_a_hundred_columns_or_cut_off(made):
     text = shown(made())
     assert max(map(len, text.splitlines())) <= 100
     assert "…" not in text
+
+
+def test_an_alignment_shows_how_many_of_how_many_what_may_hinder_and_the_line_to_add():
+    text = words(ALIGNMENT.blocks())
+    for figure in ("80.0 % of 10", "66.7 % of 12", "3 of 10", *ALIGNMENT.to_add):
+        assert figure in text
+    # zeros is spelled in one way here, and the match is not low.
+    assert "zeros" not in text
+    low = replace(ALIGNMENT, match=0.7, to_add=(), added=('aligned = "x.csv"',))
+    text = words(low.blocks())
+    assert "zeros" in text
+    assert low.added[0] in text
+
+
+def test_an_alignment_of_several_shows_what_all_have_and_what_each_shares():
+    several = replace(
+        ALIGNMENT,
+        peer="alice-1, alice-2",
+        common=3,
+        parties=(SharedIds("alice-1", 12, 8), SharedIds("alice-2", 5, 4)),
+    )
+    text = words(several.blocks())
+    for figure in (
+        "3: 30.0 % of 10",
+        "alice-1 8: 80.0 % of 10 here, 66.7 % of 12",
+        "alice-2 4: 40.0 % of 10 here, 80.0 % of 5",
+    ):
+        assert figure in text
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,14 @@ def test_what_came_meanwhile_is_not_written_over(tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
 
 
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    for text in ("file", "file/run"):
+        with refused(OutputError) as raised:
+            Destination.of(str(tmp_path / text))
+        assert raised.value.where == str(tmp_path / "file")
+
+
 def test_a_name_is_plain_whatever_the_data_are_called():
     when = datetime(2026, 11, 17, 10, 11, 12, tzinfo=UTC)
     name = Destination(Path(), True).name(when, "audit", "../Käse & Co.", "add")

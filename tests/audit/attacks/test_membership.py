@@ -75,3 +75,10 @@ def test_where_bob_has_columns_the_sparsest_residues_stand_for_the_members():
 def test_there_is_nothing_to_guess_where_no_batch_is_hidden():
     view, _ = run(epochs=1)
     assert guess_membership(view) == ()
+
+
+def test_tells_how_much_is_done():
+    view, _ = hybrid(epochs=1)
+    reports: list[tuple[int, int]] = []
+    guess_membership(view, most=5, progress=lambda done, total: reports.append((done, total)))
+    assert reports == [(number + 1, 2 * 29 + 5) for number in range(2 * 29 + 5)]

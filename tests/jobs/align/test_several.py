@@ -25,6 +25,7 @@ from taciturn.jobs.align import (
     AlignedStar,
     Alignment,
     Match,
+    Matches,
     align_lists,
     hear_common,
     match_each,
@@ -49,7 +50,7 @@ from taciturn.protocol import (
 )
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
-from tests.jobs.align.test_pairwise import numbered, shuffled
+from tests.jobs.align.test_pairwise import ids, numbered, shuffled
 from tests.modules import module_of
 from tests.protocol.hostile import Change, altered, only
 from tests.protocol.stars import names
@@ -408,6 +409,26 @@ def test_one_alice_takes_no_more_memory_than_before_and_another_eight_bytes_for_
     assert one < 1.1 * pair
     # Eight bytes are the order and the shared rows; the rest are turns that are under way.
     assert four - one < 3 * (8 * MANY + (1 << 16))
+
+
+def test_rows_that_all_have_are_counted():
+    lists = {"alice-1": numbered(0, 6), "alice-2": numbered(3, 9)}
+    agreed, seen = terms(2), list[Matches]()
+
+    def bob() -> Program[None]:
+        own = ids("person-5", "person-1", "person-4", "person-8")
+        seen.append((yield from match_each(names(2), own, agreed, coins("bob"))))
+        yield from tell_common(own, seen[0])
+
+    run_star({name: hers(name, own, agreed) for name, own in lists.items()}, bob())
+    assert seen[0].common == 2
+    assert seen[0].everywhere.tolist() == [True, False, True, False]
+    # person-8 is at the second alone, and person-1 at the first.
+    assert [seen[0].lacking(name) for name in names(2)] == [1, 1]
+    assert {name: len(match.rows) for name, match in seen[0].pairs.items()} == {
+        "alice-1": 3,
+        "alice-2": 3,
+    }
 
 
 def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):

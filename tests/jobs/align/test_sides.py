@@ -43,6 +43,7 @@ from taciturn.party import (
     template,
 )
 from taciturn.protocol import (
+    Aligning,
     AlignmentHello,
     BlindedIds,
     Event,
@@ -307,6 +308,24 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
 
 
 # --- real processes ------------------------------------------------------------------------------
+
+
+def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(module_of(AlignJob), "NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
+    ids = [f"p{number}" for number in range(40)]
+    people(tmp_path, ids, ids)
+    seen: list[Event] = []
+    said: list[str] = []
+    both(tmp_path, watch={"alice": Callbacks(said.append, seen.append)}).records  # noqa: B018
+    steps = [event for event in seen if isinstance(event, Aligning)]
+    assert [event.done for event in steps] == [16, 32, 48, 64, 80]
+    assert len(said) >= len(steps)
+    log = (tmp_path / "alice.log").read_text()
+    (aligned,) = (line for line in map(json.loads, log.splitlines()) if line["event"] == "aligned")
+    assert aligned["rows"] == 40
+    # Rows are counted, not named.
+    assert "p39" not in log + "".join(said)
 
 
 def some(first: int, last: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
@@ -23,6 +25,8 @@ from taciturn.jobs.train import leave_model_page
 from taciturn.model import ModelShare, StoredScores, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
+from taciturn.report import render_terminal as render
+from taciturn.results import of_record
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.party.studies import run_study, write_study
@@ -180,6 +184,16 @@ def test_figures_are_scikit_learns(trained, sm, oracle):
     table = oracle.confusion_matrix(labels, scores > best.score)
     assert best.cost == pytest.approx((table[0, 1] + 10 * table[1, 0]) / len(labels))
     assert sum(row.rows for row in held_out.bands) == len(labels)
+
+
+def test_a_report_is_a_result_and_fits_a_terminal(trained):
+    report = reported(trained("none", **SOLVED), Question(costs=Costs(1.0, 10.0)))
+    assert of_record(json.loads(json.dumps(report.to_dict()))) == report
+    screen = Console(width=100, record=True, file=io.StringIO())
+    screen.print(render(report.blocks()))
+    text = screen.export_text()
+    assert max(map(len, text.splitlines())) <= 100
+    assert "…" not in text
 
 
 def test_shared_weights_leave_bob_the_held_out_rows(trained):

@@ -69,6 +69,12 @@ def test_every_row_of_categories_is_in_one_bin_that_is_large_enough(values, leas
         assert (None in inside) == ("missing" in label)
 
 
+def test_few_missing_values_join_a_bin_that_says_so():
+    one = cut([1] * 20 + [2] * 30 + [None] * 3, least=10, bins=2)
+    assert "missing" in one.labels[0]
+    assert one.rows.tolist() == [23, 30]
+
+
 def test_small_levels_become_others_and_the_next_joins_where_they_are_few():
     one = cut(["a"] * 50 + ["b"] * 20 + ["c"] * 3 + ["d"] * 2, least=10)
     assert dict(zip(one.labels, one.rows.tolist(), strict=True)) == {"a": 50, "(other)": 25}

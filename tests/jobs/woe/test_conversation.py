@@ -267,6 +267,11 @@ def test_other_rows_are_refused():
         run_pair(alice_answer(other), ask(sides(columns, labels)[1]))
 
 
+def test_keys_of_another_size_are_refused():
+    with refused(ConfigError):
+        WoeTerms.of(PaillierScheme((512,)), 1000)
+
+
 def conversation(
     columns: Sequence[Bins], labels: list[int], terms: WoeTerms = CLEAR
 ) -> tuple[FeatureInputs, LabelInputs, list[tuple[str, Message]]]:
@@ -390,3 +395,12 @@ def test_alices_side_replays_from_a_recording_with_bob_absent():
     assert [one.ones.tolist() for one in again.columns] == [
         one.ones.tolist() for one in counts.columns
     ]
+
+
+def test_a_column_of_more_bins_than_a_text_holds_is_refused():
+    wide = bins("id", list(range(1001)))
+    hers, _ = sides([wide], [0, 1] * 500 + [0])
+    with refused(ConfigError):
+        next(alice_answer(hers))
+    with refused(RemoteProtocolError):
+        SizedColumn.of_text(SizedColumn.of(wide).to_text(), 1001)
