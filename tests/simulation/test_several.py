@@ -12,7 +12,8 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.engine import Transcript
+from taciturn.engine import Transcript, column_exposure
+from taciturn.engine import disclosure_of as disclosure
 from taciturn.jobs.train import simulate
 from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.settings import Settings
@@ -172,3 +173,10 @@ def test_canary_runs_permute_the_rows_of_all_alices_together():
     outcome = simulate(settings, load_raw(settings))
     joined = np.hstack([part.values for part in outcome.data.alice_train_parts.values()])
     assert np.array_equal(joined, outcome.data.alice_train.values)
+
+
+def test_what_bob_receives_of_several_is_said_of_all():
+    outcome = trained(2, mechanism="sealed", solver="newton").outcomes[0]
+    assert "Alices" in disclosure(outcome.terms, 455).bob
+    exposed = column_exposure(outcome.terms, 455, outcome.data.alice_train)
+    assert "2 Alices" in exposed.warning

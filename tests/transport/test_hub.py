@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused
+from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from taciturn.transport import Credentials, DialEndpoint, Hub, objection
 from tests.expected import refused
 from tests.modules import module_of
@@ -135,6 +135,17 @@ def test_the_newest_call_of_a_peer_wins_and_leaves_the_others_alone(star):
             older.receive(HANG)
         hers.send(b"still here")
         assert his.receive(HANG) == b"still here"
+
+
+def test_the_port_stays_open_until_the_last_endpoint_is_closed(star):
+    with hub(star) as made, calling(star, made.port, "alice-3") as client:
+        made.endpoints["alice-1"].close()
+        made.endpoints["alice-2"].close()
+        with refused(TransportError):
+            made.endpoints["alice-1"].connect(HANG)
+        talks(made, client, "alice-3")
+        made.endpoints["alice-3"].close()
+        Hub(f"{HOST}:{made.port}", star.load("bob"), pins={"alice-1": None}).close()
 
 
 def shown(*names: bytes, pem: bytes = b"") -> dict[str, list[bytes]]:

@@ -8,6 +8,7 @@ import re
 import resource
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -184,6 +185,17 @@ def test_a_caller_that_does_not_read_is_closed(monkeypatch):
         wait_until(lambda: not one.server_state.connections)
         wait_until(lambda: not one.server_state.tasks)
         assert len(everything(link)) < 32 << 20
+
+
+def test_a_caller_that_reads_slowly_has_its_whole_answer(monkeypatch):
+    """What waits for it goes out as long as it reads."""
+    monkeypatch.setattr(module_of(tls_context), "CLOSING_SECONDS", 0.2)
+    size = 24 << 20
+    with served(b"x" * size) as one, closing(connect(port_of(one))) as link:
+        link.sendall(b"GET / HTTP/1.0\r\nHost: it\r\n\r\n")
+        wait_until(lambda: one.server_state.connections)
+        time.sleep(1.0)
+        assert len(everything(link)) > size
 
 
 @pytest.mark.slow  # two starts
