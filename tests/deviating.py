@@ -76,7 +76,8 @@ from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
 from tests.packing import Seen, Stack, stacked
-from tests.protocol.parties import Tables, agreement, talk
+from tests.protocol.parties import Tables, agreement
+from tests.protocol.stars import talk
 
 R = TypeVar("R")
 NEAR = 0.1
@@ -801,9 +802,6 @@ def gram_of_differences(bob: Scored) -> FloatArray:
     inner = np.linalg.lstsq((basis.T @ moves).T, (basis.T @ products).T, rcond=None)[0].T
     gram: FloatArray = basis @ inner @ basis.T
     return gram
-
-
-# --- The figures of the documentation ------------------------------------------------------------
 
 
 # --- Either, with a public key whose uniform half is of its own choice ---------------------------

@@ -195,13 +195,6 @@ def test_weights_from_labels_are_refused_where_the_ledger_says_that_nothing_is_t
         model.fit(*make_classification(40, random_state=1))
 
 
-@pytest.mark.parametrize("weights", ["even", {0: -1, 1: 1}, {0: 0, 1: 0}, {0: np.inf, 1: 1}, 3])
-def test_impossible_class_weights_are_named(weights):
-    model = VerticalLogisticRegression(mechanism="none", class_weight=weights)
-    with refused(ConfigError, setting="class_weight"):
-        model.fit(*make_classification(40, random_state=1))
-
-
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_frames_keep_their_names_and_alices_columns_may_be_named(make):
     X, y = make_classification(80, 4, random_state=2)
@@ -258,13 +251,6 @@ def test_labels_may_be_any_two_values(classes):
     assert set(model.predict(X)) <= set(named)
     assert model.score(X, named) > 0.8
     np.testing.assert_array_equal(model.coef_, clone(model).fit(X, y).coef_)
-
-
-@pytest.mark.parametrize("columns", [0, 21, "x99", [], "", 1.5])
-def test_bad_columns_of_alices_are_named(columns):
-    X, y = make_classification(40, 20, random_state=1)
-    with pytest.raises(DataError if columns != 1.5 else ConfigError):
-        VerticalLogisticRegression(alice_columns=columns).fit(X, y)
 
 
 def test_wrong_rows_and_labels_are_named():

@@ -151,9 +151,6 @@ def test_the_pages_that_teach_it_show_its_files_as_they_are(page, files):
         assert f"\n{(EXAMPLE / file).read_text(encoding='utf-8').rstrip()}\n```" in text
 
 
-# --- two machines --------------------------------------------------------------------------------
-
-
 # --- broken ones ---------------------------------------------------------------------------------
 
 Install = Callable[..., None]

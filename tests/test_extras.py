@@ -9,13 +9,11 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from taciturn.doctor import check_extras
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model import ModelShare
-from taciturn.privacy import AdditiveNoise, Ledger
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
 from tests.results.test_schema import problems
@@ -123,21 +121,6 @@ def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_mi
     share = ModelShare.load(tmp_path / "bob.model.json")
     assert any("dp-accounting" in note for note in share.notes)
     assert share.ledger["label_epsilon_total_delta"] == share.ledger["label_epsilon_total"]
-
-
-@pytest.mark.slow  # three processes
-def test_a_simulation_notes_it_too_and_whoever_has_it_is_told_nothing():
-    line = (
-        "train --data examples/loans.csv --id customer --label default --mechanism {} --seed 1 "
-        "--epochs 1 --json --epsilon 1"
-    )
-    (note,) = json.loads(command(line.format("add")).stdout)["notes"][-1:]
-    assert "dp-accounting" in note
-    # What costs nothing, or everything, is not composed.
-    assert "dp-accounting" not in command(line.format("none")).stdout
-    ledger = Ledger(3, "")
-    ledger.charge(AdditiveNoise(1.0), np.arange(3))
-    assert ledger.notes() == ()
 
 
 @pytest.mark.parametrize("role", ["alice", "bob"])

@@ -81,11 +81,6 @@ def test_small_arrays_stay_in_memory(tmp_path: Path) -> None:
     assert isinstance(Scratch(tmp_path / "t", least=8).empty("a", (1,), np.float64), np.memmap)
 
 
-def test_an_empty_array_needs_no_file(tmp_path: Path) -> None:
-    assert create(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
-    assert opened(tmp_path / "a", (0, 3), np.float64).shape == (0, 3)
-
-
 def test_blocks_of_rows_come_in_their_order_whatever_the_cores():
     rows = 5 * memmap.BLOCK_ROWS + 3
     places = list(over_blocks(lambda place: place, rows))

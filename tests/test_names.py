@@ -112,17 +112,6 @@ def test_every_kind_of_binding_is_seen(template):
         assert [binding for _, binding in vague(template.format(name))] == [name]
 
 
-def test_a_notebooks_cells_of_code_are_read(tmp_path):
-    cells = [
-        {"cell_type": "markdown", "source": ["each = 1 is no code"]},
-        {"cell_type": "code", "source": ["first = 1\n", "second = 2"]},
-        {"cell_type": "code", "source": ["found = 3"]},
-    ]
-    path = tmp_path / "a.ipynb"
-    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
-    assert vague(code(path)) == [(3, "found")]
-
-
 @pytest.mark.parametrize(
     "source",
     [

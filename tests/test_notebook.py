@@ -80,7 +80,6 @@ def test_it_is_kept_with_its_pictures_and_without_a_machines_paths():
     assert 8 <= len(cells) <= 12
 
 
-PAGE = NOTEBOOK.parents[1] / "docs" / "how-to" / "notebook.md"
 RESULTS = (
     "import taciturn\n"
     'run = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 1}\n'

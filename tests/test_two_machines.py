@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import configparser
 import csv
-import json
 import re
 import shlex
 import shutil
@@ -12,25 +11,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 
 import taciturn
 from taciturn import errors
-from taciturn.arrays import FloatArray
 from taciturn.cli import BEAT_SECONDS
 from taciturn.data import RowIds
 from taciturn.engine import Transcript
-from taciturn.model import ModelShare, WholeModel, whole_model
+from taciturn.model import ModelShare, whole_model
 from taciturn.party import BROKEN, AlignedRows, PartyConfig, Trial, template
-from tests.party.hosts import ADDRESSES, PORT, two_hosts
-from tests.party.sides import alone, in_one_process
+from tests.party.sides import in_one_process
 from tests.system import free_port as free_port  # others import it from here
-from tests.system import needs_namespaces
 from tests.waiting import HANG, wait_until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -263,59 +258,6 @@ def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
     assert hers.session == his.session
 
 
-# In place of what the ready files say of batches: a pass for each of Alice's columns.
-SEALED = 'mechanism = "sealed"\nl2 = 0.01\npasses = 20'
-OF_BATCHES = r"^(epsilon|epochs|batch-size|minimum-batch|learning-rate) = .*\n"
-
-
-@pytest.mark.slow  # twenty seconds; each command between two hosts has a test of its own
-@needs_namespaces
-def test_two_hosts_align_train_sealed_and_score_by_the_runbooks_commands(folder):
-    """Each on a host of its own; the scores are those of scikit-learn on the joined table."""
-    prepare, align, _, train, _, _, _, score = [lines for _, lines in steps()]
-    for role in ROLES:
-        path = folder / f"{role}.toml"
-        text = re.sub(r"127\.0\.0\.1:\d+", f"{ADDRESSES['bob']}:{PORT}", path.read_text())
-        text = re.sub(r'^mechanism = "add"', SEALED, text, flags=re.MULTILINE)
-        path.write_text(re.sub(OF_BATCHES, "", text, flags=re.MULTILINE))
-    with two_hosts() as hosts:
-        there = [Terminal(role, folder, host=tuple(hosts.prefix(role))) for role in ROLES]
-        try:
-            for lines in (prepare, align, train, score):
-                for code, said in both(there, lines):
-                    assert code == 0, said
-        finally:
-            for terminal in there:
-                terminal.leave()
-    model = whole_model(*shares(folder))
-    assert shares(folder)[0].sealed
-    hers, his = common_rows(folder)
-    best = optimum(folder)
-    columns = len(model.alices[0].weights)
-    hers_alone = (replace(model.alices[0], weights=best[:columns]),)
-    whole = WholeModel(hers_alone, replace(model.bob, weights=best[columns:]))
-    with (folder / "scores.csv").open(newline="") as stream:
-        scores = {line["id"]: float(line["score"]) for line in csv.DictReader(stream)}
-    computed = [scores[identifier] for identifier in hers["id"]]
-    # Bob rounds the rows' numbers at random: a standard deviation of at most 2^-10 in a score.
-    assert computed == pytest.approx(whole.scores(hers, his).tolist(), abs=8 * 2.0**-10)
-    assert computed == pytest.approx(model.scores(hers, his).tolist(), abs=2e-3)
-
-
-def optimum(folder: Path) -> FloatArray:
-    """scikit-learn's weights on the joined table, Bob's intercept last."""
-    from sklearn.linear_model import LogisticRegression
-
-    alice, bob = (alone(folder, role).prepared() for role in ROLES)
-    labels = bob.tables.labels
-    assert labels is not None
-    # The last of Bob's columns is the intercept's.
-    joined = np.hstack([alice.tables.train.values, bob.tables.train.values[:, :-1]])
-    penalty = 1 / (bob.terms.agreement.l2 * len(joined))
-    best = LogisticRegression(C=penalty, tol=1e-10, max_iter=5000).fit(joined, labels.values)
-    return np.append(best.coef_.ravel(), best.intercept_)
-
-
 def shares(folder: Path) -> list[ModelShare]:
     return [ModelShare.load(folder / f"{role}.model.json") for role in ROLES]
 
@@ -417,34 +359,3 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
         pytest.skip(f"systemd-analyze does not work here: {done.stderr.strip()[:100]}")
     assert done.returncode == 0, done.stderr
     assert copy.name not in done.stderr, done.stderr
-
-
-def test_the_container_file_is_sound_as_far_as_reading_tells():
-    text = (EXAMPLE / "Containerfile").read_text(encoding="utf-8")
-    joined = re.sub(r"\\\n", " ", text)
-    lines = [line for line in joined.splitlines() if line.strip() and not line.startswith("#")]
-    words = [line.split(maxsplit=1)[0] for line in lines]
-    known = "FROM WORKDIR COPY RUN ENV USER VOLUME EXPOSE STOPSIGNAL ENTRYPOINT CMD".split()
-    assert set(words) <= set(known)
-    assert [line for line in lines if line.startswith("FROM")] == [
-        "FROM python:3.12-slim AS build",
-        "FROM python:3.12-slim",
-    ]
-    assert words.index("USER") < words.index("ENTRYPOINT")
-    assert "USER 10001:10001" in lines
-    for word in ("ENTRYPOINT", "CMD"):
-        assert isinstance(json.loads(lines[words.index(word)].split(maxsplit=1)[1]), list)
-    assert not re.search(r"https?://|docker\.io|quay\.io", text)
-    for line in lines:
-        if line.startswith("COPY ") and "--from" not in line:
-            for source in line.split()[1:-1]:
-                assert (ROOT / source).exists(), source
-
-
-def test_no_address_of_a_registry_and_no_example_that_could_be_somebodys():
-    for path in EXAMPLE.iterdir():
-        text = path.read_text(encoding="utf-8")
-        for address in re.findall(r"\b\d{1,3}(?:\.\d{1,3}){3}\b", text):
-            assert address in {"127.0.0.1", "192.0.2.17"} | {".".join("0000")}, address
-        for host in re.findall(r"\b[a-z]+\.(?:com|org|net|io)\b", text):
-            raise AssertionError(host)

@@ -19,7 +19,7 @@ from taciturn.privacy import Unprotected
 from taciturn.protocol import Signal
 from taciturn_audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
 from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import ATTACKS, Attack, ExactSolveAttack, LabelGuess, MembershipGuess
+from taciturn_audit.attacks import ATTACKS, Attack, LabelGuess, MembershipGuess
 from taciturn_audit.results import AttackScore, Control
 from taciturn_audit.views import AliceView
 from tests.audit.attacks.evidence import known_run
@@ -95,15 +95,6 @@ def blind(truth: LabelTable, *signals: Signal) -> AliceView:
         mechanism=Unprotected(),
     )
     return cast(AliceView, view)
-
-
-def test_what_lacks_its_signal_is_skipped_with_the_reason():
-    truth = LabelTable.of(np.array([1, 0, 0]))
-    findings = examine(blind(truth, Signal.FEATURES), truth, attacks=(ExactSolveAttack(),)).findings
-    assert findings.attacks == ()
-    lacking = {"model-only": Signal.WEIGHTS, "exact-solve": Signal.GRADIENTS}
-    assert [one.name for one in findings.skipped] == [*lacking]
-    assert all(lacking[one.name].value in one.reason for one in findings.skipped)
 
 
 class FirstRow(Attack):
@@ -271,21 +262,6 @@ def test_counts_over_all_iterations_together():
     assert score.iterations == 2
     assert score.base_rate == 5 / 20
     assert score.certified == 0.5
-
-
-def test_calling_every_row_a_member_has_the_base_rate_as_precision():
-    score = judge_membership([members(0, list(range(10)), 10)], {0: np.array([4, 5, 6])})
-    assert score.precision == score.base_rate == 0.3
-    assert score.recall == 1.0
-    assert score.k_exact == 0.0
-
-
-def test_shares_of_nothing_are_absent():
-    score = judge_membership([], {})
-    assert score.iterations == 0
-    assert (score.precision, score.recall, score.k_exact, score.base_rate) == (None,) * 4
-    nobody = judge_membership([members(0, [], 0)], {0: np.array([], dtype=np.int64)})
-    assert (nobody.precision, nobody.recall, nobody.k_exact) == (None, None, 1.0)
 
 
 @pytest.mark.parametrize("batches", [{}, {0: np.array([12])}], ids=["absent", "not asked"])

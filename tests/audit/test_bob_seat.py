@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import taciturn
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.numerics import t_interval
-from taciturn.results import CLEAR, of_record
+from taciturn.results import of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import Coins
 from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
@@ -126,32 +126,6 @@ def test_controls_are_the_best_constant_and_regression_on_what_bob_has():
     assert regression.r2 > 0.4
 
 
-def test_the_record_has_the_shape_that_scripts_read(record):
-    seat = record["bob_seat"]
-    assert {"controls", "attacks", "skipped", "canary", "verdict", "leaks"} <= set(seat)
-    assert [one["name"] for one in seat["controls"]] == ["mean", "regression"]
-    keys = {"name", "known_rows", "r2", "recovered", "recovered_low", "recovered_high", "seconds"}
-    for part in (seat, seat["canary"]):
-        assert all(keys <= set(one) for one in part["attacks"])
-        anchored = [one for one in part["attacks"] if one["name"] == "anchored"]
-        assert [one["known_rows"] for one in anchored] == [4, 10]
-        assert anchored[-1]["recovered"] > 0.99
-        assert part["leaks"]
-    # The canary takes from Bob's columns what they say of hers.
-    assert seat["canary"]["controls"][1]["r2"] < 0.05
-    rows, held_out = record["rows_train"], record["rows_test"]
-    opened = {"scores_per_row": 5, "opened_values": 5 * rows + held_out}
-    assert record["ledger"]["columns"] == opened
-
-
-def test_the_seat_that_is_not_asked_for_is_not_audited(record):
-    assert (record["seat"], record["attacks"], record["canary"]) == ("bob", [], None)
-    alice = taciturn.audit(**SMALL, mechanism="none", seat="alice", canary=False).to_dict()
-    assert alice["seat"] == "alice"
-    assert "bob_seat" not in alice
-    assert taciturn.check(columns=4, rows=200, mechanism="none", epochs=1).bob_seat is None
-
-
 def test_known_rows_are_as_many_as_asked_for_and_never_more_than_half():
     one = newton()
     coins = KeyedEntropy.from_seed(1)
@@ -225,11 +199,3 @@ def test_a_check_advises_alice():
     assert "safe_passes" not in seat
     assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
     assert any("mutual" in words for words in seat["advice"])
-
-
-def test_a_check_of_mutual_says_what_is_opened():
-    seat = taciturn.check(**{**SMALL, "passes": 1}, mechanism="mutual", seat="bob").bob_seat
-    assert seat is not None
-    assert len(seat.advice) == 1
-    assert seat.exposed == ()
-    assert seat.level == CLEAR

@@ -180,12 +180,6 @@ def test_enough_rows_have_coins_of_both_kinds(rows):
     assert rehearsal.rows == rehearsal.labels.rows == rows - math.ceil(0.2 * rows)
 
 
-def test_a_batch_has_no_more_rows_than_there_are():
-    facts = taciturn.check(columns=3, rows=20, mechanism="none", batch_size=64, epochs=4).facts
-    assert (facts.batch_size, facts.last_batch) == (16, 16)
-    assert facts.stacked_equations_per_row == 4 * 3 / 16
-
-
 def test_true_updates_have_no_finite_total_before_training_either():
     options: dict[str, Any] = {"columns": 4, "mechanism": "add", "epsilon": 1.0, "epochs": 1}
     released, true = (

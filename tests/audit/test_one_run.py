@@ -115,17 +115,6 @@ def test_the_p_value_is_the_formula_and_grows_with_epsilon():
                 before = p
 
 
-def test_more_evidence_raises_the_bound_and_more_doubt_lowers_it():
-    base = one_run_epsilon(150, 200, canaries=200)
-    assert one_run_epsilon(160, 200, canaries=200) > base
-    assert one_run_epsilon(150, 210, canaries=210) < base
-    assert one_run_epsilon(150, 200, canaries=200, failure=0.01) < base
-    with_delta = one_run_epsilon(150, 200, canaries=200, delta=1e-4)
-    assert with_delta < base
-    assert one_run_epsilon(150, 200, canaries=2000, delta=1e-4) < with_delta
-    assert one_run_epsilon(150, 200, canaries=2000) == base
-
-
 def test_the_commoner_label_needs_no_epsilon_to_be_guessed():
     assert one_run_epsilon(900, 1000, canaries=1000, prior=0.9, ones=1000) == 0
     assert one_run_epsilon(900, 1000, canaries=1000, prior=0.1, ones=0) == 0
@@ -146,12 +135,6 @@ def test_chance_shows_nothing(correct: int, guesses: int):
     assert one_run_epsilon(correct, guesses, canaries=10) == 0
     assert one_run_epsilon(correct, guesses, canaries=10, delta=1e-3) == 0
     assert one_run_epsilon(correct, guesses, canaries=10, prior=0.6) == 0
-
-
-def test_everything_right_gives_a_finite_bound():
-    assert one_run_epsilon(1000, 1000, canaries=1000) == pytest.approx(5.81, abs=0.01)
-    assert one_run_epsilon(10**5, 10**5, canaries=10**5, prior=0.3, ones=50_000) < 20
-    assert one_run_epsilon(1000, 1000, canaries=1000, delta=0.999) == 0
 
 
 @cache

@@ -80,21 +80,6 @@ def test_alices_own_file_is_checked_from_bobs_seat_too(folder, unprotected):
     assert checked(folder, "alice", MECHANISMS["none"], seat="alice").bob_seat is None
 
 
-def test_bobs_file_has_no_columns_of_alices_to_rehearse(folder):
-    for options in ({"seat": "bob"}, {"seat": "both"}, {"known_rows": 3}):
-        with refused(ConfigError, setting=next(iter(options))):
-            checked(folder, "bob", MECHANISMS["none"], **options)
-
-
-def test_what_a_simulation_has_not_is_priced_too(folder):
-    early = {**MECHANISMS["add"], "evaluate": "epoch", "patience": 1}
-    result = checked(folder, "bob", early)
-    assert result.facts.label_epsilon_total == float("inf")
-    assert result.price is not None
-    assert result.price.ledger is not None
-    assert result.price.ledger.label_epsilon_total == float("inf")
-
-
 def test_labels_at_even_odds_are_rehearsed_whatever_their_share():
     table = random_table(2000, 5)
     rare = (np.arange(2000) % 20 == 0).astype(np.int8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,8 @@ from taciturn_audit import (
     members,
 )
 from taciturn_audit.column_attacks import DiscreteAttack, KnownRows
-from taciturn_audit.results import AuditResult
 from taciturn_paper.exposure import Exposed, numeric_table
-from tests.audit.column_attacks.runs import newton, sgd
+from tests.audit.column_attacks.runs import newton
 from tests.audit.views.several import NEWTON, Several, several
 from tests.expected import refused
 from tests.protocol.parties import Tables, agreement
@@ -40,11 +38,6 @@ SMALL: dict[str, Any] = {
     "parties": 3,
 }
 NAMES = ["alice-1", "alice-2", "alice-3"]
-
-
-@cache
-def audited(**options: Any) -> AuditResult:
-    return taciturn.audit(**{**SMALL, **options})
 
 
 # --- seats --------------------------------------------------------------------------------------
@@ -80,9 +73,6 @@ def test_one_alice_has_no_number_and_known_rows_are_no_coalitions():
         taciturn.audit(**SMALL, seat="alice-1+alice-2", known_rows=3)
 
 
-# --- Alice's seat --------------------------------------------------------------------------------
-
-
 # --- sealed -------------------------------------------------------------------------------------
 
 
@@ -114,12 +104,6 @@ def test_bob_reconstructs_the_joined_columns():
     lattice = next(run.scores(run.view))
     assert run.view.widths == (5, 5)
     assert lattice.recovered > 0.85
-
-
-def test_batches_tell_him_more_than_the_controls():
-    one = sgd("none", parties=2)
-    findings = examine_columns(one.view, one.truth, KeyedEntropy.from_seed(2), known_rows=10)
-    assert max(score.r2 or 0.0 for score in findings.attacks) > 0.8
 
 
 @pytest.mark.parametrize(("mechanism", "solver"), [("none", "sgd"), ("sealed", "newton")])

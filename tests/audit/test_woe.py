@@ -191,21 +191,3 @@ def test_the_pages_are_whole_and_ask_for_nothing(audit, weighed):
         assert text.count("<table") >= tables
         assert "<script" not in text
         assert "://" not in text.replace("http://www.w3.org/", "")
-
-
-@pytest.mark.slow  # the same on a table of forty thousand rows
-def test_census_leaks_as_the_page_in_the_docs_says(census):
-    """From weights in four decimals, without a label: the ranking of the model itself."""
-    frame = census.frame
-    columns = ["age", "relationship", "education-num", "marital-status", "capital-gain"]
-    result = taciturn.audit_woe(
-        frame.select(columns).with_columns(pl.Series("y", census.labels.values)),
-        label="y",
-        scheme="clear",
-        seed=1,
-    )
-    by_digits = {(one.statistic, one.digits): one for one in result.roundings}
-    assert by_digits["woe", 4].exact == 1
-    assert by_digits["woe", 2].exact < 0.6
-    assert result.fineness[0].best.auc > 0.88
-    assert result.fineness[0].shuffled[-1].auc < 0.55

@@ -120,11 +120,6 @@ def test_packing_round_trip_ignores_what_lies_above(product_bits, values, above)
     assert packing.unpack(packed, len(values)) == values
 
 
-def test_packing_of_negative_values_is_the_plain_sum():
-    packing = Packing(3, 3)
-    assert packing.pack([-1, 2, -3]) == -1 + (2 << packing.width) - (3 << 2 * packing.width)
-
-
 def test_packing_fills_below_every_modulus_of_the_size():
     packing = Packing.within(Capacity(10, 10, 4), 512)
     assert packing.slots * packing.width <= 511 < (packing.slots + 1) * packing.width

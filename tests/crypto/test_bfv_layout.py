@@ -109,31 +109,6 @@ def test_no_other_cut_needs_fewer_ciphertexts(shape):
     assert 0 <= places.min() <= places.max() < DEGREE
 
 
-@pytest.mark.parametrize(
-    ("rows", "length", "pieces", "answers"),
-    [
-        (1, 1, 1, 1),
-        (30, 16, 1, 1),
-        (64, 32, 1, 1),
-        (81, 32, 1, 1),
-        (10, 8, 1, 1),
-        (1, DEGREE, 1, 1),
-        (DEGREE, 1, 1, 1),
-        (2, DEGREE, 1, 2),
-        (4, DEGREE, 2, 2),
-        (1, DEGREE + 1, 2, 1),
-        (3, 9000, 2, 3),
-        (81, 1024, 3, 4),
-        (1024, 81, 3, 4),
-        (600, 100, 2, 4),
-        (10_000, 1, 1, 2),
-    ],
-)
-def test_known_layouts(rows, length, pieces, answers):
-    layout = Layout.of(rows, length)
-    assert (layout.pieces, layout.answers) == (pieces, answers)
-
-
 @pytest.mark.parametrize("length", [1, 81, DEGREE, DEGREE + 1, 1 << 20])
 def test_the_most_pieces_are_a_few_more_than_the_least(length):
     assert most_pieces(length) == -(-length // DEGREE) + MOST_EXTRA_PIECES

@@ -10,20 +10,13 @@ from taciturn.crypto import (
     SCHEMES,
     Capacity,
     ClearScheme,
-    EncryptedVector,
     exact_product,
     scheme,
 )
-from taciturn.errors import ConfigError, CryptoError
-from taciturn.rng import KeyedEntropy, SystemEntropy
-from tests.crypto.schemes import ints, oracle
+from taciturn.errors import ConfigError
+from taciturn.rng import KeyedEntropy
+from tests.crypto.schemes import oracle
 from tests.expected import refused
-
-
-def test_vector_bytes_are_the_numbers():
-    key = ClearScheme().generate(0, Capacity(20, 1, 3), SystemEntropy())
-    data = key.encrypt(ints(1, -2, 300), 1, SystemEntropy()).data
-    assert np.frombuffer(data, dtype="<i8").tolist() == [1, -2, 300]
 
 
 @pytest.mark.parametrize("bits", [20, 21, 22, 25])
@@ -49,14 +42,6 @@ def test_masks_cover_all_64_bits():
     assert 0 <= min(masks) < 1 << 58
     assert (1 << 64) - (1 << 58) < max(masks) < 1 << 64
     assert public.modulus == 1 << 64
-
-
-def test_an_entry_beyond_the_capacity_is_refused_on_reading():
-    public = ClearScheme().read_public(b"", 0, Capacity(4, 4, 1))
-    vector = EncryptedVector(ints(17).tobytes(), 1)
-    mask = public.draw_mask(1, SystemEntropy())
-    with refused(CryptoError):
-        public.masked_product(public.prepare(np.array([[1]])), vector, mask, SystemEntropy())
 
 
 # The registry

@@ -110,24 +110,6 @@ def test_an_address_where_nobody_listens(monkeypatch):
 
 
 @pytest.mark.slow  # a cluster of its own
-def test_a_cluster_without_workers_is_named_and_not_waited_for_forever():
-    with crypto.on_this_machine(1) as engine:
-        hasty = crypto.DaskEngine(engine.client, crypto.Address("tls://it", worker_seconds=0.5))
-        secret = BfvScheme(hasty).generate(128, RING, COINS)
-        rows = RING.draw(SIZE.rows, COINS)
-        secret.encrypt_rows(rows, SIZE, COINS)
-        engine.client.cluster.scale(0)
-        wait_until(lambda: not engine.workers)
-        with refused(ClusterError, names=0.5) as raised:
-            secret.encrypt_rows(rows, SIZE, COINS)
-        assert raised.value.exit_code == 45
-        # One that comes is used, with the setup that Dask makes anew.
-        engine.client.cluster.scale(1)
-        wait_until(lambda: engine.workers)
-        secret.encrypt_rows(rows, SIZE, COINS)
-
-
-@pytest.mark.slow  # a cluster of its own
 def test_workers_that_end_one_after_the_other_at_one_share_are_named():
     with crypto.on_this_machine(1) as engine:
         crew = engine.pool([lambda: Job("deadly", {})])

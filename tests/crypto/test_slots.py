@@ -11,7 +11,6 @@ from scipy.stats import ks_2samp, kstest
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto import (
-    SCHEMES,
     ClearSlots,
     EncryptedAnswer,
     EncryptedVector,
@@ -115,20 +114,6 @@ def test_a_sum_of_many_products_is_exact_modulo_the_prime(kind):
     assert key.decrypt(total.masked(hidden, COINS)).tolist() == expected.tolist()
 
 
-def test_a_table_of_zeros_gives_the_masks(owner):
-    zeros = np.zeros(5, dtype=np.int64)
-    hidden = masks(5)
-    answer = product(owner.public, zeros, owner.encrypt(np.arange(5), COINS), hidden, COINS)
-    assert owner.decrypt(answer).tolist() == hidden.tolist()
-
-
-def test_an_answer_says_nothing_under_another_key(owner):
-    ones = np.ones(100, dtype=np.int64)
-    answer = product(owner.public, ones, owner.encrypt(ones, COINS), masks(100), COINS)
-    other = BfvSlots().generate(128, COINS)
-    assert np.count_nonzero(other.decrypt(answer) == owner.decrypt(answer)) == 0
-
-
 @pytest.mark.parametrize(
     ("count", "slots"), [(1, 64), (64, 64), (65, 128), (896, 1024), (4097, 8192), (DEGREE, 8192)]
 )
@@ -192,13 +177,6 @@ def test_a_coefficient_beyond_its_prime_is_refused(owner):
     answer = product(owner.public, one, vector, masks(1), COINS)
     with refused(CryptoError):
         owner.decrypt(EncryptedAnswer(b"\xff" * 8 + answer.data[8:], 1))
-
-
-def test_only_one_security_level_is_offered_and_paillier_has_no_slots():
-    with refused(CryptoError):
-        BfvSlots().generate(192, COINS)
-    assert SCHEMES["paillier"].number_by_number is None
-    assert repr(BfvSlots().generate(128, COINS)) == "BfvSlotSecretKey(<hidden>)"
 
 
 def test_sums_of_blocks_are_exact_modulo_the_prime():

@@ -316,16 +316,6 @@ def test_a_table_that_a_single_pass_would_not_hide_is_refused():
         public.table(np.ones((4000, 2), dtype=np.int64))
 
 
-def test_a_closed_table_refuses():
-    secret, public = key_pair("bfv", RING)
-    size, table = TableSize(2, 1), public.table(np.ones((2, 1), dtype=np.int64))
-    sent = secret.encrypt_columns(np.ones(1, dtype=np.int64), size, COINS)
-    table.close()
-    table.close()
-    with refused(CryptoError):
-        table.product(sent, np.zeros(2, dtype=np.int64), COINS)
-
-
 @pytest.mark.parametrize("sizes", [(0, 1), (1, 0), (-1, 3)])
 def test_empty_tables_are_refused(sizes):
     with pytest.raises(CryptoError):

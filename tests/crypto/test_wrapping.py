@@ -80,12 +80,6 @@ def test_the_largest_of_everything_is_exact(name, sign):
     assert product.tolist() == oracle(matrix, vector, term, 50)
 
 
-def test_sums_of_shares_wrap_and_come_back():
-    coins = KeyedEntropy.from_seed(5)
-    value, share = np.array([5, -7, 1 << 48]), RING.draw(3, coins)
-    assert RING.centred(RING.centred(value - share) + share).tolist() == value.tolist()
-
-
 def test_draws_cover_the_ring_evenly():
     """The chance that a fair draw fails this is below 1e-9 (a deviation of 6 sigma)."""
     drawn = Wrapping.of(8, 1, 1).draw(25_600, KeyedEntropy.from_seed(1))
@@ -110,23 +104,12 @@ def test_pailliers_masks_are_the_residue_plus_a_multiple_of_the_modulus(bits):
     assert public.packing.offset % (1 << bits) == 0
 
 
-def test_masks_are_given_only_where_products_wrap():
-    _, public = key_pair("paillier-small-key", Capacity(20, 12, 8))
-    with refused(CryptoError):
-        public.mask_of(np.array([1]), SystemEntropy())
-
-
 @pytest.mark.parametrize(("bits", "matrix_bits"), [(50, 12), (50, 24), (51, 20), (59, 20)])
 def test_the_bounds_hold_for_messages_of_full_range(bits, matrix_bits):
     ring = Wrapping.of(bits, matrix_bits, 81)
     assert require_fit(ring).plain_modulus(ring) == 1 << bits
     assert STANDARD.failure_bits(ring) >= LEAST_FAILURE_BITS
     assert STANDARD.leak_bits(ring, entries=32) >= LEAST_LEAK_BITS + 20
-
-
-def test_a_larger_modulus_than_bfv_holds_is_refused():
-    with refused(CryptoError):
-        require_fit(Wrapping.of(60, 16, 40))
 
 
 @pytest.mark.parametrize("name", NAMES)

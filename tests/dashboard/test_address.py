@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import socket
 import stat
 from pathlib import Path
 
 import pytest
 
-from taciturn.dashboard import Address, DashboardState, new_token, open_server
-from taciturn.errors import ConfigError, OutputError
+from taciturn.dashboard import Address, DashboardState, open_server
+from taciturn.errors import ConfigError
 from tests.dashboard.clients import served
 from tests.expected import refused
 from tests.test_two_machines import free_port
@@ -69,14 +68,3 @@ def test_an_address_that_others_could_read_is_not_used_again(tmp_path):
     second, _ = opened(None, file)
     assert second.token != first.token
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_an_address_that_cannot_be_kept_is_an_error(tmp_path):
-    (tmp_path / "state").write_text("a file in place of the folder")
-    with refused(OutputError):
-        open_server(DashboardState("train"), None, tmp_path / "state" / "watch.json")
-
-
-def test_tokens_are_long_and_differ():
-    assert len({new_token() for _ in range(5)}) == 5
-    assert len(base64.urlsafe_b64decode(new_token() + "=")) == 32

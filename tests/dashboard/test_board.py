@@ -22,11 +22,9 @@ from taciturn.protocol import Aligning, Event, HeldOutSeen, Progress, SimulatedS
 from taciturn.results import (
     CurvePoint,
     GrowingTable,
-    Identity,
     LedgerPlanned,
     LinkChanged,
     News,
-    PartyFigures,
     ScoresOpened,
     Setup,
     Stage,
@@ -36,34 +34,22 @@ from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.report import samples
 from tests.seldom import seldom
 
-FIGURES = PartyFigures(
-    iterations=3,
+FIGURES = replace(
+    samples.FIGURES,
     iterations_total=12,
-    curve=(),
+    loss_recent=None,
     seconds=9.0,
     waiting_seconds=3.0,
     computing_seconds=6.0,
-    frames_sent=4,
-    frames_received=5,
     bytes_sent=1000,
     bytes_received=2000,
-    links=1,
 )
 STATEMENT = Statement(0.5, 0.5, 0.25, 4, 2.0, 1.0, 0.9, 1e-6, "noise")
 METRICS = evaluate(np.array([-1.0, 1.0]), np.array([0, 1], dtype=np.int8))
-IDENTITY = Identity(
-    role="alice",
-    peer="bob",
-    mechanism="sealed",
-    scheme="bfv",
-    key_bits=0,
-    columns=6,
-    rows=90,
-    held_out_rows=30,
-    version="0",
-)
+IDENTITY = replace(samples.IDENTITY, role="alice", peer="bob", mechanism="sealed", rows=90)
 POINT = CurvePoint(3, 0.5)
 BOBS_NEWS: dict[str, News] = {
     "ledger": LedgerPlanned(STATEMENT),
@@ -256,26 +242,6 @@ def test_work_of_several_levels_and_a_table_that_grows():
     assert board.snapshot()["work"]["bars"][-1] == {"name": "step", "done": 2, "total": 5}
     board.observe(Aligning(5, 10))
     assert board.snapshot()["work"]["bars"][-1]["name"] == "id"
-
-
-def test_what_is_left_of_several_levels_is_told_of_all_of_them():
-    now = [0.0]
-    board = DashboardState("study", clock=lambda: now[0])
-    board.publish(Stages((Stage("model", 0, 4),)))
-    assert board.snapshot()["work"]["remaining"] is None
-    now[0] = 30.0
-    board.publish(Stages((Stage("model", 1, 4),)))
-    board.observe(Progress(6, 12))
-    # A model and a half of four took half a minute.
-    assert board.snapshot()["work"]["remaining"] == pytest.approx(50.0)
-
-
-def test_a_ledger_of_infinite_price_is_said_in_words():
-    board = BobDashboardState("party")
-    board.publish(LedgerPlanned(replace(STATEMENT, label_epsilon_total=math.inf), 2.0))
-    entries = dict(board.snapshot()["account"]["entries"])
-    assert entries["label epsilon"] == "infinite"
-    assert entries["budget"] == "2"
 
 
 def test_how_it_ended_is_said_by_its_kind_and_never_by_a_traceback():

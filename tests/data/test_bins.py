@@ -97,13 +97,13 @@ def test_given_edges_give_as_many_columns_whatever_the_rows_are(values, impute):
     assert np.isfinite(matrix).all()
 
 
+# --- missing as a bin ----------------------------------------------------------------------------
+
+
 def test_edges_that_are_none_are_refused_here_too():
     for edges in ((), (2.0, 2.0), (1.0, float("nan")), (float("inf"),)):
         with refused(ConfigError, setting="bins"):
             PrepareSettings(bins={"age": edges})
-
-
-# --- missing as a bin ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bins", [EDGES, 2])
@@ -125,12 +125,3 @@ def test_a_bin_of_missing_values_is_there_where_none_was_seen(bins):
     matrix = np.array(prepared(plan, [20, 30, 40, 60, None]))
     assert matrix[4].tolist() == [*matrix[:4, :-1].mean(axis=0).tolist(), 0.0]
     assert not matrix[:, -1].any()
-
-
-def test_a_number_that_is_not_cut_gets_the_median():
-    frame = pl.DataFrame({"age": [1.0, 5.0, None], "late": [0.0, 0.0, None]})
-    choices = PrepareSettings(impute="bin", scale="none", bins={"late": 4})
-    plan = fit(frame, choices)
-    # A column of one value cannot be cut; that a value is missing is said all the same.
-    assert plan.columns == ("age", "late", "late=(missing)")
-    assert plan.apply(frame).tolist() == [[1, 0, 0], [5, 0, 0], [3, 0, 1]]

@@ -58,11 +58,6 @@ def test_parquet(tmp_path):
     assert read_frame(tmp_path / "a.parquet").equals(frame)
 
 
-def test_types_come_from_all_rows(save):
-    late = "a\n" + "1\n" * 5000 + "2.5\n"
-    assert read_frame(save("a.csv", late))["a"].dtype == pl.Float64
-
-
 @pytest.mark.parametrize(
     ("content", "options", "rows"),
     [
@@ -114,13 +109,6 @@ def test_unfit_files_are_refused_by_path_and_row_and_never_by_value(save, name, 
     assert str(path) in caught.value.where
     assert caught.value.hint
     assert "secret" not in str(caught.value)
-
-
-def test_absent_files_and_directories(tmp_path):
-    (tmp_path / "b.csv").mkdir()
-    for path in (tmp_path / "a.csv", tmp_path / "b.csv"):
-        with refused(FileError, names=path):
-            read_frame(path)
 
 
 def test_unreadable_files(save, monkeypatch):
@@ -235,12 +223,6 @@ def test_encodings(save, name):
         read_frame(latin)
     assert read_frame(latin, dialect=Dialect(encoding="latin-1")).rows() == [(1, "Köln")]
     assert read_frame(save(name, text.encode("utf-16"))).rows() == [(1, "Köln")]
-
-
-def test_words_for_a_missing_value(save):
-    path = save("a.csv", "a,b\n1,x\nunknown,NA\n,y\n")
-    frame = read_frame(path, dialect=Dialect(na_values=("unknown",)))
-    assert frame.rows() == [(1, "x"), (None, "NA"), (None, "y")]
 
 
 @given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=1, max_size=8))

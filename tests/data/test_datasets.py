@@ -15,7 +15,6 @@ from taciturn.data import (
     RawData,
     RowIds,
     VerticalData,
-    cache_dir,
     digest,
     load,
     prepare_vertical,
@@ -23,7 +22,7 @@ from taciturn.data import (
     read_frame,
 )
 from taciturn.data import canonical_frame as canonical
-from taciturn.errors import ConfigError, DatasetUnavailable
+from taciturn.errors import DatasetUnavailable
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of
@@ -66,12 +65,6 @@ def test_the_datasets_that_scikit_learn_ships(alone, name, rows, columns, positi
     assert not alone
 
 
-def test_constant_pixels_are_noted_and_zero():
-    data = _prepared(load("sklearn-digits"))
-    assert any("pixel_0_0" in note for note in data.notes)
-    assert not data.alice_train.select(["pixel_0_0"]).values.any()
-
-
 def test_census_income(census):
     assert (census.rows, census.frame.width) == (48842, 12)
     assert int(census.labels.values.sum()) == 11687
@@ -84,18 +77,6 @@ def test_census_income(census):
     assert sorted(widths) == sorted([7, 6, 13, 5, 4, 1, 40])
     means = data.alice_train.values.mean(axis=0)
     np.testing.assert_allclose(means, 0, atol=1e-9)
-
-
-def test_census_columns_do_not_depend_on_the_split(census):
-    few = random_partition(census.rows, 0.999, KeyedEntropy.from_seed(5))
-    small = prepare_vertical(census, few, "all", intercept=False)
-    assert small.preparation.columns == _prepared(census).preparation.columns
-    assert any("native-country=" in note for note in small.notes)
-
-
-def test_the_vocabularies_are_those_of_the_data(census):
-    for name, levels in census.vocabularies.items():
-        assert census.frame[name].drop_nulls().unique().sort().to_list() == list(levels)
 
 
 @pytest.mark.slow  # some seconds, and the other dataset takes the same path
@@ -154,32 +135,6 @@ def test_openml_is_asked_and_its_answer_kept(alone, monkeypatch, census, dataset
     assert kept.labels == census.labels
 
 
-@pytest.mark.slow  # writes and reads the whole table
-def test_openml_numbers_with_a_wrong_last_bit_are_the_same_data(
-    alone, monkeypatch, credit, dataset_dir
-):
-    raw = read_frame(dataset_dir("give-me-some-credit") / "give-me-some-credit.csv.gz").reverse()
-    table = pd.DataFrame({name: raw[name].to_numpy() for name in raw.columns})
-    for name in ("DebtRatio", "RevolvingUtilizationOfUnsecuredLines"):
-        table[name] = np.nextafter(table[name], np.inf)
-    table["SeriousDlqin2yrs"] = table["SeriousDlqin2yrs"].astype(str).astype("category")
-    answer = SimpleNamespace(frame=table)
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
-    fetched = load("give-me-some-credit")
-    assert fetched.frame.equals(credit.frame)
-    assert fetched.labels == credit.labels
-
-
-@pytest.mark.slow  # some seconds
-def test_a_cache_that_cannot_be_written_is_no_failure(
-    alone, monkeypatch, census, dataset_dir, tmp_path
-):
-    (tmp_path / "cache").write_text("a file where a directory would have to be")
-    answer = SimpleNamespace(frame=_openml_census(dataset_dir("census-income") / "adult.csv.gz"))
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", lambda **_options: answer)
-    assert load("census-income").labels == census.labels
-
-
 @pytest.mark.parametrize(
     ("name", "file"),
     [
@@ -236,17 +191,6 @@ def test_an_altered_answer_is_not_kept(alone, monkeypatch, tmp_path):
         load("census-income")
     assert caught.value.where == "OpenML, id 1590"
     assert not (tmp_path / "cache").exists()
-
-
-def test_unknown_names_get_the_nearest():
-    with refused(ConfigError, names=("breast-cancr", "breast-cancer")):
-        load("breast-cancr")
-
-
-def test_the_cache_is_in_the_home_directory_by_default(monkeypatch, tmp_path):
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert cache_dir() == tmp_path / ".cache" / "taciturn"
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,6 @@ def test_whole_numbers_beyond_64_bits_keep_every_digit():
     assert RowIds.of([2**70, 2**70 + 1])[1] == str(2**70 + 1)
 
 
-def test_of_passes_row_ids_on():
-    ids = RowIds.numbered(2)
-    assert RowIds.of(ids) is ids
-
-
 @pytest.mark.parametrize(
     ("values", "names", "where"),
     [

@@ -16,7 +16,6 @@ from taciturn.errors import (
     MissingValueError,
     RowIdError,
     ShapeError,
-    TableError,
 )
 from tests.expected import refused
 
@@ -46,12 +45,6 @@ def test_files_and_frames_give_the_same(sources):
         assert raw.settings == DEFAULTS
     assert user_data(sources[0], label_column="paid").name == "own.csv"
     assert "clerk" not in repr(user_data(sources[2], label_column="paid"))
-
-
-def test_rows_are_numbered_where_no_column_names_them():
-    raw = user_data(pl.DataFrame(DATA), label_column="paid")
-    assert raw.ids.series.to_list() == ["0", "1", "2"]
-    assert raw.frame.columns == ["who", "age", "job"]
 
 
 @pytest.mark.parametrize(
@@ -170,14 +163,6 @@ def test_columns_are_kept_and_dropped(choices, columns):
     table = UserTable(replace(DEFAULTS, **choices))
     raw = user_data(pl.DataFrame(DATA), label_column="paid", table=table)
     assert raw.frame.columns == columns
-
-
-def test_a_table_is_judged_as_a_whole():
-    frame = pl.DataFrame({**DATA, "who": ["a", "a", "b"], "paid": ["yes", "no", "yes"]})
-    frame = frame.with_columns(age=pl.Series([1.0, float("inf"), 2.0]))
-    table = UserTable(replace(DEFAULTS, drop=("jobb",)))
-    with refused(TableError, names=(4, "'a'", "3 of 3", "'jobb'", "'age'", "1 of 3")):
-        user_data(frame, label_column="paid", id_column="who", table=table)
 
 
 def test_dates_of_pandas(tmp_path):

@@ -66,12 +66,6 @@ def test_a_folder_a_pattern_and_a_file_are_the_same_table(folder):
         assert ParquetTable.at(path)["age"].equals(people()["age"])
 
 
-def test_a_file_that_is_called_like_a_pattern_is_a_file(tmp_path):
-    people().write_parquet(tmp_path / "a[1].parquet")
-    people().head(3).write_parquet(tmp_path / "a1.parquet")
-    assert read_frame(tmp_path / "a[1].parquet").height == ROWS
-
-
 def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
     asked, whole = [], pl.read_parquet
 

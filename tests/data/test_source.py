@@ -119,13 +119,6 @@ def test_other_rows_have_another_fingerprint(base):
     assert known() != first
 
 
-def test_columns_under_other_names_have_another_fingerprint(base):
-    def known(select: str) -> object:
-        return selected(base, select).open(text=["id"]).fingerprints  # type: ignore[attr-defined]
-
-    assert known("select id, age from people") != known("select id, age as years from people")
-
-
 def test_postgresql_gives_the_same_and_no_password_is_shown(base):
     with postgres() as server:
         import psycopg

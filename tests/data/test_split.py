@@ -47,14 +47,6 @@ def test_a_partition_places_every_row_once(rows, fraction, seed):
     assert sorted([*parts.train, *parts.test]) == list(range(rows))
 
 
-def test_a_partition_repeats_with_its_seed_only():
-    first, again, other = (
-        random_partition(50, 0.2, KeyedEntropy.from_seed(seed)) for seed in (1, 1, 2)
-    )
-    assert first.train.tolist() == again.train.tolist()
-    assert first.train.tolist() != other.train.tolist()
-
-
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 2.0, float("nan")])
 def test_fractions_out_of_range_are_refused(fraction):
     with refused(ConfigError):
@@ -225,17 +217,6 @@ def test_vertical_data_fits_together(raw):
     assert data.notes == data.preparation.notes
 
 
-def test_bob_may_have_nothing_or_an_intercept(raw):
-    parts = _parts(raw)
-    assert prepare_vertical(raw, parts, "all", intercept=False).bob_train.columns == ()
-    both = prepare_vertical(raw, parts, "all", intercept=True)
-    assert both.bob_train.columns == both.bob_test.columns == ("(intercept)",)
-    half = prepare_vertical(raw, parts, 1, intercept=True)
-    assert half.bob_train.columns == ("job=baker", "job=clerk", "job=(missing)", "(intercept)")
-    assert (half.bob_test.values[:, -1] == 1).all()
-    assert "(intercept)" not in half.alice_train.columns
-
-
 def test_the_joined_table_of_several_alices_has_their_parts_in_it(raw):
     data = prepare_vertical(raw, _parts(raw), "job;age", intercept=False, parties=2)
     assert data.alice_train.columns == ("job=baker", "job=clerk", "job=(missing)", "age")
@@ -245,14 +226,6 @@ def test_the_joined_table_of_several_alices_has_their_parts_in_it(raw):
     assert np.array_equal(joined, data.alice_train.values)
     one = prepare_vertical(raw, _parts(raw), "job", intercept=False)
     assert (one.alices, one.alice_train_parts) == ((), {})
-
-
-def test_the_split_only_divides(raw):
-    parts = _parts(raw)
-    whole = prepare_vertical(raw, parts, "all", intercept=False).alice_train
-    data = prepare_vertical(raw, parts, "half", intercept=False)
-    assert whole.select(data.alice_train.columns) == data.alice_train
-    assert whole.select(data.bob_train.columns) == data.bob_train
 
 
 def test_statistics_come_from_the_training_rows_only(raw):
@@ -279,8 +252,3 @@ def test_one_class_in_training_is_refused(raw):
     same = RawData(raw.name, raw.frame, raw.ids, labels, raw.settings)
     with refused(LabelValueError):
         prepare_vertical(same, _parts(raw), "all", intercept=False)
-
-
-def test_raw_data_must_fit_together(raw):
-    with refused(ShapeError, names=(19, 20)):
-        RawData(raw.name, raw.frame.head(19), raw.ids, raw.labels, raw.settings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import re
 import socket
 import sqlite3
@@ -228,13 +227,6 @@ def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     assert "rows.csv" in said(check_party(bob), "data", Level.OK)
 
 
-def test_a_table_of_another_dialect_is_read_as_the_file_says(bob):
-    table = bob.parent / "bob.csv"
-    table.write_text(table.read_text().replace(",", ";"))
-    write_config(bob.parent, "bob", data={"separator": ";"})
-    assert "data" not in problems(check_party(bob))
-
-
 def test_settings_that_do_not_go_with_alices_table(bob):
     alice = write_config(bob.parent, "alice", agreement={"mechanism": "none", "alice-columns": 9})
     assert "6" in said(check_party(alice), "agreement")
@@ -396,12 +388,3 @@ def test_datasets_found_altered_and_looked_for_in_vain(tmp_path, monkeypatch):
     (tmp_path / "adult.csv").write_text("age,income\n31,0\n")
     monkeypatch.setenv("TACITURN_DATA", str(tmp_path))
     assert "census-income" in said(check_datasets(), "datasets")
-
-
-@pytest.mark.slow  # reads the large datasets
-def test_datasets_that_are_here_are_named_with_their_place(monkeypatch):
-    where = os.environ.get("TACITURN_DATA", "")
-    if not (Path(where) / "adult.csv.gz").is_file():
-        pytest.skip("census-income is not here: set TACITURN_DATA to the directory of adult.csv.gz")
-    text = said(check_datasets(), "datasets", Level.OK)
-    assert f"census-income: {where}" in text

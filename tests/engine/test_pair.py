@@ -29,13 +29,6 @@ from tests.party.talks import TURNS, alice, bob, residues, scores
 COINS = KeyedEntropy.from_seed(5)
 
 
-def test_both_results_come_back():
-    total, heard = run_pair(alice(COINS.fork("a")), bob())
-    draws = COINS.fork("a")
-    assert total == sum(float(draws.uniform((1,))[0]) + turn for turn in range(TURNS))
-    assert heard == TURNS
-
-
 def test_tap_and_observer_get_everything_in_the_order_of_sending():
     heard: list[tuple[str, bytes]] = []
     seen: list[Event] = []
@@ -168,14 +161,6 @@ def test_an_error_in_alice_goes_through_and_closes_bob():
     with pytest.raises(ZeroDivisionError):
         run_pair(late(), held)
     assert waiting.closed
-
-
-def test_a_deadlock_closes_both():
-    ends = Watched(), Watched()
-    held = ends[0].run(), ends[1].run()
-    with refused(Deadlock):
-        run_pair(*held)
-    assert all(end.closed for end in ends)
 
 
 @pytest.mark.parametrize("place", ["tap", "observe"])

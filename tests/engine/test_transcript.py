@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.engine import MAGIC, MAX_HEADER, Recorder, Transcript, TranscriptFile
+from taciturn.engine import MAGIC, MAX_HEADER, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol import Role
 from taciturn.version import FORMAT_VERSION
@@ -98,12 +98,6 @@ def test_the_file_is_laid_out_as_the_docstring_says(recorded):
     assert recorded.read_bytes() == chained(next(texts), records, next(texts))
 
 
-def test_a_conversation_of_no_frames_is_a_transcript(tmp_path):
-    with TranscriptFile(tmp_path / "t", {}):
-        pass
-    assert Transcript.load(tmp_path / "t") == Transcript({}, (), {})
-
-
 def test_an_older_file_of_that_name_is_replaced(recorded):
     recorded.write_bytes(b"older")
     write(recorded)
@@ -118,13 +112,6 @@ def test_what_the_recorder_kept_is_chained_and_is_no_frame(tmp_path):
     assert Transcript.load(path) == Transcript(HEADER, RECORDS[:1], {}, (b"a key",))
     with refused(TranscriptError):
         load_bytes(path, path.read_bytes().replace(b"a key", b"b key"))
-
-
-def test_the_recorder_in_memory_holds_the_same():
-    recorder = Recorder()
-    for record in RECORDS:
-        recorder(*record)
-    assert recorder.finish(HEADER) == Transcript(HEADER, RECORDS)
 
 
 def test_a_transcript_does_not_show_its_coins():
@@ -245,14 +232,6 @@ def test_an_error_in_the_conversation_leaves_no_file(tmp_path):
     with pytest.raises(ZeroDivisionError):
         write_and_fail(tmp_path / "t", ZeroDivisionError())
     assert content(tmp_path) == []
-
-
-def test_an_error_in_the_conversation_leaves_the_older_file_as_it_was(recorded):
-    before = recorded.read_bytes()
-    with pytest.raises(KeyboardInterrupt):
-        write_and_fail(recorded, KeyboardInterrupt())
-    assert recorded.read_bytes() == before
-    assert content(recorded.parent) == [recorded.name]
 
 
 def test_while_the_conversation_goes_on_the_name_is_not_taken(tmp_path):

@@ -14,15 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.errors import OutputError, TaciturnError
-from taciturn.party import PartyConfig, PreparedFolder, load_tables
+from taciturn.errors import OutputError
+from taciturn.party import PartyConfig
 from taciturn.party.consent import ScoreBudget
 from tests.faults.setups import pair_is_same, train_on, two_parties
 from tests.faults.trials import Tally, judged
-from tests.jobs.align import test_sides as test_align
 from tests.jobs.align.test_sides import elements_in_files  # noqa: F401 - a fixture
 from tests.jobs.predict.test_sides import answers, expected, in_threads, question, trained
-from tests.party.sides import MECHANISMS, ROLES, Ends, write_config, write_tables
+from tests.party.sides import MECHANISMS, ROLES, Ends
 from tests.party.wires import HookedWire, Hooks, Wire
 from tests.system import small_disk
 
@@ -122,60 +121,6 @@ def test_a_training_goes_on_when_there_is_room_again(disk, mechanism):
 
 def of_ends(ends: Ends) -> dict[str, Any]:
     return {"alice": ends.alice, "bob": ends.bob}
-
-
-@pytest.mark.usefixtures("elements_in_files")
-def test_an_alignment_begins_anew_when_there_is_room_again(disk):
-    tally, draw = Tally("a full disk, and room again"), np.random.default_rng(33)
-    for trial in range(8):
-        folder = disk / "alignment"
-        folder.mkdir()
-        test_align.people(folder, test_align.some(0, 100), test_align.some(50, 150))
-        wire = filling_wire(disk, draw)
-        if trial % 2:
-            wire = Wire()
-            fill(disk, leave=int(draw.integers(16)) * PAGE)
-
-        def same(folder: Path = folder) -> bool:
-            hers, his = test_align.lists(folder)
-            return hers.own == his.own and len(hers.own) == 50
-
-        tally_full(
-            tally,
-            "align",
-            disk,
-            lambda: of_ends(test_align.both(folder, wire)),  # noqa: B023
-            same,
-            lambda: of_ends(test_align.both(folder)),  # noqa: B023
-        )
-        shutil.rmtree(folder)
-    require_tried(tally, 8)
-
-
-def test_prepared_tables_are_written_when_there_is_room_again(disk):
-    tally, draw = Tally("a full disk, and room again"), np.random.default_rng(33)
-    folder = disk / "prepared"
-    folder.mkdir()
-    write_tables(folder, rows=400, alice=12, bob=2)
-    config = PartyConfig.read(write_config(folder, "alice"))
-    prepared, plain = PreparedFolder(folder / "alice-state/prepared", least=0), load_tables(config)
-
-    def run() -> dict[str, Any]:
-        try:
-            return {"alice": load_tables(config, prepared)}
-        except TaciturnError as problem:
-            return {"alice": problem}
-
-    def same() -> bool:
-        again = load_tables(config, prepared)
-        return (again.train, again.held_out) == (plain.train, plain.held_out)
-
-    for _ in range(10):
-        fill(disk, leave=int(draw.integers(14)) * PAGE)
-        tally_full(tally, "prepared", disk, run, same)
-        prepared.clear()
-    shutil.rmtree(folder)
-    require_tried(tally, 10)
 
 
 def rows_counted(folder: Path) -> int:

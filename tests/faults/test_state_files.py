@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from taciturn.engine import Transcript
-from taciturn.errors import FileError, TaciturnError
-from taciturn.party import PartyConfig, PreparedFolder, load_tables
+from taciturn.errors import FileError
 from tests.faults.damage import DAMAGES, damage
 from tests.faults.setups import pair_is_same, state_of, train_on
 from tests.faults.trials import Tally, judged
@@ -236,34 +235,3 @@ def test_a_damaged_or_swapped_model_scores_alike_or_is_refused(models, tmp_path)
         tally.add(kind, verdict, name, f"trial {number}, {role}")
         shutil.rmtree(folder)
     tally.require_none_wrong(len(trials))
-
-
-# --- prepared tables ------------------------------------------------------------------------------
-
-
-def test_prepared_tables_that_were_damaged_are_prepared_again(tmp_path):
-    """Also where the file is that of another table, or of an earlier version of this one."""
-    tally, draw = Tally("damaged prepared tables"), np.random.default_rng(33)
-    write_tables(tmp_path, rows=40, alice=3, bob=2)
-    config = PartyConfig.read(write_config(tmp_path, "alice"))
-    prepared = PreparedFolder(tmp_path / "alice-state" / "prepared", least=0)
-    plain = load_tables(config)
-    kinds = [*DAMAGES, "swapped", "gone"]
-    for number, kind in enumerate(islice(cycle(kinds), 5 * len(kinds))):
-        load_tables(config, prepared)
-        files = sorted(path for path in prepared.path.rglob("*") if path.is_file())
-        path, other = (files[int(at)] for at in draw.permutation(len(files))[:2])
-        if kind == "swapped":
-            path.write_bytes(other.read_bytes())
-        elif kind == "gone":
-            path.unlink()
-        else:
-            damage(path, kind, draw)
-        try:
-            tables = load_tables(config, prepared)
-            same = (tables.train, tables.held_out) == (plain.train, plain.held_out)
-            verdict, name = judged({}, same)
-        except TaciturnError as problem:
-            verdict, name = judged({"alice": problem}, None)
-        tally.add(kind, verdict, name, f"trial {number}, {path.name}")
-    tally.require_none_wrong(5 * len(kinds))

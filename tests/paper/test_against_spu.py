@@ -66,10 +66,6 @@ def test_spu_trains_the_same_batches(problem):
     assert min(lap.processor_seconds, lap.started, lap.compiled) > 0.1
 
 
-def test_spu_is_asked_for_what_it_has():
-    assert set(against_spu.versions(spu_python())) == {"spu", "jax", "numpy", "python"}
-
-
 @pytest.mark.parametrize("python", [None, Path("no/such/python"), Path(sys.executable)])
 def test_a_python_without_spu_is_refused_with_the_way_to_one(python):
     with refused(ConfigError, names="paper/spu-requirements.txt"):
@@ -80,17 +76,6 @@ def test_a_python_without_spu_is_refused_with_the_way_to_one(python):
 def lap(who: Contender, processor: float, error: float, problem: Problem) -> Lap:
     weights, walked = who.expected(problem) + error, sigmoid(walk()) + error
     return Lap(9.0, processor, processor, 5 << 20, 3 << 20, 1.5, 0.5, weights, walked)
-
-
-def test_a_row_is_of_the_turn_that_took_least_and_of_the_last_model(problem):
-    who = Ours("mutual")
-    turns = [lap(who, took, error, problem) for took, error in ((7, 0.5), (3, 0.25), (4, 0.125))]
-    row = figures(who, problem, turns)
-    assert row["epochs"] == 28
-    assert row["processor_seconds"] == 3.0
-    assert row["processor_seconds_of_all"] == [7.0, 3.0, 4.0]
-    assert row["max_weight_difference"] == pytest.approx(0.125)
-    assert row["sigmoid_error"] == pytest.approx(0.125)
 
 
 @pytest.fixture(scope="module")

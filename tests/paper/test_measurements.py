@@ -24,16 +24,6 @@ def test_bytes_grow_with_the_number_of_alices(monkeypatch):
     assert one.alice > 0
 
 
-@pytest.mark.slow  # some seconds
-def test_the_table_has_a_line_for_each_number_of_alices(monkeypatch):
-    monkeypatch.setattr(consortium, "ROWS", 400)
-    monkeypatch.setattr(consortium, "ITERATIONS", 2)
-    lines: list[str] = []
-    consortium.main((1, 2), 1, lines.append)
-    assert len(lines) == 4
-    assert lines[-1].startswith("| 2 | ")
-
-
 def test_the_shortest_solution_is_found():
     pytest.importorskip("flint")
     weights, row = [68_719_476_731, -50_331_653_111, 31_234_567_891], [70_001, -32_767, 5]

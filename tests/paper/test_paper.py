@@ -13,14 +13,14 @@ import pytest
 from rich.console import Console
 
 from taciturn.__main__ import run
-from taciturn.errors import ConfigError, OutputError
+from taciturn.errors import OutputError
 from taciturn.faces import COMMAND_LINE
 from taciturn.report import Block, render_html, render_markdown, render_terminal
 from taciturn_paper import curves, paper, table3
 from taciturn_paper.report import tables
 from taciturn_paper.report.document import reproduction_page
 from taciturn_paper.statements import run_all, statements
-from taciturn_paper.tasks import Request, ResultCache, Task, results, seed_plan
+from taciturn_paper.tasks import Request, ResultCache, Task, results
 from taciturn_paper.utility import Cell, Rows, search
 from tests.expected import refused
 
@@ -132,11 +132,6 @@ def test_pieces_come_back_in_order_from_several_processes(tmp_path):
     assert computed[0] != computed[1]
 
 
-def test_one_seed_has_no_interval():
-    with refused(ConfigError, setting="seeds"):
-        seed_plan(BREAST, 0, 1, False)
-
-
 def test_a_figures_cells_are_the_papers_ranges():
     assert {cell.b1 for cell in curves.cells("fig-b1")} - {None} == set(paper.B1_RANGE)
     assert {(cell.b1, cell.b2) for cell in curves.cells("fig-eps")} == {(0.1, 10.0), (None, None)}
@@ -152,12 +147,6 @@ def test_a_figure_says_the_shape_of_each_curve(record):
     }
     assert len(figure["shapes"]) == 3 * 2
     assert shown(tables.figure(figure))
-
-
-def test_flat_curves_have_no_shape():
-    flat: curves.Curve = {place: {"auc": [0.5, 0.6, 0.4]} for place in (1.0, 2.0, 3.0)}
-    trend = curves.shape(flat, "auc")
-    assert (trend["rises"], trend["falls"]) == (False, False)
 
 
 @REPRODUCES
@@ -273,15 +262,6 @@ def test_tables_fit_the_screen(record):
         tables.leaks(record["leaks"]),
     ):
         assert max(map(len, shown(part).splitlines())) <= 100
-
-
-def test_both_schemes_take_part_and_everything_that_encrypts():
-    ours = {
-        (contender.mechanism, contender.scheme)
-        for contender in table3.CONTENDERS
-        if contender.scheme != "clear"
-    }
-    assert ours == {(name, scheme) for name in ("none", "hybrid") for scheme in ("bfv", "paillier")}
 
 
 @pytest.mark.slow

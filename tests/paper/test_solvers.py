@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.errors import ConfigError
 from taciturn.numerics import Metrics
 from taciturn.report import render_markdown as render
 from taciturn.settings import SolverName
 from taciturn_paper import solvers
 from taciturn_paper.report.benchmarks import bench_page, solver_tables
-from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
-from tests.expected import refused
+from taciturn_paper.sides import LINKS, Course, Effort, Link, measure
 
 
 def effort(number: float) -> Effort:
@@ -30,14 +28,6 @@ COURSE = Course(
 def small() -> solvers.Problem:
     """A few rows of a synthetic table."""
     return solvers.made(400, 3, held_out=200)
-
-
-def test_a_training_that_was_run_whole_is_what_it_took():
-    assert COURSE.after(3) == effort(10.0)
-
-
-def test_a_longer_training_continues_as_between_its_first_and_its_last_step():
-    assert COURSE.after(13) == effort(10.0 + 10 * 2.0)
 
 
 def test_newton_has_passed_where_loss_and_auc_are_both_as_good(small):
@@ -75,14 +65,6 @@ def test_two_processes_train_and_report_every_pass(small):
     assert min(course.peak_bytes.values()) > 10 << 20
     size = solvers.Size(400, 3, course).to_dict()
     assert size["rows_per_second"] == pytest.approx(400 / (between.seconds - first.seconds))
-
-
-@pytest.mark.slow  # starts processes, each of which loads everything
-def test_a_side_that_fails_says_why(small):
-    tables = small.tables()
-    wrong = Tables(tables.alice, tables.bob[:-1], tables.labels[:-1], tables.intercept)
-    with refused(ConfigError):
-        measure(small.terms("newton").agreement, wrong)
 
 
 def test_tables_fit_a_terminal_and_mark_what_was_extrapolated(small):

@@ -87,25 +87,27 @@ class Side:
     hosts: Hosts
     folder: Path
     name: str
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[str] | None = None
 
     @property
     def role(self) -> str:
         return role_of(self.name)
 
-    def _file(self, ending: str) -> Path:
+    def file(self, ending: str) -> Path:
         return self.folder / f"{self.role}.{ending}"
 
     def start(self, command: str = "party", *options: str) -> None:
         """Trains and records it, where nothing else is said."""
-        options = options or ("--record", f"{self.role}.transcript", "--json")
+        if command == "party" and not options:
+            options = ("--record", f"{self.role}.transcript", "--json")
         words = ["-m", "taciturn", command, f"{self.role}.toml", *options]
-        with self._file("out").open("w") as out, self._file("err").open("a") as err:
+        with self.file("out").open("w") as out, self.file("err").open("a") as err:
             self.process = subprocess.Popen(
                 [*self.hosts.prefix(self.name), sys.executable, *words],
                 cwd=self.folder,
                 stdout=out,
                 stderr=err,
+                text=True,
             )
 
     def signal(self, number: signal.Signals) -> None:
@@ -118,6 +120,13 @@ class Side:
             self.process.kill()
             self.process.wait()
 
+    def stop(self) -> int:
+        """As a service manager does; its exit code."""
+        if self.code is None:
+            self.signal(signal.SIGTERM)
+        assert self.process is not None
+        return self.process.wait(HANG)
+
     @property
     def code(self) -> int | None:
         assert self.process is not None
@@ -125,15 +134,15 @@ class Side:
 
     @property
     def record(self) -> dict[str, Any]:
-        output: dict[str, Any] = json.loads(self._file("out").read_text())
+        output: dict[str, Any] = json.loads(self.file("out").read_text())
         return output
 
     def said(self) -> str:
-        return self._file("err").read_text()[-2000:]
+        return self.file("err").read_text()[-2000:]
 
     def noted(self, event: str) -> int:
         """How often its log has an event."""
-        log = self._file("log")
+        log = self.file("log")
         return log.read_text().count(f'"event": "{event}"') if log.exists() else 0
 
     def kept(self) -> int:

@@ -11,13 +11,12 @@ import polars as pl
 import pytest
 
 from taciturn.data import RowIds
-from taciturn.errors import ColumnError, ConfigError, FileError, RowIdError
+from taciturn.errors import ColumnError, FileError, RowIdError
 from taciturn.party import (
     AlignedRows,
     PartyConfig,
     PartyTables,
     load_tables,
-    require_kind,
     require_room,
 )
 from tests.expected import refused
@@ -52,12 +51,6 @@ def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
     require_room(tmp_path / "rows.parquet", ids)
     AlignedRows(ids, ids).write(tmp_path / "rows.parquet", "id")
     assert AlignedRows.read(tmp_path / "rows.parquet", "id").own == ids
-
-
-@pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.csv.gz"])
-def test_a_list_of_another_kind_is_refused(tmp_path, name):
-    with refused(ConfigError, setting="out", names=tmp_path / name):
-        require_kind(tmp_path / name, "out")
 
 
 @pytest.mark.parametrize(
@@ -115,9 +108,4 @@ def test_rows_have_the_common_names_of_the_list(tmp_path):
 def test_a_listed_row_that_the_table_lacks_is_named(tmp_path):
     listed("p001", "zoe", "adam").write(tmp_path / "rows.csv", "id")
     with refused(RowIdError, names=("2 of 3", "'zoe'")):
-        load(tmp_path, bobs(), aligned="rows.csv")
-
-
-def test_a_list_that_is_not_there_is_named(tmp_path):
-    with refused(FileError, names="rows.csv"):
         load(tmp_path, bobs(), aligned="rows.csv")

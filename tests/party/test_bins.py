@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from taciturn.errors import AgreementError
 from taciturn.jobs.train import TrainJob
 from taciturn.model import ModelShare
-from taciturn.party import PartyConfig, PreparedFolder, load_tables
+from taciturn.party import PartyConfig
 from tests.expected import refused
 from tests.jobs.predict.test_sides import ROLES, answers, expected, in_threads, question, write_new
 from tests.party.sides import NEWTON, run_both, write_config, write_tables
@@ -58,22 +56,3 @@ def test_an_agreed_number_of_columns_holds_for_given_edges(tmp_path):
     fewer = config(folder, "alice", agreement={"alice-columns": WIDTH - 1})
     with refused(AgreementError, names=WIDTH - 1):
         TrainJob().prepare(fewer)
-
-
-def test_large_tables_give_the_same_bins_and_are_recalled(tmp_path):
-    folder = written(tmp_path)
-    frame = pl.read_csv(folder / "bob.csv")
-    parts = folder / "bob"
-    parts.mkdir()
-    for number in range(3):
-        frame[number * 40 : number * 40 + 40].write_parquet(parts / f"{number}.parquet")
-    plain = load_tables(config(folder))
-    streamed = config(folder, data={"file": "bob"})
-    kept = PreparedFolder(folder / "bob-state" / "prepared", least=0)
-    first, second = load_tables(streamed, kept), load_tables(streamed, kept)
-    for tables in (first, second):
-        assert tables.preparation == plain.preparation
-        assert tables.train.digest() == plain.train.digest()
-        assert tables.held_out is not None
-        assert plain.held_out is not None
-        assert tables.held_out.digest() == plain.held_out.digest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -38,17 +37,11 @@ from tests.party.sides import (
     write_config,
 )
 from tests.party.test_training import write_wide_tables
-from tests.system import NOT_TESTED, free_port
+from tests.system import free_port
 from tests.test_two_machines import ROOT, Terminal
 from tests.waiting import wait_until
 
 EXAMPLE = ROOT / "examples" / "cluster"
-# What the page says to change for containers.
-CONTAINED = (
-    ("alice", ("localhost:9443", "bob:9443")),
-    ("alice", ("tls://localhost:8786", "tls://scheduler:8786")),
-    ("bob", ("localhost:9443", ".".join("0000") + ":9443")),
-)
 COINS = SystemEntropy()
 # Two row tiles: two shares.
 ROWS = 2 * DEGREE
@@ -157,18 +150,6 @@ def test_killed_workers_schedulers_and_parties_change_no_bit(cluster, tmp_path):
     if bob.code is not None:
         bob.start()
     both_finish(alice, bob)
-    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
-
-
-@pytest.mark.slow  # real processes, with keys
-def test_both_parties_may_have_a_cluster(cluster, tmp_path):
-    furnish(tmp_path, {"alice": cluster.settings, "bob": cluster.settings}, passes=3)
-    alice, bob = sides(tmp_path)
-    both_finish(alice, bob)
-    assert alice.noted("cluster joined") == bob.noted("cluster joined") == 1
-    for role in ("alice", "bob"):
-        text = (tmp_path / f"{role}.toml").read_text().partition("[compute]")[0]
-        (tmp_path / f"{role}.toml").write_text(text)
     assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
 
 
@@ -314,34 +295,4 @@ def test_the_page_of_the_example_runs_as_it_is_written(tmp_path):
                 process.terminate()
         for terminal in terminals.values():
             terminal.leave()
-    assert (folder / "alice.model.json").exists()
-
-
-@pytest.mark.slow  # builds an image, which takes minutes
-def test_the_example_runs_in_containers(tmp_path):
-    engine = shutil.which("docker")
-    if engine is None or subprocess.run([engine, "info"], capture_output=True).returncode:
-        pytest.skip(f"{NOT_TESTED}a cluster in containers; there is no engine (docker)")
-    # The recipe builds from the project's folder, two above the example.
-    for name in ("src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, tmp_path / name)
-    folder = tmp_path / "examples" / "cluster"
-    shutil.copytree(EXAMPLE, folder)
-    terminal = Terminal("bob", folder)
-    for line in commands("once"):
-        assert terminal.end(terminal.start(line)) == 0
-    for role, (old, new) in CONTAINED:
-        path = folder / f"{role}.toml"
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new))
-    subprocess.run(["chown", "-R", "10001:10001", str(folder)], check=True)
-    build, up = (shlex.split(line) for line in commands("compose"))
-    built = subprocess.run(build, cwd=folder, capture_output=True, text=True)
-    if built.returncode and "pull" in built.stderr:
-        pytest.skip(f"{NOT_TESTED}a cluster in containers; its base cannot be had here")
-    assert built.returncode == 0, built.stderr[-2000:]
-    command = [*up, "--exit-code-from", "alice"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
     assert (folder / "alice.model.json").exists()

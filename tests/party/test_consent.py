@@ -6,12 +6,11 @@ from typing import Any
 
 from taciturn.errors import AgreementError, ConfigError, PeerStopped
 from taciturn.party import ACCEPTED_EXPOSURE
-from tests.party.sides import NEWTON, Company
+from tests.party.sides import Company
 from tests.party.studies import run_study, write_study
 
 LINE = "accept-column-exposure"
 WITHOUT: dict[str, Any] = {LINE: None}
-SEALED: dict[str, Any] = {**NEWTON, "mechanism": "sealed"}
 
 
 def require_refused(alice: Any, bob: Any) -> None:

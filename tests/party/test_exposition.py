@@ -19,46 +19,29 @@ from prometheus_client.parser import text_string_to_metric_families
 from taciturn.errors import OutputError, PeerStopped
 from taciturn.party import METRICS, Bulletin, LinkSeen, Standing
 from taciturn.party import prometheus_text as exposition
-from taciturn.results import CurvePoint, Identity, LinkChanged, PartyFigures, Setup
+from taciturn.results import CurvePoint, LinkChanged, Setup
 from tests.modules import module_of
 from tests.party.sides import run_both, set_up, write_tables
 from tests.party.wires import Wire
+from tests.report import samples
 from tests.system import promtool_path
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "examples" / "two-machines" / "alerts.yml"
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
-FIGURES = PartyFigures(
-    iterations=3,
+FIGURES = replace(
+    samples.FIGURES,
     iterations_total=12,
-    loss_recent=0.5,
     curve=(CurvePoint(1, 0.7, 0.8, 0.6), CurvePoint(2, 0.6)),
-    seconds=9.0,
-    waiting_seconds=3.0,
-    computing_seconds=6.0,
     remaining_seconds=27.0,
-    frames_sent=4,
-    frames_received=5,
     bytes_sent=1000,
-    bytes_received=2000,
     links=2,
 )
 
 
 def setup(role: str = "bob", peer: str = "alice") -> Setup:
-    identity = Identity(
-        role=role,
-        peer=peer,
-        mechanism="sealed",
-        scheme="bfv",
-        key_bits=0,
-        columns=3,
-        rows=90,
-        held_out_rows=30,
-        version="0",
-    )
-    return Setup(identity, "newton")
+    return Setup(replace(samples.IDENTITY, role=role, peer=peer), "newton")
 
 
 def values(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -278,21 +261,3 @@ def test_prometheus_raises_the_alerts_that_a_story_calls_for(tmp_path, story):
         [tool, "test", "rules", str(written)], capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-@pytest.mark.slow  # asks a program that few machines have
-def test_prometheus_itself_accepts_the_rules_and_a_file(trained):
-    tool = promtool_path()
-    checked = subprocess.run(
-        [tool, "check", "rules", str(ALERTS)], capture_output=True, text=True, check=False
-    )
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    for role in ("alice", "bob"):
-        checked = subprocess.run(
-            [tool, "check", "metrics"],
-            input=prom(trained, role),
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -14,8 +14,6 @@ import pytest
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
-    PeerAbsent,
-    PeerSilent,
     PeerStopped,
     RemoteProtocolError,
     StateError,
@@ -164,10 +162,6 @@ def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypat
     assert all(pair != ("noted", "leaves") for pair in pairwise(order))
 
 
-def test_where_there_is_no_journal_there_is_no_past(tmp_path):
-    assert Journal(tmp_path / "journal", KEY).resume() is None
-
-
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -204,12 +198,6 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
 def test_a_dry_run_does_not_meet_a_training():
     ends = refusals(Past(Meta({}, b"", A)), Past(Meta({}, b"", B)), purpose=DRY_RUN)
     assert all(isinstance(end, AgreementError) for end in ends)
-
-
-def test_nobody_there_is_said_after_the_time():
-    alone = link(Wire(), serves=True, nonce=A, patience=Patience(connect=0.05))
-    with pytest.raises(PeerAbsent):
-        alone.connect()
 
 
 def raw(wire: Wire, *frames: bytes) -> Any:
@@ -250,13 +238,6 @@ def test_a_peer_that_does_not_keep_to_it(frames, error, named):
     bob = link(wire, serves=True, nonce=B)
     with refused(error, names=named):
         bob.receive()
-
-
-def test_a_silent_peer_is_named():
-    wire = Wire()
-    raw(wire, opening())
-    with refused(PeerSilent):
-        link(wire, serves=True, nonce=B, patience=Patience(answer=0.05)).receive()
 
 
 def test_giving_up_reaches_the_other_side_with_its_reason():

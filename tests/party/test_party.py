@@ -7,7 +7,6 @@ import re
 import shutil
 import stat
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,11 +35,9 @@ from taciturn.party import (
     VERSION,
     Log,
     PartyConfig,
-    Trial,
     Vault,
     key_place,
     tellable,
-    template,
 )
 from taciturn.party.consent import LabelBudget, ScoreBudget
 
@@ -277,15 +274,6 @@ def test_a_side_whose_table_cannot_be_read_tells_the_peer(folder, act):
     assert not (folder / "bob-state" / "journal").exists()
 
 
-def test_rows_that_differ_are_said_before_any_work(folder):
-    set_up(folder)
-    lines = (folder / "bob.csv").read_text().splitlines()
-    (folder / "bob.csv").write_text("\n".join(lines[:-7]) + "\n")
-    ends = run_both(folder)
-    for end in (ends.alice, ends.bob):
-        assert isinstance(end, AgreementError)
-
-
 def test_a_dry_run_says_what_would_happen_and_its_lines_hold_both_sides_to_their_sizes(folder):
     set_up(folder, **MECHANISMS["none"])
     alice, bob = run_both(folder, act=dry_run).records
@@ -319,56 +307,7 @@ def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder)
     assert side.plan.peer_table == PeerTable(None, 1000)
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
-def test_a_dry_run_counts_passes(folder, name):
-    set_up(folder, **NEWTON, mechanism=name)
-    alice, bob = run_both(folder, act=dry_run).records
-    passes = NEWTON["passes"]
-    assert alice["estimate"]["iterations"] == passes
-    assert alice["estimate"]["bytes_to_bob"] > 0
-    assert bob["estimate"] is None
-    # Where she has the weights, training rows are scored once more at the end.
-    opened = 0 if name == "mutual" else passes + (name == "none")
-    assert alice["columns_exposed"]["scores_per_row"] == opened
-    assert not (folder / "bob-state").exists()
-
-
-def test_init_writes_newton_and_nothing_to_tune():
-    for mechanism in ("sealed", "mutual", "none", "label-rr"):
-        text = template("bob", Trial(mechanism))
-        assert '\nsolver = "newton"' in text
-        for name in ("epochs", "batch-size", "learning-rate", "patience"):
-            assert f"\n{name} =" not in text
-            assert f"\n# {name} =" not in text
-    assert "\nepochs = " in template("bob", Trial("add"))
-
-
-@pytest.mark.parametrize(
-    ("agreed", "solver"),
-    [
-        ({"mechanism": "sealed"}, ("newton", 12, None)),
-        ({"mechanism": "mutual"}, ("newton", 28, None)),
-        ({"mechanism": "none", "epochs": 3}, ("sgd", None, 3)),
-    ],
-)
-def test_a_file_that_names_no_solver_has_newton(folder, agreed, solver):
-    set_up(folder, **{**NEWTON, "passes": None, **agreed})
-    settings = PartyConfig.read(folder / "bob.toml").settings()
-    assert (settings.solver, settings.passes, settings.epochs) == solver
-
-
 # --- how a training ends --------------------------------------------------------------------------
-
-
-def test_answers_leave_at_their_steps(folder):
-    """Every one of Bob's frames but the first waits for a whole step at least."""
-    set_up(folder, **MECHANISMS["none"], epochs=1)
-    agreed = {**MECHANISMS["none"], "epochs": 1}
-    write_config(folder, "bob", agreement=agreed, privacy={"answer-interval-milliseconds": 20})
-    start = time.monotonic()
-    _, bob = run_both(folder).records
-    assert time.monotonic() - start > bob["run"]["iterations"] * 0.020
 
 
 @pytest.mark.parametrize("event", [20, 45])
@@ -399,17 +338,6 @@ def test_suspected_wraps_reach_bob_and_nobody_else(folder):
     some = replace(ends.bob, suspected_wraps=4321)
     assert "4,321" in shown(party_blocks(some))
     assert "4,321" not in shown(party_blocks(ends.bob))
-
-
-def test_bob_may_have_no_columns_of_his_own(folder):
-    lines = (folder / "bob.csv").read_text().splitlines()
-    kept = [f"{line.split(',')[0]},{line.split(',')[-1]}" for line in lines]
-    (folder / "bob.csv").write_text("\n".join(kept) + "\n")
-    write_config(folder, "alice", agreement=MECHANISMS["none"])
-    write_config(folder, "bob", agreement=MECHANISMS["none"], data={"intercept": False})
-    _, bob = run_both(folder, act=record(folder)).records
-    assert bob["columns"] == 0
-    assert weights(folder, "alice").tolist() == in_one_process(folder)[0]
 
 
 def test_a_diverging_training_ends_in_words_on_both_sides(folder):

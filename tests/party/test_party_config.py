@@ -13,7 +13,6 @@ from taciturn.jobs.train import TrainJob, TrainSide
 from taciturn.party import Log, PartyConfig
 from tests.expected import refused
 from tests.party.sides import write_config, write_tables
-from tests.waiting import HANG
 
 
 def read(folder: Path, role: str = "bob", **changes: dict[str, Any]) -> PartyConfig:
@@ -32,16 +31,6 @@ def refused_text(path: Path, text: str, *names: object) -> ConfigError:
         PartyConfig.read(path)
     assert str(path) in caught.value.where
     return caught.value
-
-
-@pytest.mark.parametrize("role", ["alice", "bob"])
-def test_a_good_file_is_read_with_its_defaults(tmp_path, role):
-    config = read(tmp_path, role)
-    assert config.role == role
-    assert config.agreed["held_out"] == 0.2
-    assert config.agreed["minimum_batch"] == 8
-    assert config.link.connect_seconds == HANG
-    assert config.settings().scheme == "bfv"
 
 
 def test_paths_are_relative_to_the_file_and_not_to_where_one_stands(tmp_path, monkeypatch):
@@ -186,12 +175,6 @@ def test_what_is_bobs_is_refused_in_alices_file(tmp_path, section, name, value):
     refusal(tmp_path, "alice", {section: {name: value}}, name)
 
 
-def test_settings_that_go_together_are_read(tmp_path):
-    assert read(tmp_path, agreement={"patience": 2, "evaluate": "epoch"}).agreed["patience"] == 2
-    weighted = read(tmp_path, agreement={"mechanism": "sealed", "class-weight": [0.25, 1.0]})
-    assert weighted.settings().class_weight == (0.25, 1.0)
-
-
 def test_no_held_out_rows_are_written_as_zero(tmp_path):
     assert read(tmp_path, agreement={"held-out": 0}).agreed["held_out"] is None
     assert read(tmp_path, agreement={"held-out": 0.0}).agreed["held_out"] is None
@@ -255,19 +238,6 @@ STAR = {"alice-1": "1" * 64, "alice-2": "2" * 64, "alice": "3" * 64}
 
 def starry(folder: Path, role: str, **link: Any) -> PartyConfig:
     return read(folder, role, link=link, **{"agreement.parties": STAR})
-
-
-def test_bob_has_several_peers_and_each_alice_has_him(tmp_path):
-    his, hers = starry(tmp_path, "bob", peer=None), starry(tmp_path, "alice")
-    assert his.peers == tuple(STAR)
-    assert his.peer == "alice-1, alice-2, alice"
-    assert his.parties == hers.parties == STAR
-    assert (hers.peers, hers.peer) == (("bob",), "bob")
-
-
-def test_with_one_alice_there_is_one_peer(tmp_path):
-    config = read(tmp_path)
-    assert (config.peers, config.peer, config.parties) == (("alice",), "alice", {})
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,15 @@ from taciturn.errors import (
     AgreementError,
     PeerAbsent,
     PeerRefused,
-    PeerSilent,
     PeerStopped,
     TaciturnError,
 )
 from taciturn.party import PartyConfig
-from taciturn.protocol import Boundary, Endorsement, PublicBytes, decode, encode
+from taciturn.protocol import Endorsement, PublicBytes, decode, encode
 from taciturn.rng import KeyedEntropy
 from taciturn.transport import make_certificates
 from tests.certificates import issue_again
-from tests.party.sides import Act, Company, Pulled, records, training
+from tests.party.sides import Act, Company, records, training
 from tests.party.wires import HookedEndpoint, Hooks, changing
 from tests.waiting import HANG, wait_until
 
@@ -114,26 +113,6 @@ def test_an_alice_who_does_not_begin_is_named_and_waited_for_again(star, fault):
     star.write("bob", link=IMPATIENT)
     acts = {"bob": stage.bob, "alice_1": stage.first, "alice_2": getattr(stage, fault)}
     require_named(star.run(real=True, **acts), PeerAbsent)
-    finish(star)
-
-
-@pytest.mark.slow  # Bob's patience must be longer than a busy machine takes for a pass
-def test_an_alice_who_falls_silent_amid_the_training_is_named(star):
-    over = threading.Event()
-
-    def observe(event: object) -> None:
-        if isinstance(event, Boundary) and event.state.iteration == 2:
-            assert over.wait(HANG)
-            raise Pulled
-
-    def bob(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
-        try:
-            return training(config, way, calls)
-        finally:
-            over.set()
-
-    star.write("bob", link={"answer-seconds": 8.0})
-    require_named(star.run(bob=bob, watch={"alice-2": Callbacks(observe=observe)}), PeerSilent)
     finish(star)
 
 

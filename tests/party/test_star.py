@@ -22,7 +22,6 @@ from taciturn.errors import (
     LocalProtocolError,
     MalformedFrame,
     OutputError,
-    PeerAbsent,
     PeerSilent,
     PeerStopped,
     RemoteProtocolError,
@@ -43,7 +42,6 @@ from taciturn.party import (
     PeerSession,
     Rhythm,
     RunHooks,
-    Traffic,
     Vault,
     run_program,
 )
@@ -462,19 +460,6 @@ def failing_bob() -> Program[None]:
     raise OutputError("no room")
 
 
-def test_an_alice_who_never_comes_is_named(tmp_path):
-    star = Star(tmp_path, link={"connect-seconds": 0.5})
-    # The one who is there waits for Bob, however long he waits for the other.
-    star.configs["alice-1"] = configs(tmp_path / "patient")["alice-1"]
-    star.start("alice-1")
-    wait_until(lambda: star.wires["alice-1"].links)
-    star.start("bob")
-    ends = star.join()
-    assert isinstance(ends["bob"], PeerAbsent)
-    for name in ("bob", "alice-1"):
-        assert "alice-2" in ends[name].message
-
-
 def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession:
     config = configs(tmp_path, tuple(wires), **link)["bob"]
     return PeerSession(config, {name: wire.endpoint(serves=True) for name, wire in wires.items()})
@@ -667,11 +652,6 @@ def test_each_alice_knows_the_session_by_a_name_that_bob_knows_too(tmp_path):
     assert ends["bob"][2].received == 2 * TURNS
     assert ends["bob"][2].links == 2
     assert ends["bob"][2].bytes_sent == sum(ends[name][2].bytes_received for name in NAMES)
-
-
-def test_traffic_adds_up():
-    parts = [Traffic(1, 2, 3, 4, 0.5, 1, 20.0), Traffic(10, 20, 30, 40, 0.25, 2, 10.0), Traffic()]
-    assert Traffic.sum(parts) == Traffic(11, 22, 33, 44, 0.75, 3, 10.0)
 
 
 def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):

@@ -19,7 +19,6 @@ from taciturn.data import RowIds, held_out_rows
 from taciturn.errors import (
     ColumnError,
     LabelValueError,
-    MissingValueError,
     RowIdError,
     ShapeError,
     TableError,
@@ -139,30 +138,11 @@ def test_nothing_is_held_out_where_nothing_is_asked_for(tmp_path):
     assert tables.train.rows == ROWS
 
 
-def test_everything_held_out_is_refused(tmp_path):
-    with refused(ShapeError):
-        load(tmp_path, bobs().head(2), agreement={"held-out": 0.999999})
-
-
-def test_a_constant_column_is_noted_and_kept_as_zeros(tmp_path):
-    tables = load(tmp_path, bobs(floor=[3.0] * ROWS))
-    assert any("floor" in note for note in tables.notes)
-    place = tables.train.columns.index("floor")
-    assert not tables.train.values[:, place].any()
-
-
 def test_the_preparation_is_fitted_on_training_rows_alone(tmp_path):
     tables = load(tmp_path, bobs(), data={"intercept": False})
     assert np.allclose(tables.train.values.mean(axis=0), 0)
     assert tables.held_out is not None
     assert not np.allclose(tables.held_out.values.mean(axis=0), 0)
-
-
-def test_a_gap_is_filled_or_named_as_asked(tmp_path):
-    gap = bobs(age=[None, *(20.0 + n for n in range(ROWS - 1))])
-    assert np.isfinite(load(tmp_path, gap).train.values).all()
-    with refused(MissingValueError, names="age"):
-        load(tmp_path, gap, data={"impute": "none"})
 
 
 def test_a_party_says_all_problems_with_the_lines_of_its_file(tmp_path):
@@ -222,12 +202,3 @@ def test_a_mistyped_column_is_named_with_the_nearest(tmp_path, key, role):
     mistyped, nearest = ("sik", "sick") if key == "label" else ("idd", "id")
     with refused(ColumnError, names=(mistyped, nearest)):
         load(tmp_path, frame, role, data={key: mistyped})
-
-
-def test_leading_zeros_of_ids_count(tmp_path):
-    ids = [f"{number:03d}" for number in range(ROWS)]
-    tables = load(tmp_path, bobs(id=ids))
-    assert "007" in [
-        *tables.train.ids.series,
-        *(tables.held_out.ids.series if tables.held_out else []),
-    ]

@@ -83,14 +83,6 @@ def test_each_is_shown_the_line_that_accepts_a_leak_and_it_is_off(mechanism, rol
     assert not ACCEPTED.keys() & tomllib.loads(text)["privacy"].keys()
 
 
-def test_only_bob_has_labels_and_limits():
-    hers, his = (tomllib.loads(template(role, Trial("add"))) for role in ROLES)
-    assert "label" not in hers["data"]
-    assert hers["privacy"] == {}
-    assert his["data"]["label"] == "label"
-    assert his["privacy"] == {"delta": 1e-6}
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_nothing_is_overwritten(tmp_path, role):
     path = tmp_path / f"{role}.toml"
@@ -100,12 +92,6 @@ def test_nothing_is_overwritten(tmp_path, role):
     assert caught.value.where == str(path)
     assert path.read_text() == "precious"
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with refused(OutputError, names=tmp_path / "file"):
-        write_templates(tmp_path / "file" / "folder", Trial("add"))
 
 
 PINS = {"alice-1": "0" * 64, "alice-2": "1" * 64}

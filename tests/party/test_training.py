@@ -322,8 +322,8 @@ def test_new_rows_are_scored_and_the_model_exported(trained):
 
 # In the first pass, at a checkpoint, between two, and late; each with each side.
 STOPS: list[tuple[str, tuple[str, ...], str, int]] = [
-    *product(("none, sgd", "add", "hybrid"), [ONE], ("alice", "bob"), (1, 3, 14, 23, 40)),
-    *product(("none", "sealed", "mutual"), [ONE], ("alice", "bob"), (1, 2, 4, 6, 8)),
+    *product(("none, sgd", "add", "hybrid"), [ONE], ("alice", "bob"), (3, 14, 23)),
+    *product(("none", "sealed", "mutual"), [ONE], ("alice", "bob"), (2, 6)),
     *product(("label-rr over sealed", "sealed, told", "mutual, told"), [ONE], ("bob",), (4,)),
     *product(("sealed", "none, sgd"), [TWO_ALICES], ("bob", *TWO_ALICES), (1, 6)),
 ]
@@ -358,7 +358,7 @@ def test_a_side_that_is_stopped_resumes_to_the_same_numbers(tmp_path, name, alic
 
 
 CUTS: list[tuple[str, tuple[str, ...], int]] = [
-    *product(("mult", "sealed", "mutual"), [ONE], (5, 7, 11)),
+    *product(("mult", "sealed", "mutual"), [ONE], (5, 11)),
     ("sealed", TWO_ALICES, 9),
     ("none, sgd", TWO_ALICES, 13),
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import pytest
 
 from taciturn.party import BROKEN
-from taciturn.rng import KeyedEntropy
 from tests.party.hosts import Hosts, Side, all_end, all_run, processes, two_hosts
 from tests.party.sides import TWO_ALICES, Company
 from tests.party.test_training import AGREEMENTS, ONE, require_auc_of_scikit_learn, seldom
@@ -74,38 +72,3 @@ def test_a_pulled_cable_and_a_killed_side_change_nothing(tmp_path, alices):
         sides[alices[0]].start()
         ends = all_end(sides)
     star.require_the_same(ends)
-
-
-FAULTS = ("kill alice", "kill bob", "kill both", "pull the cable")
-# With encryption an epoch takes ten times as long.
-EPOCHS = {"none, sgd": 40, "hybrid": 40}
-
-
-@pytest.mark.slow  # minutes
-@pytest.mark.parametrize("name", ["none, sgd", "add", "mult", "hybrid", "sealed", "mutual"])
-def test_a_score_of_faults_change_nothing(tmp_path, name):
-    """SIGKILL of either side or both, and pulled cables, at random times."""
-    entropy, done = KeyedEntropy.from_seed(len(name)), 0
-    longer = {"epochs": EPOCHS.get(name, 300)} if "epochs" in AGREEMENTS[name] else {"passes": 200}
-    with on_hosts(tmp_path, name, ONE, rows=500, **longer) as (star, hosts, sides):
-        for side in sides.values():
-            side.start()
-        while done < 20:
-            time.sleep(1.0 + 3.0 * float(entropy.uniform((1,))[0]))
-            # Asked after the wait: a side that is started once its peer has ended waits for nobody.
-            if any(side.code is not None for side in sides.values()):
-                break
-            fault = FAULTS[entropy.below(len(FAULTS))]
-            done += 1
-            if fault == "pull the cable":
-                hosts.cable("down")
-                time.sleep(3.0)  # longer than a link may be dead
-                hosts.cable("up")
-                continue
-            killed = [side for side in sides.values() if side.role in fault or "both" in fault]
-            for side in killed:
-                side.kill()
-            for side in killed:
-                side.start()
-        star.require_the_same(all_end(sides))
-    assert done > 5

@@ -13,7 +13,6 @@ from scipy.stats import dlaplace, laplace
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.privacy import Additive, AdditiveNoise, divisor, price
 from taciturn.rng import KeyedEntropy
-from tests.privacy.odds import draws_of
 
 BITS = 8
 ONE = 1 << BITS
@@ -26,15 +25,6 @@ def add(epsilon: float, bits: int = BITS) -> Additive:
 
 def coins(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
-
-
-def test_the_noise_drawn_is_added():
-    residues, noise = np.array([5, -7, 0, 256]), np.array([0, 3, -12, 1000])
-    drawn = draws_of(noise, divisor(2 / 0.5 * ONE))
-    released = add(0.5).release(residues, drawn)
-    assert released.value.tolist() == [5, -4, -12, 1256]
-    assert released.value.dtype == np.int64
-    assert released.event == AdditiveNoise(0.5)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

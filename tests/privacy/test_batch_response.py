@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from taciturn.errors import ConfigError
 from taciturn.privacy import (
     BatchDesign,
-    BatchResponse,
     HiddenBatch,
-    HiddenBatchGradient,
-    Hybrid,
     acceptance,
     conditioning,
     design,
@@ -126,46 +123,6 @@ def applied(asked: dict[str, Any], name: str, number: int) -> BatchDesign:
     if name in ("l_rr", "subset_size"):
         asked = {**asked, "l_rr": None, "subset_size": None}
     return design(**{**asked, name: number})
-
-
-def refusal(**asked: Any) -> ConfigError:
-    with refused(ConfigError) as caught:
-        design(**asked)
-    return caught.value
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "epsilon", "columns", "size", "numbers", "setting"),
-    [
-        (16, 1.0, 30, {"l_rr": 25}, (30, 25.2), "l_rr"),
-        (16, 1.0, 30, {"subset_size": 60}, (30, 26.3), "l_rr"),
-        (40, 1.0, 10, {"l_rr": 45}, (55, 73), "l_rr"),
-        (8, 0.1, 10, {"l_rr": 15}, (15, 30), "l_rr"),
-        (16, 3.0, 30, {"l_rr": 40}, (519, 455), "subset_size"),
-        (16, 1.0, 30, {"subset_size": 500}, (500, 455), "subset_size"),
-    ],
-)
-def test_each_refusal_names_its_numbers_and_what_it_suggests_works(
-    batch_size, epsilon, columns, size, numbers, setting
-):
-    asked = {"batch_size": batch_size, "epsilon": epsilon, "columns": columns, "rows": 455, **size}
-    with refused(ConfigError, setting=setting, names=numbers) as caught:
-        design(**asked)
-    proposals = suggestions(caught.value.hint)
-    assert proposals
-    for name, number in proposals:
-        changed = applied(asked, name, number)
-        assert meets_the_requirement(changed, asked["columns"], asked["rows"])
-
-
-def test_the_smallest_change_is_suggested():
-    """One row less than the hint names, and the same inequality is still not met."""
-    asked = {"batch_size": 16, "epsilon": 1.0, "columns": 30, "rows": 455, "subset_size": 60}
-    sizes = dict(suggestions(refusal(**asked).hint))
-    assert refusal(**{**asked, "subset_size": sizes["subset_size"] - 1}).setting == "l_rr"
-    # The expected number of ones of a whole number of rows is a little above an L_RR asked for.
-    less = {**asked, "subset_size": None, "l_rr": sizes["l_rr"] - 2}
-    assert refusal(**less).setting == "l_rr"
 
 
 def test_every_number_in_every_hint_works():
@@ -392,28 +349,7 @@ def test_bits_are_kept_and_flipped_as_stated_with_false_alarm_rate_1e_minus_6(ep
     assert happens(int((~response[~marks]).sum()), int((~marks).sum()), keep)
 
 
-def test_the_same_coins_give_the_same_draw():
-    first, second = (draw_batch(MADE, COLUMNS, ROWS, coins("same")) for _ in range(2))
-    assert first.subset.tolist() == second.subset.tolist()
-    assert first.response.tolist() == second.response.tolist()
-    assert first.marks.tolist() == second.marks.tolist()
-
-
-def test_a_draw_hides_itself_in_its_repr():
-    shown = repr(draw_batch(MADE, COLUMNS, ROWS, coins("hidden")))
-    assert re.fullmatch(r"HiddenBatch\(redraws=\d+\)", shown)
-
-
 def test_a_design_that_is_never_long_enough_ends_with_an_error(monkeypatch):
     monkeypatch.setattr(module_of(BatchDesign), "_MOST_REDRAWS", 20)
     with refused(ConfigError, setting="l_rr", names=(20, 9)):
         draw_batch(BatchDesign(10, 1, 5.0), 9, 50, coins("never"))
-
-
-def test_the_mechanism_tells_two_events_apart():
-    mechanism = Hybrid(MADE)
-    assert mechanism.event == HiddenBatchGradient(1.0)
-    assert mechanism.response_event == BatchResponse(1.0)
-    released = mechanism.release((3, 4), coins("release"))
-    assert released.value == (3, 4)
-    assert released.event == mechanism.event

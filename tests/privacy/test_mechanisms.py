@@ -19,9 +19,7 @@ from taciturn.privacy import (
     MECHANISMS,
     EncryptedMechanism,
     Ledger,
-    NonPrivate,
     Released,
-    Unprotected,
     mechanism,
     mechanism_class,
     price,
@@ -265,11 +263,6 @@ def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse(name, weig
         return
     slope = method.likelihood(scores, labels).slope
     np.testing.assert_array_equal(slope, method.residue(scores, labels))
-
-
-def test_none_hands_the_value_out_as_it_is():
-    released = Unprotected().release((1, 2, 3), KeyedEntropy.from_seed(1))
-    assert (released.value, released.event) == ((1, 2, 3), NonPrivate())
 
 
 # --- the exact law of released residues ----------------------------------------------------------

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.errors import BudgetExceeded, ConfigError
+from taciturn.errors import ConfigError
 from taciturn.numerics import BoundedTable, DescentSolver, of_labels, weighted_likelihood
 from taciturn.privacy import Ledger, ModelRelease, NoisyModel, label_epsilon, rounding_error
 from taciturn.protocol import Scales
@@ -49,10 +49,6 @@ def test_what_the_sensitivity_grows_with(change, factor):
     assert replace(fine, **change).sensitivity == pytest.approx(factor * fine.sensitivity, rel=1e-6)
 
 
-def test_noise_has_the_digits_of_a_weight():
-    assert RELEASE.sigma == pytest.approx(2.0**36 * 4.553 * RELEASE.sensitivity, rel=1e-3)
-
-
 def test_a_share_leaves_with_noise_modulo_t_and_the_same_coins_give_the_same():
     share = np.array([2**49 - 1, -(2**49), 0])
     one, again, other = (
@@ -63,10 +59,6 @@ def test_a_share_leaves_with_noise_modulo_t_and_the_same_coins_give_the_same():
     assert np.abs(one.value).max() <= 2**49
     moved = (one.value - share + 2**49) % 2**50 - 2**49
     assert 0 < np.abs(moved).max() < 8 * RELEASE.sigma
-
-
-def test_an_epsilon_beyond_any_exponential_is_a_number_too():
-    assert replace(RELEASE, event=NoisyModel(1e5, 1e-6)).sigma < RELEASE.sigma / 100
 
 
 # --- roundings ------------------------------------------------------------------------------------
@@ -167,13 +159,6 @@ def test_at_a_smaller_delta_nothing_is_claimed():
     # Told twice, both deltas are needed.
     assert label_epsilon({EVENT: 2}, delta=1e-6) == math.inf
     assert 1.0 < label_epsilon({EVENT: 2}, delta=2.1e-6) <= 2.0
-
-
-def test_a_budget_pays_for_it_once():
-    ledger = Ledger(3, "test", budget=1.5)
-    ledger.charge(EVENT, np.arange(3))
-    with pytest.raises(BudgetExceeded):
-        ledger.charge(EVENT, np.arange(3))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 1e-6), (1.0, 0.0), (1.0, 1.0), (1.0, 2.0)])

@@ -57,12 +57,6 @@ def test_the_largest_scale_is_the_one_of_the_smallest_divisor():
             divisor(sigma)
 
 
-@pytest.mark.parametrize("sigma", [2.0**-7, 2.0**-9, 1e-30])
-def test_almost_no_noise_is_no_crash(sigma):
-    drawn = draw(100, coins("hardly any"))
-    assert not drawn.noise(divisor(sigma)).any()
-
-
 # --- coins -------------------------------------------------------------------------------------
 
 

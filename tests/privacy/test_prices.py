@@ -256,13 +256,6 @@ def test_each_kind_of_event_has_its_price():
     assert price(BatchResponse(1.0)) == Price(1.0, 0.0, 0.0)
 
 
-def test_one_sided_is_infinite_because_one_sign_cannot_have_the_others_outputs():
-    mechanism = VARIANTS["one-sided"](1.0, 0.1, 1.0, 8)
-    logs = log_densities(mechanism, np.array([0.5, -0.5]), np.array([0.3]))
-    assert logs[0, 0] > -math.inf
-    assert logs[1, 0] == -math.inf
-
-
 @pytest.mark.parametrize("name", sorted(EVENTS))
 def test_every_event_that_can_cross_the_wire_has_a_price(name):
     kind = EVENTS[name]

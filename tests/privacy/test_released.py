@@ -10,11 +10,7 @@ import pytest
 from taciturn.privacy import (
     EVENTS,
     AdditiveNoise,
-    BatchResponse,
-    HiddenBatchGradient,
-    MeanOneFactor,
     NonPrivate,
-    PrintedFactor,
     PrivacyEvent,
     Released,
 )
@@ -55,10 +51,3 @@ def test_events_stand_under_the_names_they_have_on_the_wire():
         "ciphertexts-only": "CiphertextsOnly",
     }
     assert all(kind.name == name for name, kind in EVENTS.items())
-
-
-def test_parameters_are_part_of_an_event_and_its_kind_is_too():
-    assert len({AdditiveNoise(1.0), AdditiveNoise(1.0), AdditiveNoise(2.0)}) == 2
-    alike: list[PrivacyEvent] = [kind(1.0, 0.5, 2.0) for kind in (PrintedFactor, MeanOneFactor)]
-    alike += [kind(1.0) for kind in (AdditiveNoise, BatchResponse, HiddenBatchGradient)]
-    assert len(set(alike)) == 5

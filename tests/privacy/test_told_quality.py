@@ -25,21 +25,6 @@ def test_without_epsilon_both_figures_are_told_in_whole_per_cent_at_an_infinite_
     assert released.value.tolist() == [round(STEPS * figure) for figure in exact] == [70, 80]
 
 
-def test_one_class_has_no_auc():
-    ones = np.ones(len(SCORES), dtype=np.int8)
-    released = release(SCORES, ones, None, KeyedEntropy.from_seed(1))
-    heard = told_quality(released.value, len(ones), None)
-    assert heard is not None
-    assert heard.auc is None
-    assert heard.accuracy == 0.4
-
-
-def test_what_is_no_number_is_told_as_a_bad_model():
-    scores = np.full(len(SCORES), np.nan)
-    heard = release(scores, LABELS, None, KeyedEntropy.from_seed(1)).value.tolist()
-    assert heard == [50, 50]
-
-
 @pytest.mark.slow  # a second or two, and others show the same on less
 def test_with_epsilon_the_accuracy_alone_is_told_and_its_law_pays_for_one_label():
     """The ratio of what two neighbours are told, where both are told it often."""

@@ -11,18 +11,15 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto import ClearScheme, Scheme
 from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import Driver, run_pair
+from taciturn.engine import Driver
 from taciturn.numerics import FixedPoint, LearningRate, Penalty, train_centralised
 from taciturn.privacy import Ledger, Mechanism
 from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import (
     BatchPlan,
     BobTrained,
-    Event,
     Message,
     Program,
-    Progress,
-    Role,
     Terms,
     Trained,
     decode,
@@ -37,7 +34,6 @@ from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement, Newton, Sgd
 
 R = TypeVar("R")
-E = TypeVar("E", bound=Event)
 
 ALICE = KeyedEntropy.from_seed(101)
 BOB = KeyedEntropy.from_seed(203)
@@ -202,55 +198,3 @@ def same(left: object, right: object) -> bool:
     if names is None:
         return left == right
     return all(same(getattr(left, name), getattr(right, name)) for name in names)
-
-
-@dataclass(frozen=True)
-class Talk:
-    """A whole conversation: what both sides returned, said and reported."""
-
-    alice: Trained
-    bob: BobTrained
-    frames: tuple[tuple[Role, bytes], ...]
-    events: tuple[Event, ...]
-    ledger: Ledger
-
-    @property
-    def weights(self) -> FloatArray:
-        return np.concatenate([self.alice.weights, self.bob.weights])
-
-    def sent_by(self, role: Role) -> list[bytes]:
-        return [frame for sender, frame in self.frames if sender == role]
-
-    def said_by(self, role: Role) -> list[Message]:
-        return [decode(frame) for frame in self.sent_by(role)]
-
-    def seen(self, kind: type[E]) -> list[E]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    @property
-    def batches(self) -> list[IndexArray]:
-        """The true batch of each iteration, as Bob reports it."""
-        return [step.rows for step in self.seen(Progress) if step.rows is not None]
-
-
-def talk(
-    tables: Tables,
-    terms: Agreement,
-    scheme: Scheme = CLEAR,
-    *,
-    mechanism: Mechanism | None = None,
-    budget: float | None = None,
-    coins: KeyedEntropy = BOB,
-) -> Talk:
-    """Runs both programs against each other and keeps everything."""
-    method = mechanism or mechanism_of(terms)
-    ledger = Ledger(tables.labels.rows, method.assumption, budget)
-    frames: list[tuple[Role, bytes]] = []
-    events: list[Event] = []
-    alice, bob = run_pair(
-        alice_program(tables, terms, scheme),
-        bob_program(tables, terms, scheme, mechanism=method, ledger=ledger, coins=coins),
-        tap=lambda sender, frame: frames.append((sender, frame)),
-        observe=events.append,
-    )
-    return Talk(alice, bob, tuple(frames), tuple(events), ledger)

@@ -290,6 +290,11 @@ def converse(
     return StarTalk(trained, bob_trained, *said, inputs)
 
 
+def talk(tables: Tables, agreed: Agreement, scheme: Scheme = CLEAR, **changes: Any) -> StarTalk:
+    """The training of one Alice; ``changes`` are those of Bob's inputs."""
+    return converse(Star.of(tables, agreed, 1, scheme), **changes)
+
+
 def _trained(program: Callable[[Any], Program[PartyResult]]) -> Callable[[Any], Program[Any]]:
     def train(inputs: Any) -> Program[Any]:
         return (yield from program(inputs)).trained

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-import taciturn
-from taciturn.crypto import PaillierScheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.jobs.train import simulate
 from taciturn.privacy import MECHANISMS, design
@@ -137,11 +135,6 @@ def test_with_another_batch_size_the_requirement_decides(batch_size):
     assert subset_size != design(batch_size, 1.0, COLUMNS, ROWS, l_rr=40).subset
 
 
-def test_own_data_has_no_papers_l_rr():
-    own = Settings.of({"mechanism": "hybrid", "label": "y", "batch_size": 16}).resolved()
-    assert agree(own, 5, 400).agreement.subset_size == design(16, 1.0, 5, 400).subset
-
-
 def test_the_subset_may_be_given_either_way():
     assert agreed(mechanism="hybrid", subset_size=150)["subset_size"] == 150
     expected = design(16, 1.0, COLUMNS, ROWS, l_rr=60).subset
@@ -167,27 +160,6 @@ def test_the_papers_requirement_is_named_where_it_is_broken(given, setting):
     assert raised.value.hint
 
 
-@pytest.mark.parametrize("given", [{"l_rr": 20}, {"subset_size": 40}, {"epsilon": 8.0}], ids=str)
-def test_the_simulation_says_so_before_it_starts(given):
-    events: list[object] = []
-    asked = settings(mechanism="hybrid", scheme="clear", seed=1, **given)
-    with refused(ConfigError):
-        simulate(asked, load_raw(asked), observe=events.append)
-    assert events == []
-
-
-@pytest.mark.parametrize(
-    "given", [{"l_rr": 20}, {"subset_size": 40}, {"batch_size": 100, "l_rr": 105}], ids=str
-)
-def test_following_the_hint_helps(given):
-    """The first number that the hint names, given in place of the wrong one, is accepted."""
-    with pytest.raises(ConfigError) as raised:
-        agreed(mechanism="hybrid", **given)
-    name, number = raised.value.hint.replace(",", "").split()[1].split("=")
-    kept = {key: value for key, value in given.items() if key not in ("l_rr", "subset_size")}
-    agreed(mechanism="hybrid", **kept, **{name: int(number)})
-
-
 # --- the scheme ----------------------------------------------------------------------------------
 
 
@@ -209,22 +181,10 @@ def test_gradients_have_the_one_that_was_asked_for(name):
         agree(settings(mechanism=name, scheme="paillier", key_bits=1024), COLUMNS, ROWS)
 
 
-def test_a_scheme_can_be_put_in_its_place():
-    small = PaillierScheme(key_bits=(512,))
-    terms = agree(settings(mechanism="none", scheme="paillier"), COLUMNS, ROWS, small)
-    assert terms.scheme is small
-    assert terms.agreement.key_bits == 512
-
-
 @pytest.mark.parametrize("name", EPSILONS)
 def test_the_terms_survive_the_handshake(name):
     agreement = agree(settings(mechanism=name, **EPSILONS[name]), COLUMNS, ROWS).agreement
     assert type(agreement).parse(agreement.canonical()) == agreement
-
-
-def test_an_unknown_mechanism_is_named_with_the_nearest():
-    with refused(ConfigError, names=("hybird", "hybrid")):
-        agreed(mechanism="hybird")
 
 
 # --- what is not used ----------------------------------------------------------------------------
@@ -265,14 +225,6 @@ def test_what_is_not_used_is_not_agreed_on_either():
     assert protection(mechanism="none", **GIVEN) == {}
     plain = protection(mechanism="add", epsilon=1.0)
     assert protection(mechanism="add", **GIVEN) == plain
-
-
-def test_the_notes_stand_in_the_record():
-    record = taciturn.train(
-        dataset="breast-cancer", mechanism="none", scheme="clear", seed=1, epochs=1, epsilon=1.0
-    ).to_dict()
-    assert any("epsilon" in note for note in record["notes"])
-    assert record["epsilon"] is None
 
 
 # --- a model that is told ------------------------------------------------------------------------

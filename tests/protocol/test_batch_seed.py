@@ -34,11 +34,6 @@ def test_each_share_moves_the_seed(who):
     assert seed_of(ALICE, BOB) != (seed_of(other, BOB) if who == "alice" else seed_of(ALICE, other))
 
 
-def test_swapping_the_shares_gives_another_seed():
-    one, two = draw_share(ALICE), draw_share(BOB)
-    assert joint_seed(one, two) != joint_seed(two, one)
-
-
 def test_bob_tells_his_share_only_after_hers():
     side = ByHand("bob", bobs_agree_seed(BOB))
     assert [type(message) for message in side.said] == [BatchCommitment]

@@ -18,7 +18,6 @@ from hypothesis.extra import numpy as npst
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto import EncryptedAnswer, EncryptedVector
-from taciturn.engine import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame
 from taciturn.privacy import (
     EVENTS,
@@ -26,7 +25,6 @@ from taciturn.privacy import (
     BatchResponse,
     MaskedProduct,
     MeanOneFactor,
-    MultiplicativeNoise,
     NonPrivate,
     PrivacyEvent,
     Released,
@@ -65,7 +63,6 @@ from taciturn.protocol import (
     OpenedSums,
     PartialScores,
     Phases,
-    Program,
     PublicBytes,
     RealResidues,
     ResidueReply,
@@ -91,7 +88,6 @@ from taciturn.protocol import (
     encode,
     field_codecs,
     kind_of,
-    send,
 )
 from tests.expected import refused
 from tests.protocol.parties import same
@@ -528,21 +524,6 @@ def test_whole_numbers_take_the_narrowest_width_that_holds_them(low, high, width
     assert same(decode(frame), message)
 
 
-def test_no_numbers_and_zeros_have_width_one():
-    empty = NoisyResidues(0, Released(whole(), AdditiveNoise(1.0)))
-    assert same(decode(noisy(1, 0, b"")), empty)
-    for numbers in [(), (0,), (0, 0, 0)]:
-        assert same(
-            decode(release(b"non-private", 1, len(numbers), bytes(len(numbers)))),
-            RevealedGradient(0, Released.unprotected(numbers)),
-        )
-
-
-def test_the_parent_of_the_multiplicative_events_is_no_event_on_the_wire():
-    assert MultiplicativeNoise not in EVENTS.values()
-    assert {kind.name for kind in EVENTS.values()} == set(EVENTS)
-
-
 ROOM = MAX_FRAME - len(head(2)) - 4
 
 
@@ -590,10 +571,6 @@ def made(field_type: object, *senders: str, code: int = 200) -> type[Message]:
 def test_what_bob_may_not_send_bare_has_no_place_on_the_wire(field_type, senders):
     with refused(LocalProtocolError, names="Made.value"):
         field_codecs(made(field_type, *senders))
-
-
-def test_a_bare_array_from_alice_has():
-    assert [name for name, _ in field_codecs(made(FloatArray, "alice"))] == ["value"]
 
 
 def noise_of(values: Any) -> Released[Any]:
@@ -658,13 +635,3 @@ NOT_ENCODED: dict[str, Message] = {
 def test_what_the_format_does_not_hold_is_not_encoded(name):
     with refused(LocalProtocolError):
         encode(NOT_ENCODED[name])
-
-
-def test_the_parent_of_the_replies_cannot_be_sent():
-    def talk() -> Program[None]:
-        yield from send(ResidueReply(0))
-
-    frames: list[bytes] = []
-    with refused(LocalProtocolError, names="ResidueReply"):
-        Driver("bob", talk(), frames.append).start()
-    assert frames == []

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.crypto import EncryptedVector
 from taciturn.engine import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol import (
     MAX_MAGNITUDE_BITS,
     MAX_TEXT,
     PROTOCOL_VERSION,
-    EncryptedResidues,
     Hello,
     PeerTable,
     Program,
@@ -73,12 +71,6 @@ def test_a_party_may_know_how_many_columns_to_expect(table, columns, limit):
     else:
         with refused(AgreementError, names=(f"{columns:,}", limit)):
             table.require(hello)
-
-
-def test_two_sides_that_are_alike_hear_each_other():
-    alice, bob = run_pair(shake_hands(ALIKE), shake_hands(replace(OURS, magnitude_bits=0)))
-    assert alice == wire_form(replace(OURS, magnitude_bits=0))
-    assert bob == wire_form(ALIKE)
 
 
 @pytest.mark.parametrize("role", ["alice", "bob"])
@@ -163,11 +155,6 @@ def test_another_solver_is_named_with_what_it_alone_has():
         answer_to(replace(ALIKE, terms=agreement(solver="newton").canonical()))
 
 
-def test_several_differences_are_all_named():
-    with refused(AgreementError, names=("epochs", 9, "l2", 0.5)):
-        answer_to(replace(ALIKE, terms=agreement(epochs=9, l2=0.5).canonical()))
-
-
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -196,16 +183,6 @@ def test_what_is_not_alike_is_refused_by_either_side(changes, named):
 def test_an_absurd_size_of_the_features_is_refused(bits):
     with refused(RemoteProtocolError, names=bits):
         answer_to(replace(ALIKE, magnitude_bits=bits))
-
-
-@pytest.mark.parametrize("bits", [0, MAX_MAGNITUDE_BITS])
-def test_the_ends_of_the_range_are_accepted(bits):
-    assert answer_to(replace(ALIKE, magnitude_bits=bits)).magnitude_bits == bits
-
-
-def test_anything_but_a_greeting_is_refused_by_name():
-    with refused(RemoteProtocolError, names="EncryptedResidues"):
-        ByHand("alice", shake_hands(ALIKE)).feed(EncryptedResidues(0, EncryptedVector(b"", 1)))
 
 
 def test_a_greeting_cannot_be_sent_back():

@@ -25,7 +25,8 @@ from taciturn.protocol.bob import train
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings import Agreement
 from tests.modules import module_of
-from tests.protocol.parties import ALICE, BOB, Tables, Talk, agreement, plan_of, talk
+from tests.protocol.parties import ALICE, BOB, Tables, agreement, plan_of
+from tests.protocol.stars import StarTalk, talk
 
 ROW = 5
 WITH_BOB = {
@@ -47,7 +48,7 @@ def other_label(tables: Tables, row: int = ROW) -> Tables:
     return replace(tables, labels=LabelTable.of(values))
 
 
-def others(session: Talk, tables: Tables, terms: Agreement) -> list[list[float]]:
+def others(session: StarTalk, tables: Tables, terms: Agreement) -> list[list[float]]:
     """What Alice is told of all rows but the one, iteration by iteration."""
     releases = []
     replies = [
@@ -95,7 +96,9 @@ def shifted_noise(tables: Tables, terms: Agreement) -> type[Stock[LaplaceDraws]]
     return Shifted
 
 
-def coupled(monkeypatch: pytest.MonkeyPatch, tables: Tables, terms: Agreement) -> tuple[Talk, Talk]:
+def coupled(
+    monkeypatch: pytest.MonkeyPatch, tables: Tables, terms: Agreement
+) -> tuple[StarTalk, StarTalk]:
     """The run, and the one with the other label and the noise that makes up for it."""
     one = talk(tables, terms)
     with monkeypatch.context() as patch:
@@ -257,7 +260,7 @@ RUNS = 150
 CHANCE = range(75 - 27, 75 + 27 + 1)
 
 
-def guess(tables: Tables, terms: Agreement, session: Talk) -> int:
+def guess(tables: Tables, terms: Agreement, session: StarTalk) -> int:
     """The label of the row, from the releases of the other rows alone, by maximum likelihood.
 
     The distinguisher knows all else: every other label, Bob's columns, that he updates with true
@@ -298,7 +301,7 @@ def right_guesses(update: str) -> int:
         places = places_of(tables, agreed, coins)
         noise = {at: coins.fork(f"own {at}").below(2**21) - 2**20 for at in places}
         method = Pinned(_release(agreed), places, {at: float(v) for at, v in noise.items()})
-        session = talk(tables, agreed, mechanism=method, coins=coins)
+        session = talk(tables, agreed, mechanism=method, entropy=coins)
         right += guess(tables, agreed, session) == tables.labels.values[ROW]
     return right
 

@@ -22,7 +22,7 @@ from taciturn.protocol import (
     decode,
     wire_form,
 )
-from taciturn.protocol.alice import RevealedResponder, ScoreNoise, answer_rows
+from taciturn.protocol.alice import RevealedResponder, answer_rows
 from taciturn.protocol.bob import RevealedRequester, ask_rows
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
@@ -39,21 +39,6 @@ def alices(table: FeatureTable = TABLES.alice, weights: FloatArray = W_ALICE) ->
 
 def bobs(table: FeatureTable = TABLES.bob, weights: FloatArray = W_BOB) -> Program[Scored]:
     return ask_rows(RevealedRequester(weights), table)
-
-
-def test_scores_are_the_product_of_all_columns_and_weights():
-    _, scored = run_pair(alices(), bobs())
-    expected = TABLES.joined @ np.concatenate([W_ALICE, W_BOB])
-    np.testing.assert_allclose(scored.scores, expected, rtol=1e-13, atol=NOISE + 2.0**-21)
-
-
-def test_a_bob_without_columns_gets_alices_scores():
-    none = FeatureTable.of(np.empty((11, 0)))
-    _, scored = run_pair(alices(), bobs(none, np.empty(0)))
-    exact = TABLES.alice.values @ W_ALICE
-    noise = ScoreNoise(NOISE_KEY, W_ALICE).draw(TABLES.alice.ids, TABLES.alice.values, 2.0**-20)
-    assert noise.any()
-    assert scored.scores.tolist() == ((np.rint(exact * 2.0**20) + noise) * 2.0**-20).tolist()
 
 
 @pytest.mark.parametrize("rows", [CHUNK_ROWS, CHUNK_ROWS + 1])

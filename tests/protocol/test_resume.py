@@ -86,9 +86,3 @@ def test_stopping_by_true_labels_voids_what_flipping_them_gave():
     assert watched("revealed", **flipped).ledger.statement().label_epsilon_total == 1.0
     stopped = watched("revealed", **flipped, patience=2)
     assert stopped.ledger.statement().label_epsilon_total == float("inf")
-
-
-def test_a_state_keeps_the_losses_that_patience_looks_at():
-    talk = watched("revealed", patience=2, epochs=4)
-    states = [states["bob"] for states in talk.boundaries]
-    assert [len(state.losses) for state in states] == [state.iteration // 5 for state in states]

@@ -38,8 +38,8 @@ from taciturn.protocol.bob import (
 )
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Agreement
-from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement, talk
-from tests.protocol.stars import shared
+from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement
+from tests.protocol.stars import shared, talk
 from tests.protocol.test_train_table import newton as sealed
 from tests.protocol.test_train_table import session
 from tests.protocol.test_train_table_mutual import newton as mutual

@@ -5,13 +5,11 @@ from __future__ import annotations
 from taciturn.engine import Driver, Outlet, run_star
 from taciturn.errors import Deadlock, LocalProtocolError, RemoteProtocolError
 from taciturn.protocol import (
-    ONLY,
     BudgetSpent,
     Hello,
     KeyOffer,
     Program,
     PublicBytes,
-    decode,
     encode,
     keep,
     receive,
@@ -73,15 +71,6 @@ def test_all_are_asked_before_any_answer_is_waited_for():
         driver.feed(encode(offer(1)))
     # Round by round, whoever is fastest: the same frames give the same run.
     assert order == ["a", "b", "c", "a", "b", "c"]
-
-
-def test_one_conversation_is_run_as_it_is():
-    frames: list[bytes] = []
-    driver = Driver("bob", together({ONLY: asks(1)}), frames.append)
-    driver.start()
-    driver.feed(encode(offer(7)))
-    assert driver.result == {ONLY: [7]}
-    assert decode(frames[0]) == offer(0)
 
 
 def test_what_is_kept_is_kept_within_a_conversation():

@@ -16,7 +16,6 @@ from taciturn.data import LabelTable
 from taciturn.errors import PrivacyError, RemoteProtocolError
 from taciturn.privacy import Additive, AdditiveNoise, LaplaceDraws, Released, mechanism, price
 from taciturn.protocol import (
-    MESSAGES,
     BatchCommitment,
     BatchShare,
     BudgetSpent,
@@ -25,7 +24,6 @@ from taciturn.protocol import (
     PartialScores,
     Progress,
     RealResidues,
-    ResidueReply,
     ResiduesSeen,
     StopReason,
 )
@@ -213,11 +211,6 @@ def test_the_budgets_end_depends_on_no_label():
 
 
 # --- a peer that does not keep to it -------------------------------------------------------------
-
-
-def test_the_replies_are_those_three():
-    replies = {kind for kind in MESSAGES if issubclass(kind, ResidueReply)}
-    assert replies == {NoisyResidues, RealResidues, BudgetSpent}
 
 
 @pytest.mark.parametrize("agreed", ["discrete", "continuous"])

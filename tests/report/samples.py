@@ -10,7 +10,7 @@ from typing import Any
 from taciturn.numerics import AddedAuc, CalibrationBin, Metrics
 from taciturn.privacy import Statement
 from taciturn.report import Page
-from taciturn.results import HiddenBatches, Skipped, TrainingRun
+from taciturn.results import HiddenBatches, Identity, PartyFigures, Skipped, TrainingRun
 from taciturn_audit import weigh
 from taciturn_audit.report import audit_page
 from taciturn_audit.results import (
@@ -97,6 +97,31 @@ def ledger(
     )
 
 
+IDENTITY = Identity(
+    role="bob",
+    peer="alice",
+    mechanism="add",
+    scheme="clear",
+    key_bits=0,
+    columns=3,
+    rows=10,
+    held_out_rows=2,
+    version="1",
+)
+FIGURES = PartyFigures(
+    iterations=3,
+    iterations_total=3,
+    loss_recent=0.5,
+    curve=(),
+    seconds=1.0,
+    waiting_seconds=0.5,
+    computing_seconds=0.5,
+    frames_sent=1,
+    frames_received=1,
+    bytes_sent=10,
+    bytes_received=10,
+    links=1,
+)
 TRAINING = TrainingRun(
     dataset="breast-cancer",
     mechanism="none",

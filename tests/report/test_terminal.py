@@ -31,7 +31,6 @@ from taciturn.report import (
     Paragraph,
     Section,
     Span,
-    Table,
     coded,
     render_html,
     render_markdown,
@@ -54,8 +53,7 @@ from taciturn.results import (
 )
 from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
 from taciturn_audit.results import DemoResult
-from tests.report.samples import AUDITS, TRAINING, hybrid, leaking, metrics
-from tests.results.test_serialise import FIGURES, IDENTITY
+from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"
 
@@ -104,13 +102,6 @@ def test_figures_are_what_stands_in_for_them_and_nothing_is_folded():
 def test_colours_are_for_a_terminal_that_has_them():
     assert "\x1b[" in shown([Paragraph("x", "warning")], force_terminal=True)
     assert "\x1b[" not in shown([Paragraph("x", "warning")])
-
-
-def test_a_line_separates_groups():
-    rows = [("a", "1"), ("a", "2"), ("b", "3")]
-    assert shown([table(("x", "y"), rows, grouped=True)]).count("├") == 1
-    assert shown([table(("x", "y"), rows)]).count("├") == 0
-    assert isinstance(table(("x",), []), Table)
 
 
 LONG = "long words " * 30
@@ -244,6 +235,19 @@ def test_a_dry_run_shows_what_each_side_learns_and_why_it_will_not_begin():
         assert figure in text
 
 
+# Made when a test asks for them: pages are drawn, which takes seconds.
+MADE: list[Callable[[], list[Block]]] = [
+    *(lambda make=make: audit_blocks(make()) for make in AUDITS.values()),
+    *(lambda make=make: list(audit_page(make()).blocks) for make in AUDITS.values()),
+    lambda: training_blocks(Runs((TRAINING, replace(TRAINING, seed=8)))),
+    lambda: demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
+    lambda: CHECK.blocks(),
+    lambda: party_blocks(PARTY),
+    lambda: ALIGNMENT.blocks(),
+    lambda: PREDICTION.blocks(),
+]
+
+
 def test_a_prediction_shows_counts_threshold_and_file():
     text = words(PREDICTION.blocks())
     for figure in ("12", "20", "30", "5.31 %", "100", "scores.csv", "(case)"):
@@ -266,19 +270,6 @@ def test_a_doctors_visit_ends_in_a_count():
     assert "1 problem, 1 warning" in shown(ill.blocks())
     assert "problem" not in shown(well.blocks())
     assert "try: c" in shown(ill.blocks())
-
-
-# Made when a test asks for them: pages are drawn, which takes seconds.
-MADE: list[Callable[[], list[Block]]] = [
-    *(lambda make=make: audit_blocks(make()) for make in AUDITS.values()),
-    *(lambda make=make: list(audit_page(make()).blocks) for make in AUDITS.values()),
-    lambda: training_blocks(Runs((TRAINING, replace(TRAINING, seed=8)))),
-    lambda: demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
-    lambda: CHECK.blocks(),
-    lambda: party_blocks(PARTY),
-    lambda: ALIGNMENT.blocks(),
-    lambda: PREDICTION.blocks(),
-]
 
 
 @pytest.mark.sampled(12)

@@ -119,12 +119,6 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_refused(tmp_path):
     assert (tmp_path / "other" / "note.txt").read_text() == "mine"
 
 
-def test_a_result_folder_holds_no_others(tmp_path):
-    placed = written(tmp_path / "run")
-    with refused(OutputError, names=placed):
-        Destination.of(f"{placed}/")
-
-
 def test_what_came_meanwhile_is_not_written_over(tmp_path):
     place = Destination.of(str(tmp_path / "run"))
     written(tmp_path / "run", command="first")

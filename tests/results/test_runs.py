@@ -139,15 +139,3 @@ def test_what_the_runs_do_not_share_is_the_first_runs_and_says_so():
     words = " ".join(text.get().split())
     assert re.search(r"age: text \(seed 7\b", words)
     assert re.search(r"290 \w+ \(seed 7\b", words)
-
-
-def test_one_run_is_its_own_record():
-    assert Runs((TRAINING,)).to_dict() == TRAINING.to_dict()
-    assert AuditResult((leaking_run(),), "1.0").to_dict() == {
-        **leaking_run().to_dict(),
-        "version": "1.0",
-    }
-
-
-def test_nothing_of_the_runs_is_in_the_words_for_them():
-    assert repr(several()) == f"AuditResult(breast-cancer, none: {several().findings.verdict})"

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
@@ -15,22 +15,12 @@ from hypothesis import strategies as st
 
 from taciturn.errors import DataError
 from taciturn.files import to_json
-from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes
-from taciturn.numerics import Symmetry
 from taciturn.results import (
     EMPTY,
     INLINE,
     OMITTED,
-    Disclosure,
-    DoctorResult,
-    Finding,
-    Identity,
-    Outlook,
-    PartyFigures,
-    Refusal,
     Result,
     Runs,
-    ScoredRow,
     TrainingRun,
     key,
     load,
@@ -39,7 +29,7 @@ from taciturn.results import (
     record_of,
 )
 from taciturn_audit.results import AttackScore, AuditResult, Control, Evidence
-from tests.report.samples import AUDITS, TRAINING, leaking_run, metrics, several
+from tests.report.samples import AUDITS, TRAINING, leaking_run, several
 
 
 @dataclass(frozen=True)
@@ -160,93 +150,6 @@ def test_what_is_not_a_number_reads_back_as_that():
     assert isinstance(result, AuditResult)
     assert math.isnan(result.findings.attacks[0].auc)
     assert result.to_dict() == AUDITS["bare"]().to_dict()
-
-
-def test_a_training_reads_back_as_it_was():
-    one, two = Runs((TRAINING,)), Runs((TRAINING, replace(TRAINING, seed=8)))
-    for runs in (one, two):
-        result = again(runs)
-        assert isinstance(result, Runs)
-        assert result == runs
-
-
-IDENTITY = Identity(
-    role="bob",
-    peer="alice",
-    mechanism="add",
-    scheme="clear",
-    key_bits=0,
-    columns=3,
-    rows=10,
-    held_out_rows=2,
-    version="1",
-)
-FIGURES = PartyFigures(
-    iterations=3,
-    iterations_total=3,
-    loss_recent=0.5,
-    curve=(),
-    seconds=1.0,
-    waiting_seconds=0.5,
-    computing_seconds=0.5,
-    frames_sent=1,
-    frames_received=1,
-    bytes_sent=10,
-    bytes_received=10,
-    links=1,
-)
-
-
-def test_the_sides_of_a_training_read_back_as_they_were():
-    bob = PartyRun(
-        identity=IDENTITY,
-        model="bob.json",
-        stopped=None,
-        metrics=PartyMetrics(metrics(0.9, 0.95)),
-        suspected_wraps=3,
-        symmetry=Symmetry(5, passed=False),
-        ledger=TRAINING.ledger,
-        run=FIGURES,
-        peer_confirmed=True,
-    )
-    alice = replace(
-        bob,
-        metrics=PartyMetrics(),
-        suspected_wraps=None,
-        symmetry=None,
-        ledger=None,
-        run=replace(FIGURES, loss_recent=None),
-    )
-    learns = Disclosure(alice="Alice receives nothing.", bob="Bob receives scores.")
-    refused = Refusal("labels would be readable", "write so")
-    dry = DryRun(
-        identity=IDENTITY,
-        outlook=Outlook(ledger=TRAINING.ledger, learns=learns, refused=refused),
-        peer_columns=4,
-        agreement=Sizes(4, 455),
-        estimate=None,
-    )
-    for result in (bob, alice, dry):
-        assert again(result) == result
-    record = alice.to_dict()
-    assert (record["metrics"], record["ledger"]) == ({}, {})
-    assert "loss_recent" not in record["run"]
-    assert list(record)[:2] == ["role", "peer"]
-
-
-def test_a_row_has_a_class():
-    assert record_of(ScoredRow("a", 0.5, 0.6, 1)) == {
-        "id": "a",
-        "score": 0.5,
-        "probability": 0.6,
-        "class": 1,
-    }
-
-
-def test_a_doctors_visit_reads_back():
-    visit = DoctorResult.of([Finding.ok("a", "b"), Finding.problem("c", "d", "e")], "1", None)
-    assert again(visit) == visit
-    assert visit.to_dict()["checks"][1]["level"] == "problem"
 
 
 def test_a_file_reads_back_or_says_why_not(tmp_path):

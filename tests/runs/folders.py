@@ -27,9 +27,8 @@ from taciturn_audit.results import (
     Comparison,
     DemoResult,
 )
-from tests.report.samples import TRAINING, leaking, metrics, quiet
+from tests.report.samples import FIGURES, IDENTITY, TRAINING, leaking, metrics, quiet
 from tests.results.test_folder import PLAN
-from tests.results.test_serialise import FIGURES, IDENTITY
 
 CURVE = tuple(CurvePoint(step, 1 / step, 1.5 / step, 0.5 + 0.01 * step) for step in (1, 2, 4))
 BOB = PartyRun(

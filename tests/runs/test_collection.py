@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.errors import ConfigError, FileError
+from taciturn.errors import FileError
 from taciturn.files import to_json
 from taciturn.results import RESULT, RunList, Runs, of_record
-from taciturn.runs import ATTACK, HELD_OUT_AUC, ORDERS, Wanted, collect, named
+from taciturn.runs import ORDERS, Wanted, collect, named
 from tests.expected import refused
-from tests.report.samples import TRAINING, leaking, metrics
-from tests.runs.folders import ALICE, BOB, place, place_all
+from tests.report.samples import TRAINING, metrics
+from tests.runs.folders import place, place_all
 
 
 @pytest.fixture(scope="module")
@@ -49,16 +49,6 @@ def test_a_folder_lists_every_kind_of_result(folder):
     assert of_record(json.loads(to_json(listed.to_dict()))) == listed
 
 
-def test_a_training_is_listed_with_its_figures(folder):
-    one = entry(folder, "train")
-    assert (one.kind, one.dataset, one.mechanism, one.seed) == ("train", "breast-cancer", "none", 7)
-    assert (one.auc, one.auc_high) == (TRAINING.test.auc, 1.0)
-    assert one.label_epsilon == math.inf
-    assert one.leakage is None
-    assert one.bytes == TRAINING.bytes_to_alice + TRAINING.bytes_to_bob
-    assert entry(folder, "seeds").seeds == 2
-
-
 def test_an_audit_is_listed_with_what_the_best_attack_told_of_shuffled_labels(folder):
     leak = entry(folder, "audit").leakage
     assert (leak.labels, leak.attack, leak.shown) == ("shuffled", "exact-solve", True)
@@ -82,13 +72,6 @@ def test_alices_run_has_no_figure_that_depends_on_a_label(folder):
     assert (his.auc, his.label_epsilon) == (0.93, math.inf)
     assert hers.private
     assert his.private
-
-
-def test_curves_are_those_of_the_result():
-    assert BOB.curves()[HELD_OUT_AUC] == ((1, 0.51), (2, 0.52), (4, 0.54))
-    assert ALICE.curves() == {}
-    assert leaking().curves()[ATTACK] == ((1, 1.0), (2, 1.0), (3, 1.0), (5, 1.0), (10, 1.0))
-    assert Runs((TRAINING,)).curves() == {}
 
 
 # --- which, and in which order ----------------------------------------------------------------
@@ -124,11 +107,6 @@ def test_runs_are_sorted_and_what_has_no_figure_comes_last(tmp_path):
     assert orders["epsilon"] == ["b", "c", "a"]
 
 
-def test_an_order_that_there_is_not_is_refused():
-    with refused(ConfigError, names=("acu", "auc")):
-        Wanted(sort="acu")
-
-
 def test_a_run_is_named_by_a_path_a_name_or_a_part_that_only_it_has(folder):
     for run in ("train", str(folder / "train"), "trai"):
         (one,) = named([run], folder)
@@ -151,11 +129,6 @@ def test_a_broken_folder_is_named_and_the_others_are_shown(tmp_path):
     (one,) = runs.unreadable
     assert one.file == str(bad / RESULT)
     assert one.reason
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with refused(FileError, names=tmp_path / "runs"):
-        collect(tmp_path / "runs")
 
 
 def test_python_has_the_same_as_a_frame(folder):

@@ -42,15 +42,6 @@ def test_the_list_fits_a_hundred_columns_and_names_every_run(here, capsys):
     assert "+37.6" in text
 
 
-def test_filters_and_sorting_are_options(here, capsys):
-    text = printed("list --kind audit --sort auc", capsys)
-    assert re.findall(r"^  ([A-Z])  (\w+)", text, flags=re.MULTILINE) == [
-        ("A", "audit"),
-        ("B", "quiet"),
-    ]
-    assert not re.search(r"^  [A-Z]  ", printed("list --mechanism mutual", capsys), re.MULTILINE)
-
-
 def test_json_is_one_object_of_the_schema(here, capsys):
     record = json.loads(printed("list --json", capsys))
     assert problems(record, "runs-list") == []

@@ -9,7 +9,6 @@ import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,12 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.results import MANIFEST, RESULT, ResultFolder, Runs
+from taciturn.results import MANIFEST, RESULT, ResultFolder
 from taciturn.runs import TrackingUri, export, metric_name, parts_of, record_of_part
 from tests.expected import refused
-from tests.report.samples import TRAINING, metrics
+from tests.report.samples import TRAINING
 from tests.results.test_schema import problems
-from tests.runs.folders import RESULTS, place, place_all
+from tests.runs.folders import RESULTS, place_all
 from tests.system import mlflow_python
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
@@ -189,14 +188,6 @@ def test_an_export_that_was_cut_off_is_completed(folder, tmp_path, client, monke
     (one,) = stored.search_runs([ident])
     assert one.info.status == "FINISHED"
     assert len(stored.list_artifacts(one.info.run_id)) == 2
-
-
-def test_a_run_that_was_made_anew_is_another(tmp_path):
-    store = TrackingUri.of(str(tmp_path / "store"))
-    place(tmp_path, "a", Runs((TRAINING,)))
-    place(tmp_path, "b", Runs((replace(TRAINING, test=metrics(0.9, 0.9)),)))
-    first, second = export(read(tmp_path, "a", "b"), store, artifacts=False).exported
-    assert first.run_id != second.run_id
 
 
 # --- the command ------------------------------------------------------------------------------

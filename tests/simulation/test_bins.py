@@ -115,8 +115,3 @@ def test_the_model_is_that_of_centralised_training_on_the_one_hot_table(name):
 
 def test_every_mechanism_is_among_them():
     assert {chosen["mechanism"] for chosen, _ in MECHANISM_SETTINGS.values()} == {*MECHANISMS}
-
-
-def test_check_counts_bins_as_columns():
-    chosen = options(mechanism="none", **SGD, bins=8)
-    assert taciturn.check(data=people(), **chosen).facts.alice_columns == 2 * (7 + 1)

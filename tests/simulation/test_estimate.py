@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -79,18 +78,6 @@ def test_some_rows_give_the_bytes_of_all(mechanism, scheme):
     assert part.bytes_to_bob == pytest.approx(whole.bytes_to_bob, rel=0.05)
 
 
-@pytest.mark.slow  # some seconds
-def test_some_rows_give_the_bytes_of_all_where_scores_are_shared():
-    terms, rows = agreed("mutual"), 2_000
-    whole, part = (
-        estimate_cost(terms, rows, [COLUMNS], 3, most_values=values)
-        for values in (rows * COLUMNS, rows * COLUMNS // 4)
-    )
-    # The traffic of the tables grows more slowly than that of the sigmoid.
-    assert part.bytes_to_alice == pytest.approx(whole.bytes_to_alice, rel=0.25)
-    assert part.bytes_to_bob == pytest.approx(whole.bytes_to_bob, rel=0.25)
-
-
 def test_made_up_columns_cost_what_real_ones_do():
     real = FeatureTable.of(KeyedEntropy.from_seed(1).uniform((600, COLUMNS)) * 7.0)
     by_table, by_number = (
@@ -98,16 +85,3 @@ def test_made_up_columns_cost_what_real_ones_do():
     )
     assert by_table.bytes_to_alice == pytest.approx(by_number.bytes_to_alice, rel=0.001)
     assert by_table.bytes_to_bob == pytest.approx(by_number.bytes_to_bob, rel=0.001)
-
-
-@pytest.mark.slow  # a measurement
-@pytest.mark.parametrize("name", ["sealed", "none"])
-def test_the_seconds_of_an_estimate_are_near_the_processor_time(name, monkeypatch):
-    # The machine may be busy: what others take of it is not counted, on either side. Caches are
-    # shared, so that a factor of two is asserted where an idle machine keeps 1.2.
-    monkeypatch.setattr(time, "perf_counter", time.process_time)
-    solver = {"solver": "newton"} if name == "sealed" else {"solver": "sgd", "epochs": 4}
-    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": name, **solver}
-    estimate = taciturn.estimate(**options)
-    record = taciturn.train(**options, seed=1).to_dict()
-    assert 0.5 < estimate.seconds / record["seconds"] < 2.0

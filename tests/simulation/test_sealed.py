@@ -8,7 +8,6 @@ import pytest
 
 from taciturn import audit, check
 from taciturn.api import train
-from taciturn.results import of_record
 
 
 def record(**options: Any) -> dict[str, Any]:
@@ -29,11 +28,6 @@ def require_centralised(result: dict[str, Any], weights: float, *, accuracy: flo
 @pytest.mark.sampled(2)
 def test_the_small_datasets_equal_centralised_training(dataset, columns):
     require_centralised(record(dataset=dataset, alice_columns=columns), weights=0.02)
-
-
-def test_l2_and_an_intercept_are_those_of_centralised_training():
-    result = record(dataset="breast-cancer", l2=0.01, intercept=True, alice_columns="half")
-    require_centralised(result, weights=5e-3)
 
 
 def test_a_scheme_that_hides_nothing_is_noted():
@@ -75,10 +69,3 @@ def test_the_large_datasets_equal_centralised_training(dataset_dir, dataset, col
     folder = str(dataset_dir(dataset))
     result = record(dataset=dataset, alice_columns=columns, data_dir=folder)
     require_centralised(result, weights=0.1, accuracy=3e-4)
-
-
-def test_a_record_with_the_removed_dither_is_read():
-    now = record(dataset="breast-cancer", passes=1)
-    assert "dither" not in now["sealed"]
-    before = {**now, "sealed": {**now["sealed"], "dither": 0.0}}
-    assert of_record(before).to_dict() == of_record(now).to_dict()

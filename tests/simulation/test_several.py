@@ -15,9 +15,7 @@ from taciturn.api import TrainResult
 from taciturn.engine import Transcript, column_exposure
 from taciturn.engine import disclosure_of as disclosure
 from taciturn.jobs.train import simulate
-from taciturn.privacy import MECHANISMS
 from taciturn.protocol.bob import forecast_ledger as forecast
-from taciturn.results import FeatureParty, TrainingRun, read
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw
 from taciturn_audit import outcome_view
@@ -101,24 +99,6 @@ def test_one_party_is_what_nothing_said_of_parties_is(mechanism, tmp_path):
 # --- records -------------------------------------------------------------------------------------
 
 
-def test_the_record_has_the_parties_and_the_total():
-    result = record(4, mechanism="none", epochs=1)
-    assert [party["name"] for party in result["parties"]] == [f"alice-{n}" for n in range(1, 5)]
-    assert [party["columns"] for party in result["parties"]] == [6, 6, 6, 6]
-    assert (result["alice_columns"], result["bob_columns"]) == (24, 6)
-    run = read(TrainingRun, result)
-    assert run.parties is not None
-    assert run.parties[0] == FeatureParty("alice-1", 6)
-    assert run.to_dict() == result
-
-
-@pytest.mark.parametrize("mechanism", ["none", "sealed"])
-def test_notes_say_what_bob_learns_of_several(mechanism):
-    notes = " ".join(record(2, mechanism=mechanism)["notes"])
-    assert "2 Alices" in notes
-    assert "Alices" not in " ".join(record(1, mechanism=mechanism)["notes"])
-
-
 def test_what_is_opened_is_counted_in_sums():
     one, four = (record(n, mechanism="sealed", passes=2, alice_columns="all") for n in (1, 4))
     assert one["ledger"] == four["ledger"]
@@ -193,43 +173,6 @@ def test_canary_runs_permute_the_rows_of_all_alices_together():
     outcome = simulate(settings, load_raw(settings))
     joined = np.hstack([part.values for part in outcome.data.alice_train_parts.values()])
     assert np.array_equal(joined, outcome.data.alice_train.values)
-
-
-# --- refusals ------------------------------------------------------------------------------------
-
-
-def test_hybrid_and_mutual_are_the_mechanisms_of_two_parties():
-    alone = {name for name, it in MECHANISMS.items() if not it.several_alices}
-    assert alone == {"hybrid", "mutual"}
-
-
-# --- before a training ---------------------------------------------------------------------------
-
-
-@pytest.mark.slow  # a second or two, and others show the same on less
-def test_a_check_rehearses_all_alices_together():
-    options: dict[str, Any] = {"dataset": "breast-cancer", "mechanism": "none", "epochs": 2}
-    result = taciturn.check(**options, parties=3, alice_columns=8, seat="both").to_dict()
-    assert result["facts"]["alice_columns"] == 8
-    assert [party["columns"] for party in result["facts"]["parties"]] == [3, 3, 2]
-    assert "3 Alices" in result["columns"]["warning"]
-    used = " ".join(entry["use"] for entry in result["recommendations"])
-    assert "mutual" not in used
-    assert "reveal" not in used
-    alone = taciturn.check(**options, alice_columns=8).to_dict()
-    assert "parties" not in alone["facts"]
-
-
-def test_a_comparison_of_several_says_who_they_are():
-    compared = taciturn.compare(
-        dataset="breast-cancer",
-        mechanisms=("none", "mutual"),
-        scheme="clear",
-        epochs=1,
-        parties=2,
-    )
-    assert compared.parties == (FeatureParty("alice-1", 15), FeatureParty("alice-2", 15))
-    assert [one.mechanism for one in compared.refused] == ["mutual"]
 
 
 def test_what_bob_receives_of_several_is_said_of_all():

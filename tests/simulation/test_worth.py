@@ -15,7 +15,7 @@ from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
 from taciturn.numerics import SEEN_ONCE, AddedAuc, Metrics
 from taciturn.report import worth_facts
-from taciturn.results import Runs, TrainingRun, of_record
+from taciturn.results import TrainingRun
 
 BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
 
@@ -74,33 +74,6 @@ def test_columns_of_noise_add_nothing():
     assert added.low < 0 < added.high
     assert added.high - added.low < 0.02
     assert alone.auc > 0.8
-
-
-def test_several_seeds_have_means():
-    record = train(epochs=2, seeds=2).to_dict()
-    first, second = (run["partner_adds"] for run in record["runs"])
-    assert record["partner_adds"]["auc"] == pytest.approx((first["auc"] + second["auc"]) / 2)
-    assert record["partner_adds"]["low"] == pytest.approx((first["low"] + second["low"]) / 2)
-    assert record["bob_alone"]["auc"] == 0.5
-    assert record["converged"] is False
-    assert of_record(record).to_dict() == record
-
-
-def test_records_of_versions_without_these_figures_are_read(newton):
-    record = newton.to_dict()
-    for name in ("bob_alone", "partner_adds", "converged", "diverged", "last_change"):
-        record.pop(name)
-    for part in ("train", "test", "centralised"):
-        record[part] = {
-            name: value
-            for name, value in record[part].items()
-            if not name.endswith(("_low", "_high"))
-            and name not in ("base_rate", "calibration_ratio")
-        }
-    runs = of_record(record)
-    assert isinstance(runs, Runs)
-    assert runs.first.bob_alone is None
-    assert runs.means.partner_adds is None
 
 
 def test_where_nobody_sees_a_score_the_losses_of_the_last_two_passes_are_opened():

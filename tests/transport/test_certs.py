@@ -44,12 +44,6 @@ def test_names_that_cannot_be(name):
         check_name(name)
 
 
-@pytest.mark.parametrize("names", [[], ["alice"], ["alice", "alice"], ["alice", "ca"]])
-def test_a_trial_needs_two_names(tmp_path, names):
-    with refused(ConfigError):
-        make_certificates(tmp_path, names)
-
-
 def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("certs --out c --name alice --name bob --days 10".split()) == 0

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.errors import ConnectionLost, LocalProtocolError, PeerAbsent, PeerSilent
+from taciturn.errors import ConnectionLost, LocalProtocolError, PeerSilent
 from taciturn.protocol import MAX_FRAME
 from taciturn.transport import (
     CHUNK,
@@ -266,18 +266,6 @@ def test_dialling_waits_for_a_server_that_comes_later(authority):
         endpoint.close()
 
 
-def test_nobody_there_is_named_on_both_sides(authority):
-    server = serving(authority)
-    with refused(PeerAbsent, names=("bob", "0.2 s")):
-        server.connect(0.2)
-    port = server.port
-    server.close()
-    client = dialling(authority, port)
-    with refused(PeerAbsent, names=("alice", "0.5 s")):
-        client.connect(0.5)
-    client.close()
-
-
 def test_a_link_that_is_torn_is_noticed_at_once_and_can_be_made_anew(authority):
     """Long before it would be given up for dead."""
     limits = Limits(dead_after=10 * HANG, drain=2.0)
@@ -315,12 +303,3 @@ def test_a_link_that_goes_dead_without_a_word_is_noticed_on_both_sides(authority
         relay.close()
         client.close()
         server.close()
-
-
-@pytest.mark.slow  # it is idle for twice as long as a busy machine may take to answer a ping
-def test_an_idle_link_that_is_alive_stays(authority):
-    with connected(authority, Limits(dead_after=10.0, drain=0.5)) as pair:
-        with pytest.raises(PeerSilent):
-            pair.alice.receive(20.0)
-        pair.bob.send(b"alive")
-        assert pair.alice.receive(HANG) == b"alive"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import Credentials, DialEndpoint, Hub, objection, pin_objection
+from taciturn.transport import Credentials, DialEndpoint, Hub, objection
 from tests.expected import refused
 from tests.modules import module_of
 from tests.transport.parties import HOST, QUICK, Authority, in_thread
@@ -157,10 +157,3 @@ def test_a_certificate_of_two_parties_is_nobodys():
     assert "'alice-1'" in against
     assert "'alice-2'" in against
     assert objection(shown(b"alice-1", b"elsewhere"), NAMES) == ""
-
-
-@pytest.mark.parametrize("pem", [b"", b"nonsense"])
-def test_a_certificate_that_cannot_be_read_has_no_fingerprint(pem):
-    for unreadable in (shown(b"alice-1", pem=pem), {}):
-        assert "a" * 16 in pin_objection(unreadable, "a" * 64)
-    assert pin_objection(shown(b"alice-1", pem=pem), None) == ""

@@ -28,15 +28,12 @@ from taciturn.transport import (
     METHOD,
     PART,
     READY,
-    DialEndpoint,
     Limits,
-    ServeEndpoint,
 )
 from tests.expected import refused
 from tests.seldom import seldom
 from tests.transport.parties import (
     HOST,
-    QUICK,
     Authority,
     dialling,
     raw_wire,
@@ -97,20 +94,6 @@ def still_answers(authority: Authority, port: int) -> None:
         assert channel.receive(HANG) == b"are you there"
     finally:
         client.close()
-
-
-def test_who_serves_has_nothing_to_do_with_who_one_is(authority):
-    server = ServeEndpoint(f"{HOST}:0", authority.load("bob"), peer="alice", limits=QUICK)
-    client = DialEndpoint(
-        f"{HOST}:{server.port}", authority.load("alice"), peer="bob", limits=QUICK
-    )
-    try:
-        alice, bob = client.connect(HANG), server.connect(HANG)
-        alice.send(b"hello")
-        assert bob.receive(HANG) == b"hello"
-    finally:
-        client.close()
-        server.close()
 
 
 @pytest.mark.slow

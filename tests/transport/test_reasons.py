@@ -117,15 +117,6 @@ def test_an_address_that_does_not_answer(authority):
             call.hears(NO_ANSWER)
 
 
-def test_another_protocol(authority):
-    with (
-        answering(lambda caller: caller.sendall(b"SSH-2.0-x\r\n")) as port,
-        calling(authority, f"{HOST}:{port}") as call,
-    ):
-        wait_until(lambda: any("TLS" in reason for reason in call.said))
-        assert not call.ended.is_set()
-
-
 def test_a_reason_is_said_once_and_another_when_it_changes(authority):
     port = free_port()
     with calling(authority, f"{HOST}:{port}") as call:

@@ -14,14 +14,7 @@ import grpc
 import pytest
 
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import (
-    METHOD,
-    Credentials,
-    DialEndpoint,
-    Limits,
-    ServeEndpoint,
-    explain,
-)
+from taciturn.transport import METHOD, Credentials, DialEndpoint, Limits, ServeEndpoint, explain
 from tests.expected import refused
 from tests.transport.parties import (
     HOST,
@@ -212,34 +205,10 @@ def test_whoever_else_answers_is_named(authority, version, protocol, answer, err
         client.close()
 
 
-@pytest.mark.slow  # a second, and others show the same on less
-def test_a_server_that_is_full_is_tried_again(authority):
-    server = serving(authority, Limits(connections=3, handshake=1.0, drain=0.5))
-    idle = [socket.create_connection((HOST, server.port)) for _ in range(3)]
-    client = dialling(authority, server.port)
-    try:
-        assert client.connect(HANG).alive
-    finally:
-        client.close()
-        server.close()
-        for connection in idle:
-            connection.close()
-
-
 def test_a_port_that_is_taken_is_named(authority, server):
     for address in (f"{HOST}:{server.port}", "192.0.2.7:9443"):
         with refused(TransportError, names=address):
             ServeEndpoint(address, authority.load("alice"), peer="bob")
-
-
-def test_an_endpoint_that_is_closed_says_so(authority):
-    server = serving(authority)
-    client = dialling(authority, server.port)
-    for endpoint in (server, client):
-        endpoint.close()
-        endpoint.close()
-        with refused(TransportError):
-            endpoint.connect(1)
 
 
 def test_closing_ends_an_attempt_that_waits(authority):
@@ -262,16 +231,6 @@ def test_closing_ends_an_attempt_that_waits(authority):
         assert type(caught[0]) is TransportError
 
 
-def test_an_observer_that_fails_changes_nothing(authority):
-    def fail(reason: str) -> None:
-        raise ValueError("a secret")
-
-    server = serving(authority, on_refused=fail)
-    with refused(PeerRefused):
-        connects(server.port, authority.load("eve"))
-    server.close()
-
-
 REASONS = """
 import sys
 from pathlib import Path
@@ -292,6 +251,16 @@ with handshake_reasons(say):
     server.close()
 print("after", file=sys.stderr)
 """
+
+
+def test_an_observer_that_fails_changes_nothing(authority):
+    def fail(reason: str) -> None:
+        raise ValueError("a secret")
+
+    server = serving(authority, on_refused=fail)
+    with refused(PeerRefused):
+        connects(server.port, authority.load("eve"))
+    server.close()
 
 
 def test_the_serving_side_learns_the_reason_of_each_refusal(authority, stranger):
@@ -341,15 +310,6 @@ def knock(port: int, credentials: Credentials) -> None:
             next(call)
 
 
-def test_an_alert_is_about_a_certificate_only_where_it_says_so():
-    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
-    about_it = {b"TLSV1_ALERT_UNKNOWN_CA", b"SSLV3_ALERT_CERTIFICATE_EXPIRED"}
-    others = {b"SSLV3_ALERT_BAD_RECORD_MAC", b"TLSV1_ALERT_DECRYPT_ERROR", b"SOMETHING_NEW"}
-    (certificate,) = {explain(line + error) for error in about_it}
-    (handshake,) = {explain(line + error) for error in others}
-    assert certificate != handshake
-
-
 EARLIER = """
 import sys, threading
 import grpc
@@ -364,6 +324,15 @@ print(server.port, flush=True)
 sys.stdin.readline()
 server.close()
 """
+
+
+def test_an_alert_is_about_a_certificate_only_where_it_says_so():
+    line = b"I 1 ssl_transport_security.cc:1] Handshake failed with error SSL_ERROR_SSL: "
+    about_it = {b"TLSV1_ALERT_UNKNOWN_CA", b"SSLV3_ALERT_CERTIFICATE_EXPIRED"}
+    others = {b"SSLV3_ALERT_BAD_RECORD_MAC", b"TLSV1_ALERT_DECRYPT_ERROR", b"SOMETHING_NEW"}
+    (certificate,) = {explain(line + error) for error in about_it}
+    (handshake,) = {explain(line + error) for error in others}
+    assert certificate != handshake
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from taciturn_audit.attacks import (
     ModelOnlyControl,
     Search,
     System,
-    affordable,
     exchangeable,
     gather,
     gradients,
@@ -23,7 +22,7 @@ from taciturn_audit.attacks import (
     recover_states,
 )
 from taciturn_audit.views import AliceView
-from tests.audit.attacks.evidence import known_run, numbers, run_of, sits_at_chance
+from tests.audit.attacks.evidence import known_run, run_of, sits_at_chance
 from tests.seldom import seldom
 
 # Bounded by the batches alone.
@@ -104,14 +103,6 @@ def test_evidence_is_calibrated_enough_to_be_believed():
     assert right[np.abs(odds) > 4].mean() > 0.99
 
 
-def test_evidence_says_nothing_of_rows_it_never_heard_of(hidden):
-    view, _ = hidden
-    (first, *_) = gradients(view)
-    odds = gather(view, [first])
-    assert np.abs(odds[first.rows]).max() > 1
-    assert not np.delete(odds, first.rows).any()
-
-
 def test_true_states_give_the_integers_that_bob_encoded():
     """For every batch of a run, to the last bit; the truth is not an attack's to know."""
     view, truth = known_run(batch_size=40, epochs=3)
@@ -182,33 +173,6 @@ def test_in_the_first_iteration_the_integer_program_must_find_no_other_solution(
     sure = asked.unique(states)
     rows = asked.system.seen.rows
     assert ((states > 0) == (truth.values[rows] == 1))[sure].all()
-
-
-def test_where_bob_has_columns_scores_are_estimated_and_the_remark_says_so():
-    view, truth = known_run(
-        alice_columns="half", batch_size=30, epochs=10, permute_labels=True, seed=1
-    )
-    guess = UNHURRIED.infer(view)
-    score, model = judge("", guess, truth), judge("", ModelOnlyControl().infer(view), truth)
-    assert score.accuracy > model.accuracy + 0.2
-    assert score.decided_correct in (None, 1.0)
-    first = gradients(view)[0]
-    assert set(np.flatnonzero(guess.certain)) <= set(first.rows)
-
-
-def test_says_how_much_it_heard_and_searched_and_how_much_is_done(hidden):
-    view, _ = hidden
-    reports: list[tuple[int, int]] = []
-    attack = KnownScoresAttack(most_batches=20, work=0.0)
-    guess = attack.infer(view, lambda done, total: reports.append((done, total)))
-    assert numbers(guess.remark) == [20, 290, 0, 0]
-    assert not guess.certain.any()
-    assert guess.limited
-    assert reports == [(number + 1, 60) for number in range(60)]
-    every = gradients(view)
-    assert affordable(every, 7) == 7
-    assert affordable(every, 10**9) < 10**9
-    assert affordable([], 3) == 3
 
 
 def test_a_search_that_runs_out_of_nodes_proves_nothing(wide):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from taciturn.arrays import IndexArray
 from taciturn.jobs.train import simulate
@@ -15,8 +14,6 @@ from taciturn_audit import judge_membership, outcome_view
 from taciturn_audit.attacks import guess_membership
 from taciturn_audit.views import AliceView
 from tests.audit.attacks.evidence import DATASETS, run
-from tests.audit.attacks.test_attacks import blas_threads
-from tests.modules import module_of
 
 
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
@@ -85,14 +82,3 @@ def test_tells_how_much_is_done():
     reports: list[tuple[int, int]] = []
     guess_membership(view, most=5, progress=lambda done, total: reports.append((done, total)))
     assert reports == [(number + 1, 2 * 29 + 5) for number in range(2 * 29 + 5)]
-
-
-def test_members_are_guessed_on_one_thread_too(monkeypatch):
-    seen: list[set[int]] = []
-    monkeypatch.setattr(
-        module_of(guess_membership), "evenly", lambda *_: seen.append(blas_threads())
-    )
-    view, _ = hybrid(epochs=1)
-    with threadpool_limits(limits=2, user_api="blas"), pytest.raises(TypeError):
-        guess_membership(view)
-    assert seen == [{1}, {1}]

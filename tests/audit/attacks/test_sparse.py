@@ -13,11 +13,8 @@ from taciturn_audit import judge_guess as judge
 from taciturn_audit.attacks import (
     ModelOnlyControl,
     SparseAttack,
-    evenly,
     gradients,
-    independent_columns,
     recover_sparse,
-    scattered,
 )
 from taciturn_audit.views import AliceView, Observations
 from tests.audit.attacks.evidence import known_run, numbers, run_of, sits_at_chance
@@ -158,19 +155,3 @@ def test_programs_that_take_too_long_are_counted_and_batches_are_sampled(hidden)
     assert not guess.signal.any()
     assert numbers(guess.remark) == [10, 290, 0, 10]
     assert numbers(SparseAttack(work=0.0).infer(view).remark)[:2] == [0, 290]
-
-
-def test_samples_are_spread_over_the_run():
-    assert evenly(range(3), 5) == [0, 1, 2]
-    assert evenly(range(101), 3) == [0, 50, 100]
-    order = scattered(range(1000))
-    assert sorted(order) == list(range(1000))
-    assert np.histogram(order[:50], bins=5, range=(0, 1000))[0].min() >= 8
-
-
-def test_independent_columns_leave_out_what_others_say():
-    columns = drawn(12, 4) / 2**16
-    mixed = np.column_stack([columns, columns @ np.array([1.0, -2.0, 0.5, 3.0]), np.zeros(12)])
-    chosen = independent_columns(mixed)
-    assert len(chosen) == 4
-    assert np.linalg.matrix_rank(mixed[:, chosen]) == 4

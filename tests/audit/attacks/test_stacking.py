@@ -9,8 +9,7 @@ from taciturn.rng import KeyedEntropy
 from taciturn_audit import judge_guess as judge
 from taciturn_audit.attacks import Block, ExactSolveAttack, StackingAttack, gradients
 from taciturn_audit.attacks import StackedSystem as System
-from tests.audit.attacks.evidence import DATASETS, known_run, numbers, run_of
-from tests.modules import module_of
+from tests.audit.attacks.evidence import known_run, numbers, run_of
 from tests.seldom import seldom
 
 
@@ -121,35 +120,3 @@ def test_equal_rows_of_equal_labels_are_proven():
     labels = np.array([True, True])
     system = System(2, [block], basis.T @ (labels - 0.5))
     assert system.proven(labels, np.zeros(2, dtype=bool), 2.0**-20).all()
-
-
-def test_forward_and_backward_are_transposes():
-    view, _ = known_run(batch_size=64, epochs=2, permute_labels=True, seed=1)
-    system = System.of(view, list(gradients(view)), lambda done, total: None)
-    draw = np.random.default_rng(0)
-    labels, sides = draw.normal(size=system.rows), draw.normal(size=len(system.targets))
-    np.testing.assert_allclose(sides @ system.forward(labels), system.backward(sides) @ labels)
-
-
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("dataset", seldom(DATASETS, always=DATASETS[:1]))
-@pytest.mark.parametrize("permute_labels", [False, True])
-def test_with_columns_at_bob_it_says_that_scores_are_estimated(dataset, permute_labels):
-    view, truth = known_run(
-        dataset=dataset,
-        epochs=4,
-        alice_columns="half",
-        intercept=True,
-        permute_labels=permute_labels,
-    )
-    score = judge("", StackingAttack().infer(view), truth)
-    assert score.decided == 0.0
-    assert score.auc > 0.95
-
-
-def test_takes_the_first_epochs_where_memory_is_short(monkeypatch):
-    view, truth = known_run(epochs=3)
-    monkeypatch.setattr(module_of(StackingAttack), "_MOST_ENTRIES", 455 * 16)
-    score = judge("", StackingAttack().infer(view), truth)
-    assert score.accuracy == 1.0
-    assert numbers(score.remark)[-2:] == [1, 3]

@@ -23,15 +23,3 @@ def test_guesses_and_certainties_are_those_of_a_bob_who_counts(rows):
     assert known.posterior >= known.prior - 1e-12
     settled = [np.count_nonzero(best[label]) == 1 for label in labels]
     assert known.located == sum(settled)
-
-
-def test_a_label_that_lies_in_one_bin_settles_it():
-    known = bin_knowledge(np.array([0, 0, 9]), np.array([50, 30, 20]))
-    assert known.located == 9
-    assert known.excluded == pytest.approx(9 * 2 / 100)
-
-
-def test_counts_in_proportion_tell_nothing():
-    known = bin_knowledge(np.array([5, 10]), np.array([50, 100]))
-    assert known.bits == pytest.approx(0)
-    assert known.prior == known.posterior

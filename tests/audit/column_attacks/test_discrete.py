@@ -14,7 +14,6 @@ from taciturn_audit import controls
 from taciturn_audit.column_attacks import DiscreteAttack
 
 # private: the rounding for itself, at its edges
-from taciturn_audit.column_attacks.discrete import _few_valued, _snapped
 from tests.audit.attacks.evidence import numbers
 from tests.audit.column_attacks.runs import newton, of_people
 
@@ -83,16 +82,3 @@ def test_amounts_have_no_levels():
     assert numbers(score.remark) == [0]
     assert score.r2 is not None
     assert score.r2 < 0.05
-
-
-def test_levels_lie_between_the_widest_gaps():
-    values = np.array([0.0, 0.01, 1.0, 1.01, 3.0])
-    snapped = _snapped(values)
-    assert snapped is not None
-    assert np.allclose(snapped, [0.005, 0.005, 1.005, 1.005, 3.0])
-
-
-def test_levels_outside_the_span_are_not_taken():
-    coins = KeyedEntropy.from_seed(1)
-    basis, _ = np.linalg.qr(coins.uniform((200, 5)))
-    assert _few_valued(basis[:, 0], basis) is None

@@ -10,9 +10,8 @@ import pytest
 
 from taciturn.crypto import ClearScheme
 from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import Recorder, Transcript, run_pair
+from taciturn.engine import Recorder, run_pair
 from taciturn.engine import replay_program as replay
-from taciturn.errors import TranscriptError
 from taciturn.jobs.train import programs
 from taciturn.numerics import Whitening
 from taciturn.privacy import Ledger, mechanism
@@ -20,7 +19,6 @@ from taciturn.protocol import ONLY, Keep, PartyResult, Program, Terms
 from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
 from taciturn.simulation import Coins
 from tests.audit.column_attacks.runs import newton, run, sgd
-from tests.expected import refused
 from tests.protocol.parties import same
 
 RUNS = {
@@ -65,12 +63,6 @@ def test_directions_are_scored_by_the_whitened_table():
         assert np.abs(scores - direction.scores).max() < 0.02 * np.abs(scores).max()
 
 
-def test_the_view_knows_how_many_columns_alice_has_and_what_it_saw():
-    assert sgd().view.columns == 4
-    assert sgd().view.signals == {BobSignal.BATCH_SCORES, BobSignal.PREDICTIONS}
-    assert newton().view.signals == {BobSignal.TABLE_SCORES, BobSignal.PREDICTIONS}
-
-
 def test_a_view_until_an_epoch_ends_there():
     view = sgd().view.until(2)
     assert [event.iteration for event in view.batches] == list(range(2 * 29))
@@ -112,12 +104,6 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     view = replace(plain.view, agreement=agreed, conversation=recorder.finish({}), kept=tuple(kept))
     seen = view.observations
     assert all(same(now, then) for now, then in zip(seen, plain.live, strict=True))
-
-
-def test_a_conversation_without_a_greeting_says_nothing_of_her_columns():
-    view = replace(newton().view, conversation=Transcript({}, ()))
-    with refused(TranscriptError):
-        _ = view.columns
 
 
 def test_the_replay_says_what_was_said_then():

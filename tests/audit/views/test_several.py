@@ -84,13 +84,6 @@ def test_the_scores_of_all_together_are_those_that_bob_added_up():
         assert np.array_equal(view.own_scores(hers.rows, hers.weights), his.scores)
 
 
-def test_fewer_epochs_of_a_coalition_are_fewer_of_each():
-    whole, early = several(3).coalition(0, 1), several(3).coalition(0, 1).until(1)
-    assert len(early.observations.events) == len(whole.observations.events) // 2
-    assert early.names == whole.names
-    assert early.signals == whole.signals
-
-
 def test_the_sums_of_a_pass_are_of_bobs_numbers():
     made = several(3, **PASSES)
     assert Signal.MOMENTS in made.alices[0].signals

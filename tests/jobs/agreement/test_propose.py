@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import stat
 import tomllib
 from dataclasses import replace
@@ -30,8 +29,6 @@ from taciturn.party import (
     PartyConfig,
     PartyTables,
     load_tables,
-    peer_keys,
-    require_signed,
     terms_of,
 )
 from taciturn.protocol import Event, Progress
@@ -42,13 +39,12 @@ from taciturn.transport import (
     Hub,
     KeyPin,
     load_credentials,
-    make_certificates,
     show_certificate,
 )
 from tests.certificates import issue_again
 from tests.expected import all_refused, refused
 from tests.modules import module_of
-from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
+from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.results.test_schema import problems
 from tests.tampering import AGREED, furnish, name_agreement
 from tests.waiting import HANG
@@ -260,23 +256,6 @@ def test_a_table_that_is_not_the_agreed_one_is_refused_when_signing_and_when_tra
         TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
 
 
-def test_a_table_whose_columns_are_hidden_must_still_be_as_wide(folder, capsys):
-    Path("agreement.toml").write_text(command(capsys, "propose", "bob.toml", "--hide-columns")[1])
-    path = folder / "bob.toml"
-    text = path.read_text()
-    path.write_text(text.replace("[data]", '[data]\ndrop = ["mean_symmetry"]'))
-    assert sign(capsys, "bob") == [SignatureError.exit_code]
-    path.write_text(text)
-    assert sign(capsys, "bob") == [0]
-
-
-def test_a_signature_is_not_added_to_what_was_tampered_with(folder, capsys):
-    path = proposed(folder, capsys)
-    assert sign(capsys, "bob") == [0]
-    path.write_text(path.read_text().replace("passes = 4", "passes = 3", 1))
-    assert sign(capsys, "alice") == [SignatureError.exit_code]
-
-
 # --- at the party --------------------------------------------------------------------------------
 
 
@@ -343,52 +322,6 @@ def test_a_caller_talks_only_to_the_key_that_signed(folder):
         finally:
             calling.close()
             hub.close()
-
-
-# --- several Alices ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow  # a second, and others show the same on less
-def test_several_alices_sign_one_agreement(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names = ("alice-1", "alice-2")
-    write_tables(tmp_path, rows=60)
-    make_certificates(tmp_path / "certs", ["bob", *names])
-    pins = {name: show_certificate(Path(f"certs/{name}.pem")).fingerprint for name in names}
-    for name in ("bob", *names):
-        role, peer = ("bob", None) if name == "bob" else ("alice", "bob")
-        link = {"peer": peer, "certificate": f"certs/{name}.pem", "key": f"certs/{name}.key"}
-        file = write_config(
-            tmp_path,
-            role,
-            agreement={"mechanism": "sealed", **NEWTON},
-            link=link,
-            **{"agreement.parties": pins},
-        )
-        file.rename(f"{name}.toml")
-    code, *_ = command(capsys, "propose", "alice-2.toml", "--out", "agreement.toml")
-    assert code == 0
-    made = AgreementFile.read(Path("agreement.toml"))
-    assert [side.title for side in made.sides] == ["bob", *names]
-    assert made.sides[2].columns is not None
-    assert sign(capsys, *names) == [0, 0]
-    for name in ("bob", *names):
-        text = Path(f"{name}.toml").read_text()
-        text = re.sub(r"\[agreement\.parties\]\n.*?\n\n?(?=\[|\Z)", "", text, flags=re.DOTALL)
-        Path(f"{name}.toml").write_text(text)
-        name_agreement(Path(f"{name}.toml"))
-    with refused(SignatureError, names="bob"):
-        require_signed(PartyConfig.read(Path("alice-1.toml")))
-    assert sign(capsys, "bob") == [0]
-    bob = PartyConfig.read(Path("bob.toml"))
-    assert set(require_signed(bob)) == {"bob", *names}
-    assert peer_keys(bob) == pins
-    assert list(bob.parties) == list(names)
-    code, out, _ = command(
-        capsys, "review", "agreement.toml", "bob.toml", "--columns", "6", "--json"
-    )
-    assert code == 0
-    assert json.loads(out)["estimate"]["bytes_to_bob"] > 0
 
 
 # --- a review ------------------------------------------------------------------------------------

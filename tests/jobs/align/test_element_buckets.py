@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from taciturn.crypto import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
-from taciturn.jobs.align import Alignment, ElementBuckets, bits_for, common_to
+from taciturn.jobs.align import Alignment, ElementBuckets, common_to
 from taciturn.memmap import Scratch
 from tests.expected import refused
 from tests.modules import module_of
@@ -65,18 +65,6 @@ def test_elements_that_are_all_in_one_bucket_are_refused_while_they_come():
     buckets.add(b"".join(picked[:400]), np.arange(400))
     with refused(RemoteProtocolError):
         buckets.add(b"".join(picked[400:800]), np.arange(400))
-
-
-def test_honest_buckets_never_overflow():
-    for count, bits in ((1, 15), (100, 6), (1000, 10), (100_000, 5)):
-        filled(elements(count, seed=count), bits, step=8192)
-
-
-@pytest.mark.parametrize(
-    ("count", "size", "bits"), [(1, 1, 0), (2, 1, 1), (65_537, 65_536, 1), (1 << 26, 16, 15)]
-)
-def test_there_are_as_many_buckets_as_are_needed(count, size, bits):
-    assert bits_for(count, size) == bits
 
 
 def test_files_have_no_name_and_memory_follows_the_bucket(tmp_path: Path):

@@ -21,7 +21,6 @@ from taciturn.errors import (
     MalformedFrame,
     RemoteProtocolError,
     RowIdError,
-    ShapeError,
 )
 from taciturn.jobs.align import (
     MAX_IDS,
@@ -35,11 +34,9 @@ from taciturn.jobs.align import align_program as align
 from taciturn.memmap import MEMORY
 from taciturn.protocol import (
     MAX_ELEMENTS,
-    Aligning,
     AlignmentEnd,
     AlignmentHello,
     BlindedIds,
-    Event,
     GroupElements,
     Message,
     PublicBytes,
@@ -84,20 +81,6 @@ def require_right(alice: RowIds, bob: RowIds, **options: Any) -> list[str]:
 
 
 # --- the right rows ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("alice", "bob", "common"),
-    [
-        ((0, 5), (0, 5), 5),
-        ((0, 5), (5, 10), 0),
-        ((0, 1), (0, 1), 1),
-        ((0, 1), (1, 2), 0),
-        ((0, 40), (39, 41), 1),
-    ],
-)
-def test_none_one_and_all(alice, bob, common):
-    assert len(require_right(numbered(*alice), numbered(*bob))) == common
 
 
 @pytest.mark.parametrize(("hers", "his"), [(3, 17), (17, 3), (8, 8), (9, 8), (1, 33)])
@@ -164,28 +147,6 @@ def test_the_same_as_an_independent_implementation(alice, bob):
     except RowIdError:  # polars knows a newer Unicode, or an older one
         return
     assert set(require_right(hers, his)) == oracle(alice, bob)
-
-
-def test_awkward_ids_are_fit_as_row_ids():
-    """Otherwise the test above would skip them in silence."""
-    assert len(RowIds.of(AWKWARD)) == len(AWKWARD) > 55
-
-
-def test_normalised_ids_meet_and_keep_their_own_spelling():
-    alice, bob = ids("Ann ", "BEA", "cy"), ids("ann", "Cy", "dan")
-    assert align_ids(alice, bob).rows == 0
-    aligned = align_ids(alice, bob, normalisation=Normalisation.of("trim,case"))
-    assert aligned.ids.series.to_list() == ["ann", "cy"]
-    assert alice.take(aligned.alice.rows).series.to_list() == ["Ann ", "cy"]
-    assert bob.take(aligned.bob.rows).series.to_list() == ["ann", "Cy"]
-
-
-def test_progress_reaches_its_total():
-    seen: list[Event] = []
-    align_ids(numbered(0, 5), numbered(0, 9), observe=seen.append)
-    progress = [event for event in seen if isinstance(event, Aligning)]
-    assert [event.done for event in progress] == [14, 14]
-    assert {event.total for event in progress} == {14}
 
 
 # --- what crosses --------------------------------------------------------------------------------
@@ -516,17 +477,3 @@ def test_mutated_frames_raise_the_named_errors_only():
             refusals += 1
     # A changed byte leaves a valid element in about one of sixteen cases.
     assert refusals > 30
-
-
-def test_a_table_without_ids_cannot_be_aligned():
-    program = align(
-        "alice", RowIds.of(np.empty(0, dtype=np.int64)), TERMS, KeyedEntropy.from_seed(1)
-    )
-    with refused(ShapeError):
-        next(program)
-
-
-def test_a_result_does_not_show_rows():
-    aligned = align_ids(HERS, HIS)
-    assert "array" not in repr(aligned.alice)
-    assert "bea" not in repr(aligned)

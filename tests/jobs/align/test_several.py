@@ -36,12 +36,9 @@ from taciturn.jobs.align import (
 from taciturn.jobs.align import align_program as align
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol import (
-    Aligning,
     AlignmentEnd,
     BlindedIds,
     CommonToAll,
-    Emit,
-    Event,
     GroupElements,
     Message,
     Program,
@@ -55,7 +52,7 @@ from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.jobs.align.test_pairwise import ids, numbered, shuffled
 from tests.modules import module_of
-from tests.protocol.hostile import Change, altered, only, stepped
+from tests.protocol.hostile import Change, altered, only
 from tests.protocol.stars import names
 
 
@@ -167,27 +164,6 @@ def test_tables_of_several_alices(tmp_path):
     assert (len(only), len(other)) == (2, 2)
     with refused(ConfigError):
         align_tables([], tmp_path / "bob.csv")
-
-
-def test_progress_of_all_pairs_is_one_account(monkeypatch):
-    monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
-    seen: list[Event] = []
-    lists = {"alice-1": numbered(0, 9), "alice-2": numbered(0, 30)}
-    agreed = terms(2)
-    ends = {name: hers(name, own, agreed) for name, own in lists.items()}
-
-    def note(step: Any) -> Any:
-        if isinstance(step, Emit):
-            seen.append(step.event)
-        return step
-
-    bob = stepped(his(names(2), numbered(0, 20), agreed), note)
-    run_star(ends, bob)
-    steps = [event for event in seen if isinstance(event, Aligning)]
-    assert {event.total for event in steps} == {9 + 20 + 30 + 20}
-    done = [event.done for event in steps]
-    assert done == sorted(done)
-    assert done[-1] == 79
 
 
 # --- what crosses --------------------------------------------------------------------------------
@@ -353,16 +329,6 @@ class Hearing:
         return self._alice.result
 
 
-def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
-    alice = Hearing()
-    alice.say(CommonToAll(PublicBytes(b"\xff\x40")))
-    (end,) = alice.sent
-    assert isinstance(end, AlignmentEnd)
-    assert end.common == 9
-    alice.say(end)
-    assert len(alice.result.rows) == 9
-
-
 @pytest.mark.parametrize(
     "message",
     [
@@ -486,16 +452,3 @@ def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
             tap=lambda link, sender, frame: sent.append(link),
         )
     assert sent.count("alice-1") < 30
-
-
-def test_traffic_is_that_of_a_pair_for_each_alice():
-    """What crosses a link does not depend on how many there are, but for their names in terms."""
-    sizes = {
-        count: [
-            sum(len(frame) for _, frame in frames[2:])
-            for frames in listened([HERS] * count, HIS)[0].values()
-        ]
-        for count in (1, 2, 4)
-    }
-    assert len({size for links in sizes.values() for size in links}) == 1
-    assert [len(links) for links in sizes.values()] == [1, 2, 4]

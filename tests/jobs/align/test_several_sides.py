@@ -89,15 +89,6 @@ def test_all_sides_write_the_same_list_and_know_their_own_counts(tmp_path):
     assert sent == ends["bob"]["bytes_received"]
 
 
-def test_spellings_that_normalise_alike_have_one_common_id(tmp_path):
-    people = {"bob": ["ANN", "BEA"], "alice-1": ["Ann", "bea"], "alice-2": ["ann", "Cy"]}
-    furnish(tmp_path, people)
-    star(tmp_path, people, dict.fromkeys(people, "case"))
-    lists = [list_of(tmp_path, name) for name in people]
-    assert {one.common[0] for one in lists} == {"ann"}
-    assert [one.own[0] for one in lists] == ["ANN", "Ann", "ann"]
-
-
 @pytest.mark.parametrize("ids", [["A", "B"], some(7, 17)], ids=["none", "too few"])
 def test_an_alice_without_enough_common_ids_is_named_and_nobody_has_a_list(tmp_path, ids):
     people = {"bob": some(0, 9), "alice-1": some(0, 9), "alice-2": ids}
@@ -108,17 +99,6 @@ def test_an_alice_without_enough_common_ids_is_named_and_nobody_has_a_list(tmp_p
     all_refused(RowOrderError, ends["alice-2"])
     # The other is told who, and nothing of her ids.
     all_refused(PeerStopped, ends["alice-1"], names="alice-2")
-    assert no_list(tmp_path)
-
-
-def test_lists_of_which_every_pair_shares_some_and_all_share_none(tmp_path):
-    people = {"bob": some(0, 10), "alice-1": some(0, 6), "alice-2": some(6, 12)}
-    furnish(tmp_path, people)
-    ends = star(tmp_path, people)
-    all_refused(RowOrderError, ends["bob"], names=("alice-2", 6))
-    for name in PINS:
-        assert isinstance(ends[name], PeerStopped)
-        assert "alice" not in ends[name].message
     assert no_list(tmp_path)
 
 

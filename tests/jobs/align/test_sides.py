@@ -18,16 +18,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.dashboard import DashboardState
 from taciturn.data import Normalisation, RowIds
 from taciturn.engine import Callbacks, Endpoint
 from taciturn.errors import (
-    AgreementError,
     ConfigError,
     ConnectionLost,
     PeerStopped,
     RemoteProtocolError,
-    RowIdError,
     RowOrderError,
 )
 from taciturn.faces import COMMAND_LINE
@@ -59,7 +56,7 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.transport import make_certificates
-from tests.expected import all_refused, refused
+from tests.expected import all_refused
 from tests.modules import module_of
 from tests.party.sides import Ends, alone, run_both, run_jobs, write_config
 from tests.party.wires import Wire
@@ -248,22 +245,6 @@ def test_no_common_id_is_an_error_on_both_sides_and_leaves_no_list(tmp_path):
     assert not (tmp_path / "alice.aligned.csv").exists()
 
 
-def test_another_normalisation_is_named(tmp_path):
-    people(tmp_path, ["a", "b"], ["a", "b"])
-    ends = both(tmp_path, normalise_ids=("trim", "trim,case"))
-    refusals = [end for end in (ends.alice, ends.bob) if isinstance(end, AgreementError)]
-    assert refusals
-    all_refused(AgreementError, *refusals, names="case")
-    assert all(isinstance(end, AgreementError | PeerStopped) for end in (ends.alice, ends.bob))
-
-
-def test_a_repeated_id_is_refused_before_the_peer_is_met(tmp_path):
-    people(tmp_path, ["a", "b", "a"], ["a"])
-    config = PartyConfig.read(tmp_path / "alice.toml")
-    with refused(RowIdError):
-        AlignJob().prepare(config)
-
-
 @pytest.mark.parametrize("frame", [5, 6, 7, 8])
 def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
     people(tmp_path, ["a", "b", "c"], ["b", "c", "d"])
@@ -328,6 +309,9 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
 
 
+# --- real processes ------------------------------------------------------------------------------
+
+
 def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(module_of(AlignJob), "NOTE_SECONDS", 0.0)
     monkeypatch.setattr(module_of(Alignment), "TURN_IDS", 8)
@@ -344,22 +328,6 @@ def test_progress_and_the_time_left_are_told(tmp_path, monkeypatch):
     assert aligned["rows"] == 40
     # Rows are counted, not named.
     assert "p39" not in log + "".join(said)
-
-
-def test_a_live_page_shows_an_alignment_and_no_id(tmp_path):
-    ids = [f"p{number}" for number in range(40)]
-    people(tmp_path, ids, ids)
-    board = DashboardState("align", "alice", "bob")
-    watch = {"alice": Callbacks(board.say, board.observe, publish=board.publish)}
-    result = both(tmp_path, watch=watch).records[0]
-    shown = board.snapshot()
-    assert shown["work"]["bars"] == [{"name": "id", "done": 80, "total": 80}]
-    assert 0 < shown["crossed"]["bytes_sent"] <= result["bytes_sent"]
-    assert [(link["peer"], link["state"]) for link in shown["links"]] == [("bob", "closed")]
-    assert "p39" not in str(shown)
-
-
-# --- real processes ------------------------------------------------------------------------------
 
 
 def some(first: int, last: int) -> list[str]:

@@ -12,14 +12,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, Normalisation, NumericRule, RowIds, TableSource, fit
+from taciturn.data import DEFAULTS, Normalisation, RowIds, TableSource, fit
 from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
     ColumnError,
     FileError,
-    MissingValueError,
     RemoteProtocolError,
     RowIdError,
     RowOrderError,
@@ -483,23 +482,6 @@ def rows_of(path: Path, text: str, share: ModelShare | None = None, **options: A
     return new_rows(TableSource.at(path), "id", share or town_share(), **options)
 
 
-def test_new_rows_are_prepared_as_the_stored_preparation_does_it(tmp_path):
-    """Missing numbers, unknown and missing levels, and levels that look like numbers."""
-    text = "id,grade,town,age,more\n9,1,Z,,7\n1,2,B,44,7\n5,,,31,7\n"
-    rows = rows_of(tmp_path / "new.csv", text)
-    share = town_share()
-    assert rows.own == rows.table.ids == RowIds.of(["9", "1", "5"])
-    by_name = dict(zip(share.columns, rows.table.values.T.tolist(), strict=True))
-    # Z is no town of the training rows: it is what their towns are on average.
-    assert by_name["town=B"] == [0.25, 1.0, 0.0]
-    assert by_name["town=(missing)"][2] == 1.0
-    assert by_name["grade=2"][1] == 1.0
-    rule = share.preparation.rules[0]
-    assert by_name["age"][0] == pytest.approx((rule.impute - rule.center) / rule.scale)  # type: ignore[union-attr,operator]
-    alone = rows_of(tmp_path / "one.csv", "id,age,town,grade\n7,,,\n")
-    assert alone.table.rows == 1
-
-
 @pytest.mark.parametrize(
     ("text", "kind", "names"),
     [
@@ -517,26 +499,7 @@ def test_rows_that_are_not_fit_are_named_with_their_file(tmp_path, text, kind, n
     assert "new.csv" in caught.value.where
 
 
-def test_a_picked_id_may_be_spelled_as_loosely_as_ids_are_compared(tmp_path):
-    text = "id,age,town,grade\nAnn,31,A,1\nbea,40,A,1\n"
-    loosely = Normalisation.of("case,trim")
-    rows = rows_of(tmp_path / "new.csv", text, only=("BEA ",), normalisation=loosely)
-    assert (rows.own, rows.table.rows) == (RowIds.of(["bea"]), 1)
-    with refused(RowIdError, names="'BEA'"):
-        rows_of(tmp_path / "new.csv", text, only=("BEA",))
-
-
-def test_a_gap_that_nothing_fills_is_named(tmp_path):
-    plan = town_share().preparation
-    strict = replace(plan, rules=(NumericRule("age"), *plan.rules[1:]))
-    with refused(MissingValueError, names="'age'"):
-        rows_of(tmp_path / "new.csv", "id,age,town,grade\na,,A,1\n", town_share(preparation=strict))
-
-
 def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):
     config = PartyConfig.read(plain / "bob.toml")
     with refused(FileError, names=("alice", "bob")):
         PredictJob(plain / "alice.model.json", plain / "new-bob.csv").prepare(config)
-
-
-# --- real processes, gRPC and mutual TLS ---------------------------------------------------------

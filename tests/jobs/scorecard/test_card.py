@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -86,13 +85,6 @@ def test_a_random_share_is_never_shown_as_coefficients(tmp_path, capsys):
     assert len(card(bob).coefficients or ()) == len(bob.columns) - 1
 
 
-def test_a_revealed_model_shows_its_coefficients():
-    alice, _, weights = sealed_pair()
-    shown = card(replace(alice, weights=weights))
-    assert shown.weights == "revealed"
-    assert len(shown.coefficients or ()) == len(weights)
-
-
 def test_the_card_says_where_a_model_comes_from(tmp_path, capsys):
     _, bob, _ = sealed_pair()
     metrics = {"held_out": {"accuracy": 0.9, "auc": 0.95, "loss": 0.2}}
@@ -101,13 +93,6 @@ def test_the_card_says_where_a_model_comes_from(tmp_path, capsys):
     text = capsys.readouterr().out
     for part in (bob.session, bob.agreement_digest, bob.data_digest, "95.00"):
         assert part in text
-
-
-def test_two_shares_make_the_weights_that_were_shared():
-    alice, bob, weights = sealed_pair()
-    assert np.allclose(whole_model(bob, alice).alices[0].weights, weights, atol=1e-15)
-    with refused(ConfigError):
-        own_part(alice)
 
 
 def test_shares_that_do_not_belong_together():
@@ -136,15 +121,6 @@ def test_a_scikit_learn_pipeline_predicts_as_the_model_does(kind):
     assert np.array_equal(pipeline.predict(given), (exact > 0).astype(int))
     with refused(ColumnError, names="'town'"):
         pipeline.predict(frame.drop("town"))
-
-
-def test_json_of_the_card_is_one_object(tmp_path, capsys):
-    hers, his = people()
-    pair_of(hers, his, WAYS[0])[0].save(tmp_path / "alice.json")
-    assert run(["model", "show", str(tmp_path / "alice.json"), "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["role"] == "alice"
-    assert record["ledger"] == {}
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)

@@ -251,10 +251,6 @@ def test_flipped_labels_make_errors_larger(trained):
     assert all(one.error > true[one.side, one.column].error for one in flipped.coefficients)
 
 
-def test_noise_is_not_in_the_errors(trained):
-    assert reported(trained("add"), JOINED).errors == "at-least"
-
-
 BINNED = {"bins": 4}
 
 
@@ -319,12 +315,6 @@ def test_new_rows_are_compared_and_judged(trained, tmp_path, oracle):
     assert (judged.name, judged.metrics.rows) == ("new", risky.height)
     area = oracle.roc_auc_score(risky["label"], risky["score"])
     assert judged.metrics.auc == pytest.approx(area)
-
-
-def test_bands_may_be_given_as_probabilities(trained):
-    report = reported(trained("none", **SOLVED), Question(bands=(0.1, 0.5)))
-    edges = sorted(row.low for row in report.judged[0].bands)[1:]
-    assert sigmoid(np.array(edges)).tolist() == pytest.approx([0.1, 0.5])
 
 
 def test_alice_sees_her_own_columns_and_no_figure(trained):

@@ -7,7 +7,6 @@ import pytest
 import statsmodels.api as sm
 
 from taciturn import api
-from taciturn.__main__ import run
 from taciturn.errors import ConfigError
 from taciturn.results import of_record
 
@@ -47,13 +46,3 @@ def test_wrong_numbers_are_refused(result):
         result.model_report(bands=0)
     with pytest.raises(ConfigError):
         result.model_report(points=(600.0, 0.0, 20.0))
-
-
-# It draws a page, as other tests do.
-@pytest.mark.slow
-def test_the_command_writes_the_page(tmp_path, capsys):
-    page = tmp_path / "model.html"
-    words = "train --dataset breast-cancer --mechanism none --scheme clear --seed 1 --epochs 1"
-    assert run([*words.split(), "--json", "--model-report", str(page)]) == 0
-    assert "Wald" not in capsys.readouterr().out
-    assert "<title>KS " in page.read_text()

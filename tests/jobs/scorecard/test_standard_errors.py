@@ -42,13 +42,6 @@ def test_the_bound_holds_whatever_the_columns(seed, hers, his, alike, fit):
         assert bound[known] == pytest.approx(exact[known], rel=1e-5)
 
 
-def test_other_rows_are_counted_as_many_times():
-    alice, bob, weights, _ = drawn(1, 2, 2, 0.5)
-    scores = alice @ weights[:2] + bob @ weights[2:]
-    once = bound_errors(bob, weights[2:], scores, Fit(), 60)
-    assert bound_errors(bob, weights[2:], scores, Fit(), 240) == pytest.approx(once / 2)
-
-
 def test_class_weights_of_one_change_hardly_more_than_the_model_assumes():
     """With weights of one the sandwich has the true labels in it, and the same law on average."""
     coins = np.random.default_rng(3)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import http.client
 import json
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from taciturn.transport import make_certificates
 from tests.jobs.serve.sides import serve_settings
+from tests.party.hosts import OneHost, Side
 from tests.test_two_machines import free_port
 from tests.waiting import HANG, wait_until
 
@@ -40,51 +38,24 @@ class Reply:
         return str(self.json["error"]["code"])
 
 
-@dataclass
-class Side:
-    """One process of ``taciturn serve``.
+class Service(Side):
+    """One process of ``taciturn serve``."""
 
-    Args:
-        folder: Where its file is.
-        role: Whose.
-    """
-
-    folder: Path
-    role: str
-    process: subprocess.Popen[str] | None = field(default=None, init=False)
-
-    @property
-    def screen(self) -> Path:
-        return self.folder / f"{self.role}.screen"
-
-    def start(self) -> None:
-        command = [sys.executable, "-m", "taciturn", "serve", f"{self.role}.toml"]
-        with self.screen.open("w", encoding="utf-8") as screen:
-            self.process = subprocess.Popen(
-                command, cwd=self.folder, stdout=screen, stderr=screen, text=True
-            )
+    def start(self, command: str = "serve", *options: str) -> None:
+        """What it said before is gone: the address is that of this start."""
+        self.file("err").unlink(missing_ok=True)
+        super().start(command, *options)
 
     def said(self) -> str:
-        return self.screen.read_text(encoding="utf-8")
-
-    def kill(self) -> None:
-        assert self.process is not None
-        self.process.kill()
-        self.process.wait(HANG)
-
-    def stop(self) -> int:
-        assert self.process is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(HANG)
+        return "".join(self.file(ending).read_text("utf-8") for ending in ("out", "err"))
 
 
 @dataclass
 class Running:
     """A service, and a caller's token."""
 
-    alice: Side
-    bob: Side
+    alice: Service
+    bob: Service
     token: str
 
     @property
@@ -164,7 +135,8 @@ def furnish(folder: Path, **settings: dict[str, Any]) -> Running:
     from taciturn.jobs.serve import new_token
 
     token = new_token(folder / "callers.toml", "crm")
-    return Running(Side(folder, "alice"), Side(folder, "bob"), token)
+    here = OneHost({})
+    return Running(Service(here, folder, "alice"), Service(here, folder, "bob"), token)
 
 
 @contextmanager
@@ -178,8 +150,5 @@ def started(service: Running) -> Iterator[Running]:
         yield service
     finally:
         for side in sides:
-            if side.process is not None and side.process.poll() is None:
-                side.process.send_signal(signal.SIGTERM)
-        for side in sides:
             if side.process is not None:
-                side.process.wait(HANG)
+                side.stop()

@@ -19,7 +19,7 @@ import uvicorn
 
 from taciturn.jobs.serve import MOST_OPEN, server_settings, tls_context
 from taciturn_paper.serving import resident
-from tests.jobs.serve.services import Running, Side, furnish, started
+from tests.jobs.serve.services import Running, Service, furnish, started
 from tests.modules import module_of
 from tests.waiting import HANG, wait_until
 
@@ -238,9 +238,9 @@ def test_a_thousand_callers_that_do_not_read_neither_fill_the_memory_nor_the_ser
 def few_files() -> Iterator[None]:
     """Processes that are started may have as many open files as is usual; this one as before."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    start = Side.start
+    start = Service.start
 
-    def started_with_few(side: Side) -> None:
+    def started_with_few(side: Service) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, before[0]), before[1]))
         try:
             start(side)
@@ -248,7 +248,7 @@ def few_files() -> Iterator[None]:
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Side, "start", started_with_few)
+        patched.setattr(Service, "start", started_with_few)
         yield
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 from taciturn.errors import (
@@ -95,18 +94,6 @@ def test_the_same_for_one_mechanism_with_jobs_that_wait_together(folder):
         assert stand.batcher.stats.rounds < len(jobs) + 3
     for names, answered in given:
         assert answered.scores.tolist() == [wanted[name] for name in names]
-
-
-def test_rows_that_alice_lacks_have_a_verdict_and_the_others_a_score(folder):
-    wanted = predicted(folder)
-    frame = pl.read_csv(folder / "new-alice.csv")
-    frame.filter(pl.col("id") != "p0140").write_csv(folder / "new-alice.csv")
-    with service(folder) as stand:
-        answered = stand.ask(["p0121", "p0140", "p0122"])
-    assert answered.verdicts == (Verdict.HELD, Verdict.UNKNOWN, Verdict.HELD)
-    scores = answered.scores
-    assert [scores[0], scores[2]] == [wanted["p0121"], wanted["p0122"]]
-    assert np.isnan(scores[1])
 
 
 def test_values_beyond_the_scale_of_the_shares_are_not_scored(folder):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data import PrepareSettings
-from taciturn.jobs.woe import Bins, cut_column, cut_table, default_least
+from taciturn.jobs.woe import Bins, cut_column, cut_table
 
 USUAL = PrepareSettings()
 
@@ -69,19 +69,6 @@ def test_every_row_of_categories_is_in_one_bin_that_is_large_enough(values, leas
         assert (None in inside) == ("missing" in label)
 
 
-def test_labels_say_what_is_inside():
-    one = cut([1, 2, 3, 4, 5, 6, 7, 8, None, None], bins=4)
-    assert one.labels == ("below 2.75", "2.75 to 4.5", "4.5 to 6.25", "6.25 or more", "(missing)")
-    assert one.rows.tolist() == [2, 2, 2, 2, 2]
-    assert one.ordered
-
-
-def test_small_intervals_join_the_smaller_neighbour():
-    one = cut([0] * 10 + [1] * 2 + [2] * 9 + [3] * 10, least=5, bins=0)
-    assert one.labels == ("below 1", "1 to 3", "3 or more")
-    assert one.merged == 1
-
-
 def test_few_missing_values_join_a_bin_that_says_so():
     one = cut([1] * 20 + [2] * 30 + [None] * 3, least=10, bins=2)
     assert "missing" in one.labels[0]
@@ -119,15 +106,6 @@ def test_columns_without_two_bins_are_left_out_by_name():
     assert not table.columns
     assert "same" in table.notes[0]
     assert "few" in table.notes[1]
-
-
-def test_the_least_is_fifty_or_one_in_a_hundred():
-    assert default_least(100) == 50
-    assert default_least(39_073) == 391
-
-
-def test_its_repr_shows_no_row():
-    assert repr(cut([1, 2, 3, 4], bins=2)) == "Bins(x: 2 of 4 rows)"
 
 
 @pytest.mark.parametrize("bins", [5, 20])

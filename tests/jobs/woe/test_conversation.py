@@ -404,12 +404,3 @@ def test_a_column_of_more_bins_than_a_text_holds_is_refused():
         next(alice_answer(hers))
     with refused(RemoteProtocolError):
         SizedColumn.of_text(SizedColumn.of(wide).to_text(), 1001)
-
-
-def test_reprs_show_no_row():
-    columns, labels = many(rows=60)
-    hers, his = sides(columns, labels)
-    for one in (hers, his):
-        assert "array" not in repr(one)
-    _, counts = counted(columns, labels)
-    assert str(counts.total) not in repr(counts)

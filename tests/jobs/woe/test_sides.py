@@ -18,7 +18,6 @@ from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
     ConfigError,
-    DataError,
     PeerStopped,
 )
 from taciturn.jobs.woe import (
@@ -177,25 +176,12 @@ def test_what_is_the_other_sides_to_choose_is_refused(tmp_path, role, choice, na
         WoeJob(WoeOptions(**choice)).prepare(config)
 
 
-def test_bob_has_no_say_in_her_section(tmp_path):
-    furnished(tmp_path)
-    write_config(tmp_path, "bob", woe={"allow": True})
-    with refused(ConfigError, names="woe"):
-        PartyConfig.read(tmp_path / "bob.toml")
-
-
 def test_several_alices_are_refused(tmp_path):
     furnished(tmp_path)
     pins = {"alice": "a" * 64, "other": "b" * 64}
     path = write_config(tmp_path, "alice", woe={"allow": True}, **{"agreement.parties": pins})
     with refused(ConfigError):
         WoeJob().prepare(PartyConfig.read(path))
-
-
-def test_a_table_too_small_for_two_bins_is_refused(tmp_path):
-    config = PartyConfig.read(furnished(tmp_path) / "alice.toml")
-    with pytest.raises(DataError):
-        WoeJob(WoeOptions(min_rows=300)).prepare(config)
 
 
 def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):

@@ -23,13 +23,6 @@ def test_a_table_worked_out_by_hand():
     assert information_value(ones, rows, 0.0) == pytest.approx(by_hand)
 
 
-def test_smoothing_is_added_to_both_counts_of_every_bin():
-    """0 of 4 and 2 of 4: (0.5 / 3) / (4.5 / 7) and (2.5 / 3) / (2.5 / 7)."""
-    ones, rows = np.array([0, 2]), np.array([4, 4])
-    expected = [math.log((0.5 / 3) / (4.5 / 7)), math.log((2.5 / 3) / (2.5 / 7))]
-    assert weights_of_evidence(ones, rows, 0.5) == pytest.approx(expected)
-
-
 def test_without_smoothing_a_bin_of_one_label_has_an_infinite_weight():
     weights = weights_of_evidence(np.array([0, 3, 1]), np.array([2, 3, 4]), 0.0)
     assert weights[0] == -math.inf

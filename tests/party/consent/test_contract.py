@@ -239,13 +239,6 @@ def test_what_a_block_that_raises_has_written_is_undone(store, member):
     assert member.given(store, "bob") == 1
 
 
-def test_one_program_at_a_time_writes(store, member):
-    member.charge(store, "bob")
-    with store.writing(), refused(OutputError, names=store.path):
-        member.charge(replace(store, wait_seconds=0), "bob")
-    assert member.given(store, "bob") == 1
-
-
 def test_who_waits_for_another_program_says_so(store, monkeypatch):
     monkeypatch.setattr(module_of(Database), "_UNANNOUNCED_SECONDS", 0)
     MEMBERS["scores"].charge(store, "bob")
@@ -306,18 +299,6 @@ def test_a_file_that_others_may_read_is_closed_to_them(store):
 def test_what_cannot_be_written_is_an_error(tmp_path, member):
     with refused(OutputError):
         member.charge(ConsentStore(tmp_path / "absent" / "consent.sqlite"), "bob")
-
-
-def test_a_full_disk_is_an_error_and_nothing_is_counted(tmp_path, member):
-    with small_disk(tmp_path, 512 << 10) as disk:
-        store = ConsentStore(disk / "consent.sqlite")
-        member.charge(store, "bob")
-        (disk / "rest").write_bytes(bytes(shutil.disk_usage(disk).free))
-        with refused(OutputError, names=store.path):
-            member.charge(store, "bob")
-        (disk / "rest").unlink()
-        assert member.given(store, "bob") == 1
-        member.charge(store, "bob")
 
 
 # --- files that are damaged, or of earlier versions ----------------------------------------------
