@@ -262,3 +262,39 @@ def test_a_column_of_his_own_that_repeats_or_is_empty_does_no_harm():
         losses(solver, 10)
     assert odd.loss() == pytest.approx(even.loss(), abs=1e-3)
     assert odd.loss() <= even.loss()
+
+
+KINDS = ["usual", "repeated", "of any scale", "fewer rows than columns"]
+
+
+def many_columns(kind: str) -> tuple[FloatArray, LabelArray]:
+    rows = 90 if kind == "fewer rows than columns" else ROWS
+    own = np.random.default_rng(3).normal(size=(rows, 120))
+    if kind == "repeated":
+        own[:, 60:] = own[:, :60]
+    elif kind == "of any scale":
+        own *= np.logspace(-6, 6, 120)
+    return own, LABELS[:rows]
+
+
+def loss_alone(likelihood: Likelihood, own: FloatArray, l2: float) -> float:
+    """Of a search in which Alice's columns are empty: his own are left."""
+    solver = SubspaceSolver(likelihood, own, l2, 0, 3)
+    for number in range(3):
+        solver.add(solver.direction(), np.zeros(len(own)), last=number == 2)
+    return solver.loss()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_columns_of_his_own_end_at_the_optimum(kind):
+    own, labels = many_columns(kind)
+    best = optimum(own, plain(labels), 0.1, 0)
+    assert loss_alone(plain(labels), own, 0.1) == pytest.approx(best.loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["usual", "repeated", "fewer rows than columns"])
+def test_many_columns_of_his_own_and_flipped_labels_end_near_a_minimum(kind):
+    own, labels = many_columns(kind)
+    likelihood = of_labels(labels, partial(corrected_likelihood, epsilon=1.0))
+    best = optimum(own, likelihood, 0.01, 0)
+    assert loss_alone(likelihood, own, 0.01) == pytest.approx(best.loss, abs=1e-3)
