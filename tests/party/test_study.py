@@ -167,8 +167,9 @@ def test_scores_are_charged_once_and_in_total(studied):
     folder, alice, bob = studied
     budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
     assert budget is not None
-    # Each combination: trained on in one fold and in all, and scored once.
-    total = 2 * (8 + 8 + 1)
+    # Two penalties share a search, of two passes more for each: in one fold and in all. A row is
+    # scored once by each of them.
+    total = 2 * (8 + 4) + 2
     assert budget.most_given() == total
     assert study_of(folder, "alice").plan.scores.per_row == total
     assert alice["scores_per_row"] == bob["scores_per_row"] == total

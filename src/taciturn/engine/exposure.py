@@ -60,7 +60,7 @@ class OpenedScores:
     def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """The counts of a training on so many rows."""
         agreed, method = terms.agreement, terms.mechanism
-        looks = 1 + (agreed.epochs if agreed.evaluate == "epoch" else 0)
+        looks = agreed.models + (agreed.epochs if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             return cls(0, looks, held_out * looks)
         if method.shares_weights:

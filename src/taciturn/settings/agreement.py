@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
@@ -31,6 +31,12 @@ MOST_DIFFERENCES = 40
 ALSO_SIMULATED = frozenset(
     name for name, setting in declared(Settings).items() if setting.scope is Scope.AGREEMENT
 )
+Penalties = Annotated[
+    tuple[Positive, ...],
+    Field(min_length=2),
+    # JSON has lists.
+    BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+]
 _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
@@ -109,6 +115,8 @@ class Agreement(Protection):
         ),
     ] = None
 
+    # Of a study's models that share one search, in ascending order; ``l2`` has its coordinates.
+    penalties: Penalties | None = None
     # SHA-256 of the text that both sides hold in a file, where they do: no setting of that file.
     file_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
@@ -117,13 +125,25 @@ class Agreement(Protection):
         """How many feature parties there are."""
         return len(self.parties or {}) or 1
 
+    @property
+    def models(self) -> int:
+        """How many models are trained: one for each penalty."""
+        return len(self.penalties or [self.l2])
+
+    def of_model(self, number: int) -> Self:
+        """The agreement of one of the models."""
+        if self.penalties is None:
+            return self
+        return self.model_copy(update={"l2": self.penalties[number], "penalties": None})
+
     @model_serializer(mode="wrap")
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The fields as a text can hold them: sorted keys would lose the order of the parties."""
         plain: dict[str, Any] = values(self)
-        parties, digest = plain.pop("parties", None), plain.pop("file_digest", None)
-        if digest is not None:
-            plain["file_digest"] = digest
+        parties = plain.pop("parties", None)
+        for name in ("file_digest", "penalties"):
+            if plain.get(name) is None:
+                plain.pop(name, None)
         # Left out with one Alice, whose agreements have the text that they always had.
         return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
 

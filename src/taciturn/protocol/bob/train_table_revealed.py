@@ -51,8 +51,9 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     answers = _Answers(inputs, key, partners, shape)
     price = shape.price(terms.agreement.l2)
     searched = yield from search(inputs, state, scales, answers.effect, price)
-    yield from answers.release_sum(terms.agreement.epochs, searched.combination)
-    return BobTrained(searched.weights, terms.agreement.epochs, company=state.company)
+    (solution,) = searched.solutions
+    yield from answers.release_sum(terms.agreement.epochs, solution.combination)
+    return BobTrained(solution.weights, terms.agreement.epochs, company=state.company)
 
 
 @dataclass(frozen=True, slots=True)
