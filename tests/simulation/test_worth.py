@@ -76,6 +76,28 @@ def test_columns_of_noise_add_nothing():
     assert alone.auc > 0.8
 
 
+def test_a_model_is_compared_with_the_optimum_only_where_that_is_wanted(newton):
+    plain = train(solver="newton", alice_columns="half", intercept=True, compare_optimum=False)
+    run, record = plain.runs.first, plain.to_dict()
+    assert (run.centralised, run.optimum, run.max_weight_difference) == (None, None, None)
+    assert run.converged
+    assert of_record(record).to_dict() == record
+    assert len(plain.runs.blocks()) == len(newton.runs.blocks())
+    assert plain.weights["bob"].tolist() == newton.weights["bob"].tolist()
+
+
+def test_a_wide_table_is_compared_with_the_optimum_only_where_that_is_asked_for():
+    rng = np.random.default_rng(2)
+    values, labels = rng.normal(size=(30, 1001)), np.arange(30) % 2
+    options: dict[str, Any] = {**BASE, "solver": "newton", "passes": 1, "alice_columns": 1}
+    wide, narrow = (
+        taciturn.train(values[:, :columns], labels, **options).runs.first
+        for columns in (1001, 1000)
+    )
+    assert wide.optimum is None
+    assert narrow.optimum is not None
+
+
 def test_several_seeds_have_means():
     record = train(epochs=2, seeds=2).to_dict()
     first, second = (run["partner_adds"] for run in record["runs"])

@@ -45,9 +45,9 @@ class Terms:
     def shares_search(self) -> bool:
         """Whether models that differ in their penalty alone can be found in one search."""
         agreed = self.agreement
-        # A model that Alice is told, or held-out scores of each pass, are of one penalty.
-        told = agreed.reveal or agreed.evaluate == "epoch"
-        return self.conversation == "sealed-table" and not told
+        # A model that Alice is told, and held-out scores after each pass, are of one penalty.
+        alone = agreed.reveal or agreed.evaluate == "epoch"
+        return self.conversation == "sealed-table" and not alone
 
     def over(self, penalties: Sequence[float]) -> Terms:
         """The terms of one search for several penalties, in ascending order.

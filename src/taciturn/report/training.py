@@ -108,6 +108,8 @@ def own_metrics(parts: dict[str, Metrics | None]) -> Table:
 def distance(runs: Runs[R]) -> str:
     """How far the weights are from those of the same solver in one place, in clear."""
     means = runs.means
+    if means.max_weight_difference is None:
+        return "not computed (compare-optimum)"
     bound = (
         "no bound is known here"
         if means.weight_bound is None

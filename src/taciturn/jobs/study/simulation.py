@@ -85,8 +85,8 @@ def simulate_study(
     models = study_models(study, folds, held_out, terms)
     trainings = study_trainings(models)
     count = min(workers or usable_cores(), MOST_WORKERS, len(trainings))
-    told = [_told(settings[one.models[0].point.number], one, base.seed) for one in trainings]
-    runs = _train(trainings, told, to_bytes(data, folds), count, progress)
+    requests = [_request(settings[one.models[0].point.number], one, base.seed) for one in trainings]
+    runs = _train(trainings, requests, to_bytes(data, folds), count, progress)
     first, bob_columns = runs[study.folds], len(data.bob_train.columns)
 
     def setting(point: Point) -> StudiedSetting:
@@ -127,7 +127,7 @@ def _settings_at(base: Settings, point: Point) -> Settings:
         return Settings.of(given).resolved()
 
 
-def _told(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:
+def _request(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:
     """What a worker is told of a training."""
     given = settings.model_dump(mode="json", exclude_none=True)
     return json.dumps(
@@ -142,19 +142,19 @@ def _told(settings: Settings, training: StudyTraining, seed: int | None) -> byte
 
 def _train(
     trainings: Sequence[StudyTraining],
-    told: Sequence[bytes],
+    requests: Sequence[bytes],
     tables: bytes,
     workers: int,
     progress: ReportProgress,
 ) -> dict[int, TrainingRun]:
-    """The runs of all models by number; ``told`` and ``tables`` are what workers are told."""
+    """The runs of all models by number; ``requests`` and ``tables`` are for workers."""
     finished, idle = itertools.count(1), SimpleQueue[Channel]()
     models = [model for training in trainings for model in training.models]
 
-    def train(training: StudyTraining, told: bytes) -> list[TrainingRun]:
+    def train(training: StudyTraining, request: bytes) -> list[TrainingRun]:
         channel = idle.get()
         try:
-            channel.send_bytes(told)
+            channel.send_bytes(request)
             reply = json.loads(channel.recv_bytes())
         except (EOFError, OSError):
             raise LocalProtocolError(
@@ -178,7 +178,7 @@ def _train(
             idle.put(_worker(stack, tables))
         with ThreadPoolExecutor(workers, thread_name_prefix="taciturn-study") as pool:
             # The first that fails ends the others.
-            runs = itertools.chain(*pool.map(train, trainings, told))
+            runs = itertools.chain(*pool.map(train, trainings, requests))
             return {model.number: run for model, run in zip(models, runs, strict=True)}
 
 

@@ -209,7 +209,8 @@ class _Run:
             grid = terms.score_grid
             train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
-        comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
+        whole, wanted = np.concatenate([hers, his]), self.settings.compare_optimum
+        comparison = compare(data, terms, batches.rows, whole, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
         # Where nobody sees a score on the way, a simulation still knows the end.
