@@ -286,7 +286,8 @@ def estimate(
     """Duration and traffic of a training with these settings.
 
     The training runs for a few seconds, on a sample of its rows or for its first iterations. The
-    estimate is for one seed, both parties in one process.
+    estimate is for one seed, both parties in one process, from the first message to the last:
+    preparing the tables, and comparing with the optimum (``compare_optimum``), come on top.
 
     Args:
         data: As for ``train``.

@@ -25,6 +25,7 @@ from taciturn.numerics import (
     corrected_likelihood,
     of_labels,
     optimum,
+    penalised_loss,
     weighted_likelihood,
 )
 from taciturn.parallel import one_thread
@@ -262,3 +263,93 @@ def test_a_column_of_his_own_that_repeats_or_is_empty_does_no_harm():
         losses(solver, 10)
     assert odd.loss() == pytest.approx(even.loss(), abs=1e-3)
     assert odd.loss() <= even.loss()
+
+
+KINDS = ["usual", "repeated", "of any scale", "fewer rows than columns"]
+
+
+def many_columns(kind: str) -> tuple[FloatArray, LabelArray]:
+    rows = 90 if kind == "fewer rows than columns" else ROWS
+    own = np.random.default_rng(3).normal(size=(rows, 120))
+    if kind == "repeated":
+        own[:, 60:] = own[:, :60]
+    elif kind == "of any scale":
+        own *= np.logspace(-6, 6, 120)
+    return own, LABELS[:rows]
+
+
+def loss_alone(likelihood: Likelihood, own: FloatArray, l2: float) -> float:
+    """Of a search in which Alice's columns are empty: his own are left."""
+    solver = SubspaceSolver(likelihood, own, l2, 0, 3)
+    for number in range(3):
+        solver.add(solver.direction(), np.zeros(len(own)), last=number == 2)
+    return solver.loss()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_columns_of_his_own_end_at_the_optimum(kind):
+    own, labels = many_columns(kind)
+    best = optimum(own, plain(labels), 0.1, 0)
+    assert loss_alone(plain(labels), own, 0.1) == pytest.approx(best.loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["usual", "repeated", "fewer rows than columns"])
+def test_many_columns_of_his_own_and_flipped_labels_end_near_a_minimum(kind):
+    own, labels = many_columns(kind)
+    likelihood = of_labels(labels, partial(corrected_likelihood, epsilon=1.0))
+    best = optimum(own, likelihood, 0.01, 0)
+    assert loss_alone(likelihood, own, 0.01) == pytest.approx(best.loss, abs=1e-3)
+
+
+# --- several penalties in one search --------------------------------------------------------------
+
+PENALTIES = (1e-4, 1e-3, 1e-2)
+
+
+def shared_search(likelihood: Likelihood, passes: int) -> SubspaceSolver:
+    """In the coordinates of ``L2``, which is none of the penalties."""
+    return SubspaceSolver(likelihood, OWN, L2, 1, passes, penalties=PENALTIES)
+
+
+def weights_of(solver: SubspaceSolver, penalty: int) -> FloatArray:
+    combination, own = solver.conclude(penalty)
+    theirs = Whitening.of(THEIRS, L2).weights(combination @ WHITENED)
+    return np.concatenate([theirs, own])
+
+
+def test_each_penalty_ends_at_its_own_optimum():
+    solver, joined = shared_search(plain(), 14), np.hstack([THEIRS, OWN])
+    losses(solver, 14)
+    for number, l2 in enumerate(PENALTIES):
+        weights = weights_of(solver, number)
+        loss = penalised_loss(joined @ weights, plain(), weights, l2, 1)
+        assert loss - optimum(joined, plain(), l2, 1).loss < 1e-5
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2, 5, 8])
+def test_a_rebuilt_search_of_several_penalties_continues_bit_by_bit(stop):
+    whole, passes = shared_search(plain(), 8), 8
+    rebuilt = whole
+    for number in range(passes):
+        if number == stop:
+            rebuilt = shared_search(plain(), passes)
+            rebuilt.resume(*whole.arrays, whole.position)
+        direction = rounded(whole.direction())
+        np.testing.assert_array_equal(rounded(rebuilt.direction()), direction)
+        for solver in {id(whole): whole, id(rebuilt): rebuilt}.values():
+            solver.add(direction, scores_of(direction), last=number == passes - 1)
+    if stop == passes:
+        rebuilt = shared_search(plain(), passes)
+        rebuilt.resume(*whole.arrays, whole.position)
+    assert rebuilt is not whole
+    for penalty in range(len(PENALTIES)):
+        np.testing.assert_array_equal(weights_of(rebuilt, penalty), weights_of(whole, penalty))
+
+
+def test_labels_do_not_decide_how_much_several_penalties_compute():
+    counts = set()
+    for labels in (LABELS, np.ones(ROWS), (THEIRS[:, 0] > 0).astype(np.int8)):
+        likelihood = Counting(plain(labels))
+        losses(shared_search(likelihood, 7), 7)
+        counts.add(likelihood.count)
+    assert len(counts) == 1

@@ -63,14 +63,11 @@ def in_one_process(folder: Path) -> dict[tuple[str, int], list[Any]]:
     sides = {role: study_of(folder, role) for role in ROLES}
     coins = {role: coins_of(folder, role) for role in ROLES}
     models: dict[tuple[str, int], list[Any]] = {}
-    for model in sides["alice"].plan.models:
-        if model.fold is not None:
+    for training in sides["alice"].plan.trainings:
+        if training.fold is not None:
             continue
-        own = {role: coins[role].fork(f"model {model.number}") for role in ROLES}
-        parts = {
-            role: side.plan.inputs_of(side.plan.models[model.number])
-            for role, side in sides.items()
-        }
+        own = {role: coins[role].fork(f"model {training.number}") for role in ROLES}
+        parts = {role: side.plan.inputs_of(training) for role, side in sides.items()}
         bob = parts["bob"].bob_side(own["bob"])
         assert bob is not None
         with one_thread():
@@ -78,6 +75,7 @@ def in_one_process(folder: Path) -> dict[tuple[str, int], list[Any]]:
                 parts["alice"].program(own["alice"], None), parts["bob"].program(own["bob"], bob)
             )
         for role, end in zip(ROLES, ends, strict=True):
-            share = model_share(parts[role], bob if role == "bob" else None, end, "")
-            models[role, model.point.number] = numbers(share)
+            for model, result in zip(training.models, end.models, strict=True):
+                share = model_share(parts[role], bob if role == "bob" else None, result, "")
+                models[role, model.point.number] = numbers(share)
     return models

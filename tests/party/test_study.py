@@ -160,6 +160,33 @@ def test_both_records_are_read_back(studied):
         assert of_record(kept) == again
 
 
+@pytest.mark.parametrize(
+    ("study", "changes", "groups"),
+    [
+        ("l2 = [0.1, 0.001, 0.01]\n", {}, [(2, 3, 1)]),
+        # All but the penalty is the same.
+        ("l2 = [0.1, 0.01]\npasses = [3, 4]\n", {}, [(3, 1), (4, 2)]),
+        ("passes = [3, 4]\n", {}, [(1,), (2,)]),
+        # No coordinates serve both ends.
+        ("l2 = [1e-6, 1e-4, 0.01, 1.0]\n", {}, [(1, 2, 3), (4,)]),
+        ("l2 = [0.1, 0.01]\n", {"reveal": True}, [(1,), (2,)]),
+        ("l2 = [0.1, 0.01]\n", {"mechanism": "none"}, [(1,), (2,)]),
+        ("l2 = [0.1, 0.01]\n", {"mechanism": "mutual"}, [(1,), (2,)]),
+    ],
+)
+def test_models_that_differ_in_their_penalty_alone_share_a_search(tmp_path, study, changes, groups):
+    write_study(tmp_path, f"folds = 2\n{study}", agreement=changes)
+    plans = [study_of(tmp_path, role).plan for role in ROLES]
+    for plan in plans:
+        whole = [one for one in plan.trainings if one.fold is None]
+        assert [tuple(m.point.number for m in one.models) for one in whole] == groups
+        assert len(plan.trainings) == 3 * len(groups)
+        for one in plan.trainings:
+            assert len({model.fold for model in one.models}) == 1
+            assert one.terms.agreement.models == len(one.models)
+    assert plans[0].facts() == plans[1].facts()
+
+
 # --- what it costs --------------------------------------------------------------------------------
 
 
@@ -167,8 +194,9 @@ def test_scores_are_charged_once_and_in_total(studied):
     folder, alice, bob = studied
     budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
     assert budget is not None
-    # Each combination: trained on in one fold and in all, and scored once.
-    total = 2 * (8 + 8 + 1)
+    # Two penalties share a search, of two passes more for each: in one fold and in all. A row is
+    # scored once by each of them.
+    total = 2 * (8 + 4) + 2
     assert budget.most_given() == total
     assert study_of(folder, "alice").plan.scores.per_row == total
     assert alice["scores_per_row"] == bob["scores_per_row"] == total

@@ -624,7 +624,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
     names = {field.name for field in fields(talk.alice)}
     # What several Alices know of each other all of them know.
     others = {"circle", "company"}
-    assert names == {"weights", "iterations", "stopped", "share", "bob_share"} | others
+    assert names == {"weights", "iterations", "stopped", "share", "bob_share", "further"} | others
     own = {"suspected_wraps", "redraws", "opened", "losses", "scores_beyond_range"}
     assert {field.name for field in fields(talk.bob)} - names == own
     assert talk.alice.iterations == talk.bob.iterations > 0

@@ -122,6 +122,7 @@ CHANGES = {
     "feature_bits": 17,
     "residue_bits": 21,
     "file_digest": "0f" * 32,
+    "penalties": [0.25, 0.5],
 }
 
 

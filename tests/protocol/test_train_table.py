@@ -35,6 +35,7 @@ from taciturn.numerics import (
 from taciturn.privacy import ModelRelease, NoisyModel
 from taciturn.protocol import (
     Advance,
+    BobTrained,
     EncryptedResidues,
     Event,
     HeldOutSeen,
@@ -403,3 +404,68 @@ def test_a_value_far_beyond_its_column_is_refused_with_a_way_out():
     with refused(ConfigError) as raised:
         session(newton(l2=1e-9), tables)
     assert raised.value.hint
+
+
+# --- several penalties in one search --------------------------------------------------------------
+
+PENALTIES = (0.01, 0.05, 0.2)
+
+
+def of_models(run: StarTalk) -> list[StarTalk]:
+    """The talk with each of its models in turn."""
+    bobs = [model for model in (run.bob, *run.bob.further) if isinstance(model, BobTrained)]
+    hers = {name: (alice, *alice.further) for name, alice in run.alices.items()}
+    return [
+        replace(run, alices={name: models[number] for name, models in hers.items()}, bob=bob)
+        for number, bob in enumerate(bobs)
+    ]
+
+
+def over_penalties(mechanism: str, alices: int, scheme: Scheme = CLEAR) -> Star:
+    star = Star.of(USUAL, newton(mechanism, scheme), alices, scheme)
+    return replace(star, terms=star.terms.over(PENALTIES))
+
+
+@pytest.mark.parametrize("alices", [1, 2])
+@pytest.mark.parametrize("mechanism", SHARED)
+def test_models_of_one_search_are_the_optima_of_their_penalties(mechanism, alices):
+    run = converse(over_penalties(mechanism, alices))
+    models = of_models(run)
+    assert len(models) == len(PENALTIES)
+    for model, l2 in zip(models, PENALTIES, strict=True):
+        best = optimum(USUAL.joined, likelihood_of(run), l2, USUAL.free)
+        scores = USUAL.joined @ model.weights
+        loss = penalised_loss(scores, likelihood_of(run), model.weights, l2, USUAL.free)
+        assert loss - best.loss < 1e-3
+        assert len(model.bob.losses) > 1
+    # Several Alices' files name the session: models must not be taken for one another.
+    assert len({model.bob.company.session for model in models}) == (3 if alices > 1 else 1)
+
+
+def test_one_search_asks_for_one_more_product_per_model_and_opens_scores_once():
+    star = over_penalties("sealed", 1)
+    said = converse(star).said_by("alice")
+    passes = star.terms.rounds
+    assert passes == PASSES + 2 * len(PENALTIES)
+    assert sum(isinstance(message, SealedGradient) for message in said) == passes + len(PENALTIES)
+    assert sum(isinstance(message, SealedScores) for message in said) == passes
+
+
+@pytest.mark.parametrize("at", [0, 1, 5, -1])
+def test_one_search_resumes_bit_by_bit(at):
+    star = over_penalties("sealed", 1)
+    run = converse(star)
+    again = converse(star, states=run.boundaries[at])
+    for one, two in zip(of_models(run), of_models(again), strict=True):
+        assert one.weights.tolist() == two.weights.tolist()
+        assert one.bob.losses == two.bob.losses
+
+
+def test_labels_do_not_decide_what_one_search_says():
+    star = over_penalties("sealed", 1, BFV)
+    other = replace(star, tables=complement(USUAL))
+    kinds = [
+        [(link, role, len(frame)) for link, role, frame in converse(one).frames]
+        for one in (star, other)
+    ]
+    assert kinds[0] == kinds[1]

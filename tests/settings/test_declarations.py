@@ -263,6 +263,7 @@ NOT_ITS_BUSINESS = {
     "test_fraction",
     *TableSettings.model_fields,
     "seeds",
+    "compare_optimum",
     "permute_labels",
     "permute_rows",
     "table_memory",

@@ -15,7 +15,7 @@ from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
 from taciturn.numerics import SEEN_ONCE, AddedAuc, Metrics
 from taciturn.report import worth_facts
-from taciturn.results import TrainingRun
+from taciturn.results import TrainingRun, of_record
 
 BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
 
@@ -74,6 +74,28 @@ def test_columns_of_noise_add_nothing():
     assert added.low < 0 < added.high
     assert added.high - added.low < 0.02
     assert alone.auc > 0.8
+
+
+def test_a_model_is_compared_with_the_optimum_only_where_that_is_wanted(newton):
+    plain = train(solver="newton", alice_columns="half", intercept=True, compare_optimum=False)
+    run, record = plain.runs.first, plain.to_dict()
+    assert (run.centralised, run.optimum, run.max_weight_difference) == (None, None, None)
+    assert run.converged
+    assert of_record(record).to_dict() == record
+    assert len(plain.runs.blocks()) == len(newton.runs.blocks())
+    assert plain.weights["bob"].tolist() == newton.weights["bob"].tolist()
+
+
+def test_a_wide_table_is_compared_with_the_optimum_only_where_that_is_asked_for():
+    rng = np.random.default_rng(2)
+    values, labels = rng.normal(size=(30, 1001)), np.arange(30) % 2
+    options: dict[str, Any] = {**BASE, "solver": "newton", "passes": 1, "alice_columns": 1}
+    wide, narrow = (
+        taciturn.train(values[:, :columns], labels, **options).runs.first
+        for columns in (1001, 1000)
+    )
+    assert wide.optimum is None
+    assert narrow.optimum is not None
 
 
 def test_where_nobody_sees_a_score_the_losses_of_the_last_two_passes_are_opened():

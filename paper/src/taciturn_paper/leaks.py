@@ -103,7 +103,9 @@ def _trained(options: Record, raw: RawData) -> Record:
     }
 
 
-def _figures(metrics: Metrics) -> Record:
+def _figures(metrics: Metrics | None) -> Record | None:
+    if metrics is None:
+        return None
     return {"accuracy": metrics.accuracy, "auc": metrics.auc}
 
 

@@ -229,7 +229,8 @@ def prepare_vertical(
     train, test = partition.train, partition.test
     train_ids = raw.ids.take(train)
     plan = fit(raw.frame, raw.settings, raw.vocabularies, ids=train_ids, rows=train)
-    left_out = [name for name in raw.frame.columns if name not in {*plan.sources}]
+    used = {*plan.sources}
+    left_out = [name for name in raw.frame.columns if name not in used]
     split = split_columns(spec, plan.columns, plan.sources, left_out, parties)
     labels_train = raw.labels.take(train)
     labels_train.require_both_classes()

@@ -62,7 +62,7 @@ class OpenedScores:
     def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """The counts of a training on so many rows."""
         agreed, method = terms.agreement, terms.mechanism
-        looks = 1 + (agreed.rounds if agreed.evaluate == "epoch" else 0)
+        looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             sums = min(agreed.rounds, LOSSES) + 1
             return cls(0, looks, held_out * looks + sums, sums)

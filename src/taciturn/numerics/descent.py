@@ -193,8 +193,8 @@ class DescentSolver:
             drop_pages(self._own)
         return scores
 
-    def conclude(self) -> tuple[FloatArray, FloatArray]:
-        """The last step, without an exchange: ``a`` and his own weights."""
+    def conclude(self, _penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
+        """The last step, without an exchange: ``a`` and his own weights. It has one penalty."""
         numbers, whitened = self._next()
         return numbers, self._in_his_columns(whitened)
 

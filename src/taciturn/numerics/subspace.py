@@ -17,14 +17,20 @@ made up. So nobody whitens: all tables are divided by the same public number, th
 Z^T``; the steepest descent is ``slope/n - mu a``. What he sees depends on ``X X^T`` of the joined,
 rounded table alone, however its columns are dealt out.
 
+**Several penalties share the directions** (``penalties``): a direction and its scores say the same
+whatever the penalty. In the coordinates of the penalty ``l2`` another penalty p costs ``p/l2 c Q
+c^T``, and the steepest descent is ``slope/n - p/l2 (a - z_A/4n)``. The penalties take turns, the
+largest first: each pass asks for the steepest descent of the penalty whose turn it is, from its
+best point so far. After the last pass each is solved in the span of all directions.
+
 **Rows come by blocks** (``taciturn.memmap.over_blocks``): what is needed of all rows is a sum over
 blocks in their order, so that neither cores nor memory change a digit. Directions and scores of all
 passes may lie in files; beside them a few numbers for each row exist at a time.
 
 **What is done never depends on values.** Labels and scores decide no count of iterations, trial
 steps, walks over the rows or evaluations of the likelihood, nothing ends early, and nothing raises
-whatever the scores. Only the eigenvalues of a matrix of a few dozen rows take LAPACK a time of
-their own, microseconds.
+whatever the scores. Only the eigenvalues of a matrix of at most 64 rows take LAPACK a time of their
+own, microseconds; a larger one is eliminated, in as many operations whatever its entries.
 """
 
 from __future__ import annotations
@@ -57,6 +63,12 @@ SAFE_STEPS = (1.0, 8.0)
 """Those of a step by the largest curvature that a loss can have. The first always makes it smaller,
 also where flipped labels leave a curvature that is negative or next to none."""
 
+PASSES_PER_PENALTY = 2
+"""Passes that each of several penalties adds to those of one."""
+
+MOST_RATIO = 1e4
+"""Penalties farther apart than this share no directions: no coordinates serve both."""
+
 PRICE = 10.0
 """What the penalty of known weights costs in a new direction, beside the length of their scores."""
 
@@ -69,6 +81,8 @@ _MOST_COEFFICIENT = 1e7
 # Curvatures below this part of the largest count as that much.
 _LEAST_CURVATURE = 1e-10
 _TINY = 1e-100
+# Larger matrices are solved by elimination: a seventh of the work.
+_MOST_EIGENVECTORS = 64
 # Rows that are weighted in one go: they stay in the processor's cache.
 _CACHED_ROWS = 1 << 14
 
@@ -79,7 +93,8 @@ class SubspaceSolver:
     """Bob's side of the search.
 
     The last ``free`` of his columns (the intercept) carry no penalty. ``unwhitened`` is the penalty
-    on the square of a weight where Alice's columns are not whitened.
+    on the square of a weight where Alice's columns are not whitened. ``penalties`` are several, in
+    ascending order, which share the directions; the coordinates are those of ``l2``.
     """
 
     def __init__(
@@ -91,14 +106,13 @@ class SubspaceSolver:
         passes: int,
         scratch: Scratch = MEMORY,
         unwhitened: float | None = None,
+        penalties: Sequence[float] = (),
     ) -> None:
         self._unwhitened = unwhitened
         self._likelihood, self._own, self._free = likelihood, own, free
-        self._penalty = Penalty(l2=l2)
+        self._l2, self._penalties = l2, penalties or (l2,)
         self._rows, columns = own.shape
-        self._ridge = np.full(columns, l2)
-        self._ridge[columns - free :] = 0.0
-        self._passes = 0
+        self._passes, self._most_passes = 0, passes
         self._scratch = scratch
         self._directions: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         # Products of directions in pairs, and of directions (rows) with the scores below.
@@ -116,6 +130,9 @@ class SubspaceSolver:
         self._combined = np.empty(0)
         self._solved = False
         self.weights: FloatArray = np.zeros(columns)
+        # By the number of the penalty: the best point so far of each that had its turn.
+        self._points: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self.penalty = self._turn
 
     @property
     def passes(self) -> int:
@@ -128,6 +145,30 @@ class SubspaceSolver:
         return np.concatenate([self._combined, self.weights])
 
     @property
+    def _turn(self) -> int:
+        """The number of the penalty whose turn it is; that of the first after the last pass."""
+        if self._passes == self._most_passes:
+            return 0
+        return len(self._penalties) - 1 - self._passes % len(self._penalties)
+
+    @property
+    def _factor(self) -> float:
+        return self._penalties[self.penalty] / self._l2
+
+    @property
+    def _ridge(self) -> FloatArray:
+        ridge = np.full(len(self.weights), self._penalties[self.penalty])
+        ridge[len(ridge) - self._free :] = 0.0
+        return ridge
+
+    def _select(self, penalty: int) -> None:
+        """Continue with another penalty: from its own point, or else from the present one."""
+        self._points[self.penalty] = self._combined, self.weights
+        combined, self.weights = self._points.get(penalty, (self._combined, self.weights))
+        self._combined, self.penalty = self._padded(combined), penalty
+        self._quadratic = self._factor * _definite(self._excess)
+
+    @property
     def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """Directions, and the scores of their combinations, one array a pass: part of the state."""
         return tuple(self._directions[: self._passes]), tuple(self._scores[: self._passes])
@@ -136,7 +177,21 @@ class SubspaceSolver:
     def position(self) -> FloatArray:
         """The rest of the state: a few numbers for each pair of passes, whatever the rows."""
         matrices = self._products, self._crossed, self._basis, self._excess, self._cross_bound
-        return np.concatenate([*(matrix.ravel() for matrix in matrices), self.coefficients])
+        points = {**self._points, self.penalty: (self._combined, self.weights)}
+        known = (points[penalty] for penalty in self._known_penalties)
+        parts = (part for combined, weights in known for part in (self._padded(combined), weights))
+        return np.concatenate([*(matrix.ravel() for matrix in matrices), *parts])
+
+    def _padded(self, combined: FloatArray) -> FloatArray:
+        """Coefficients of all directions: those that came since have none."""
+        return np.pad(combined, (0, self._passes - len(combined)))
+
+    @property
+    def _known_penalties(self) -> range:
+        """Those that had their turn, which follows from the passes; all after the last."""
+        count = len(self._penalties)
+        finished = self._passes == self._most_passes
+        return range(0 if finished else max(0, count - 1 - self._passes), count)
 
     def resume(
         self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
@@ -150,17 +205,20 @@ class SubspaceSolver:
                 drop_pages(kept)
         columns = len(self.weights)
         square = count * count
-        sizes = [square, square, square, square, count * columns, count, columns]
+        known = self._known_penalties
+        sizes = [square, square, square, square, count * columns, *(count, columns) * len(known)]
         parts = np.split(position, np.cumsum(sizes)[:-1])
         self._products, self._crossed, self._basis, self._excess = (
             part.reshape(count, count) for part in parts[:4]
         )
         self._cross_bound = parts[4].reshape(count, columns)
-        self._combined, self.weights = parts[5].copy(), parts[6].copy()
+        self._points = dict(zip(known, zip(parts[5::2], parts[6::2], strict=True), strict=True))
+        self.penalty = self._turn
+        self._combined, self.weights = (part.copy() for part in self._points[self.penalty])
         # Before the first direction nothing was solved yet, not even for his own columns.
         self._solved = count > 0
         if count:
-            self._quadratic = _definite(self._excess)
+            self._quadratic = self._factor * _definite(self._excess)
 
     def direction(self) -> FloatArray:
         """The next direction: one number for each row, of length ``1 / sqrt(rows)`` together.
@@ -173,6 +231,7 @@ class SubspaceSolver:
         mixture = self.mixture
         # Of weights: what the penalty takes from them, and what their own scores give back.
         taken, given = (1.0, 0.25) if self._unwhitened is None else (self._unwhitened, 0.0)
+        taken, given = self._factor * taken, self._factor * given
 
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
@@ -201,7 +260,9 @@ class SubspaceSolver:
         """Add a direction, rounded as it was sent, with Alice's scores, and continue the search."""
         self._append(direction, scores)
         self._combined = np.append(self._combined, 0.0)
-        self._solve(OUTER_ITERATIONS if last else ITERATIONS)
+        for penalty in reversed(range(len(self._penalties))) if last else (self._turn,):
+            self._select(penalty)
+            self._solve(OUTER_ITERATIONS if last else ITERATIONS)
 
     @property
     def mixture(self) -> FloatArray:
@@ -214,8 +275,9 @@ class SubspaceSolver:
         mixture = self.mixture
         return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
-    def conclude(self) -> tuple[FloatArray, FloatArray]:
-        """End of the search: ``a`` and his own weights."""
+    def conclude(self, penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
+        """End of the search: ``a`` and his own weights, for one of the penalties."""
+        self._select(penalty)
         return self.combination(), self.weights
 
     def scores(self) -> FloatArray:
@@ -296,7 +358,6 @@ class SubspaceSolver:
         # without a branch: whether there is one depends on scores.
         weights[count] = np.where(empty, 1.0, weights[count])
         self._excess = _bordered(self._excess, weights)
-        self._quadratic = _definite(self._excess)
         self._cross_bound = np.vstack([self._cross_bound, bound / (4.0 * self._rows)])
 
     def _orthonormalise(self, newest: int, square: float, overlap: FloatArray) -> float:
@@ -432,6 +493,9 @@ class SubspaceSolver:
     def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
         count = self._passes
         size = count + self._own.shape[1]
+        if size > _MOST_EIGENVECTORS:
+            # Flipped labels have negative ones, which elimination would take for what they are.
+            curvature = np.maximum(curvature, 0.0)
         total = np.zeros((size, size))
         block = np.empty((size, min(_CACHED_ROWS, len(curvature))))
         for start in range(0, len(curvature), _CACHED_ROWS):
@@ -446,7 +510,7 @@ class SubspaceSolver:
     def _loss(self, value: float, state: FloatArray) -> float:
         combined, weights = state[: self._passes], state[self._passes :]
         price = 0.5 * float(combined @ self._quadratic @ combined)
-        price += self._penalty.value(weights, self._free)
+        price += Penalty(l2=self._penalties[self.penalty]).value(weights, self._free)
         return float(price - value / self._rows)
 
 
@@ -469,10 +533,13 @@ def _definite(quadratic: FloatArray) -> FloatArray:
     return definite
 
 
-def damped_solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
+def damped_solve(
+    matrix: FloatArray, right: FloatArray, *, most: int = _MOST_EIGENVECTORS
+) -> FloatArray:
     """A solution of ``matrix x = right`` that stays small where the matrix says little.
 
-    ``matrix`` is symmetric and finite, of any scales; negative curvatures count by their size.
+    ``matrix`` is symmetric and finite, of any scales. Negative curvatures count by their size in a
+    matrix of at most ``most`` rows, and as they are in a larger one.
 
     >>> damped_solve(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
     [0.5, 1.0, 0.0]
@@ -480,10 +547,30 @@ def damped_solve(matrix: FloatArray, right: FloatArray) -> FloatArray:
     sizes = np.abs(np.diagonal(matrix))
     # What has no curvature has no slope either, and stays where it is.
     scales = np.where(sizes > _TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, _TINY))
-    # Always by eigenvectors: a shorter way for some matrices would tell the peer by its time which
-    # they are, and they depend on labels.
-    values, vectors = np.linalg.eigh(matrix * scales * scales[:, None])
+    # Which of the two depends on the size alone, and each does the same work for all matrices of
+    # one size: a shorter way for some would tell the peer by its time which they are, and they
+    # depend on labels.
+    solve = _by_eigenvectors if len(matrix) <= most else _by_elimination
+    solution: FloatArray = scales * solve(matrix * scales * scales[:, None], scales * right)
+    return solution
+
+
+def _by_eigenvectors(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(matrix)
     sizes = np.abs(values)
     sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), _TINY))
-    solution: FloatArray = scales * (vectors @ ((scales * right) @ vectors / sizes))
+    solution: FloatArray = vectors @ (right @ vectors / sizes)
     return solution
+
+
+def _by_elimination(matrix: FloatArray, right: FloatArray) -> FloatArray:
+    """With a ridge that keeps a matrix without negative curvatures well away from a singular one.
+
+    Its diagonal has ones at most, so that no eigenvalue exceeds its size.
+    """
+    size = len(matrix)
+    matrix[range(size), range(size)] += _LEAST_CURVATURE * size
+    try:
+        return np.linalg.solve(matrix, right).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:  # pragma: no cover - a negative curvature of that very size
+        return np.zeros(size)

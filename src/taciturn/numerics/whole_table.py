@@ -161,6 +161,9 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
         slope = penalty.gradient(weights, free) - reduce(operator.add, slopes) / rows
         matrix = reduce(operator.add, curvatures) / rows + np.diag(ridge)
         step = -damped_solve(matrix, slope)
+        if slope @ step > 0.0:
+            # Uphill, by a negative curvature of flipped labels.
+            step = -damped_solve(matrix, slope, most=columns)
         for halving in range(_HALVINGS):
             trial = weights + 0.5**halving * step
             lower = loss_of(trial)

@@ -739,8 +739,8 @@ class NamedAgreement(Checked):
 
 # What [agreement] holds where it names a file; no setting of an agreement.
 NAMING = tuple(NamedAgreement.model_fields)
-# What an agreement has and no section: it follows from the file that holds it.
-UNWRITTEN = ("file_digest",)
+# What an agreement has and no section: it follows from the file that holds it, or from the study.
+UNWRITTEN = ("file_digest", "penalties")
 
 STUDY = "study"
 """The section of several models; a file without it trains one."""

@@ -37,7 +37,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -298,6 +298,13 @@ class Company:
     def session(self) -> str:
         """One name of the session for all sides."""
         return hashlib.sha256(_SESSION + self.seed).hexdigest()[:32]
+
+    def of_model(self, number: int) -> Company:
+        """That of one of the models of a session, from 0 on, under another name."""
+        if not self.widths or not number:
+            return self
+        seed = hashlib.sha256(f"model {number}".encode() + self.seed).digest()
+        return replace(self, seed=seed)
 
 
 ALONE = Company()

@@ -46,7 +46,8 @@ class Trained:
     ``weights`` is empty at an Alice whose weights stay shared. ``iterations`` count those before a
     resumption too. ``stopped`` is None where the training went to its end. ``share`` and
     ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``circle`` is what one of
-    several Alices knows of the others: scores of her model need masks too.
+    several Alices knows of the others: scores of her model need masks too. ``further`` are the
+    models of the other penalties, where several share one search.
     """
 
     weights: FloatArray = field(repr=False)
@@ -56,6 +57,7 @@ class Trained:
     bob_share: WeightShare | None = None
     circle: Circle | None = field(default=None, repr=False)
     company: Company = ALONE
+    further: tuple[Trained, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,13 @@ class BobTrained(Trained):
     wrapped. It depends on labels: only he may know. ``redraws`` counts the draws of hidden batches
     that were too short, since the program was started. ``opened`` is what he asked and was answered
     in all passes, in exact integers; he tests it after the last message. None where nothing is
-    exact. ``losses`` are the mean training losses of the last passes, and ``scores_beyond_range``
-    how many scores may not have fitted, where nobody sees scores and these are opened in the end.
+    exact. ``losses`` are mean training losses: of the last passes where nobody sees scores and they
+    are opened in the end, and where several penalties share one search those after the turns of
+    its penalty, and at the end. ``scores_beyond_range`` is how many scores may not have fitted.
     """
 
     suspected_wraps: int = 0
     redraws: int = 0
     opened: OpenedPasses | None = field(default=None, repr=False, compare=False)
-    losses: tuple[float, ...] = ()
+    losses: tuple[float, ...] = field(default=(), repr=False)
     scores_beyond_range: int | None = None

@@ -42,7 +42,8 @@ HELD_OUT_TERMS = '{"purpose":"held out"}'
 class PartyResult:
     """What a party has at the end; scores are Bob's alone, and both know what he told of them.
 
-    ``noise_key`` is Alice's, and is kept with her model.
+    ``noise_key`` is Alice's, and is kept with her model. ``further`` are the results of the other
+    penalties, where several share one search.
     """
 
     trained: Trained
@@ -50,6 +51,12 @@ class PartyResult:
     held_out_scores: FloatArray | None = field(default=None, repr=False)
     quality: ToldQuality | None = None
     noise_key: bytes = field(default=b"", repr=False)
+    further: tuple[PartyResult, ...] = field(default=(), repr=False)
+
+    @property
+    def models(self) -> tuple[PartyResult, ...]:
+        """The result of each model."""
+        return (self, *self.further)
 
 
 def dry_run(

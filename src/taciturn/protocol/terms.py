@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sgd import LearningRate, batch_count
+from taciturn.numerics.subspace import PASSES_PER_PENALTY
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan
@@ -47,6 +50,35 @@ class Terms:
     def iterations(self, rows: int) -> int:
         """How many iterations a whole training has."""
         return self.rounds * self.per_epoch(rows)
+
+    @property
+    def shares_search(self) -> bool:
+        """Whether models that differ in their penalty alone can be found in one search."""
+        agreed = self.agreement
+        # A model that Alice is told, and held-out scores after each pass, are of one penalty.
+        alone = agreed.reveal or agreed.evaluate == "epoch"
+        return self.conversation == "sealed-table" and not alone
+
+    def over(self, penalties: Sequence[float]) -> Terms:
+        """The terms of one search for several penalties, in ascending order.
+
+        Its passes follow from their number. Its coordinates are those of a penalty three quarters
+        of the way up, in logarithms: there the largest costs little precision, and the smallest
+        little speed. Square roots are rounded alike on all machines, as logarithms are not.
+        """
+        agreed, least, most = self.agreement, penalties[0], penalties[-1]
+        passes, models = agreed.rounds, len(penalties)
+        shared = {
+            "l2": math.sqrt(math.sqrt(least) * math.sqrt(most) * most),
+            "penalties": tuple(penalties),
+        }
+        # No more passes than the models would take one by one.
+        rounds = min(passes + PASSES_PER_PENALTY * models, passes * models)
+        return replace(self, agreement=agreed.with_rounds(rounds).model_copy(update=shared))
+
+    def of_model(self, number: int) -> Terms:
+        """The terms of one of the models."""
+        return replace(self, agreement=self.agreement.of_model(number))
 
     @property
     def rate(self) -> LearningRate:

@@ -227,9 +227,12 @@ def own_metrics(parts: dict[str, Metrics | None]) -> Table:
 
 def distance(runs: Runs[R]) -> str:
     """Largest difference of a weight to centralised training, with the bound where one is known."""
-    bound = runs.means.weight_bound
+    means = runs.means
+    if means.max_weight_difference is None:
+        return "not computed (compare-optimum)"
+    bound = means.weight_bound
     known = "" if bound is None else f" (rounding can cause up to {bound:.1e})"
-    return f"{runs.means.max_weight_difference:.1e}{known}"
+    return f"{means.max_weight_difference:.1e}{known}"
 
 
 def training_facts(runs: Runs[R]) -> dict[str, Words]:

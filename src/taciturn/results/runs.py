@@ -63,7 +63,7 @@ class TrainingMeans:
     seconds: float
     bytes_to_alice: float
     bytes_to_bob: float
-    max_weight_difference: float
+    max_weight_difference: float | None
     weight_bound: float | None
     train: Mapping[str, float]
     test: Mapping[str, float]
@@ -112,16 +112,17 @@ class Runs(Result, Generic[R]):
         """What the trainings come to."""
         runs = self.trainings
         bounds = [run.weight_bound for run in runs if run.weight_bound is not None]
+        apart = [run.max_weight_difference for run in runs]
         alone = [run.bob_alone for run in runs]
         return TrainingMeans(
             seconds=fmean(run.seconds for run in runs),
             bytes_to_alice=fmean(run.bytes_to_alice for run in runs),
             bytes_to_bob=fmean(run.bytes_to_bob for run in runs),
-            max_weight_difference=max(run.max_weight_difference for run in runs),
+            max_weight_difference=max((one for one in apart if one is not None), default=None),
             weight_bound=max(bounds) if len(bounds) == len(runs) else None,
             train=_means([run.train for run in runs]),
             test=_means([run.test for run in runs]),
-            centralised=_means([run.centralised for run in runs]),
+            centralised=_means([run.centralised for run in runs if run.centralised is not None]),
             bob_alone=None if None in alone else _means([one for one in alone if one is not None]),
             partner_adds=_mean_added([run.partner_adds for run in runs]),
             converged=_all([run.converged for run in runs]),
@@ -212,6 +213,7 @@ class Runs(Result, Generic[R]):
                 ("held-out rows", run.test),
                 ("held-out rows, trained in one place", run.centralised),
             )
+            if metrics is not None
         ]
 
     def figure(self) -> Figure:
@@ -267,6 +269,8 @@ def _plain_figures(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def _means(parts: Sequence[Metrics]) -> dict[str, float]:
+    if not parts:
+        return {}
     names = [entry.name for entry in fields(Metrics) if entry.name != "calibration"]
     means = {name: mean_or_none(getattr(part, name) for part in parts) for name in names}
     return {name: mean for name, mean in means.items() if mean is not None}

@@ -113,6 +113,7 @@ class TrainingRun(Result):
     rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
     ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
+    ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
     ``opened_losses`` are the training losses of the last two passes of ``mutual``, at the points
@@ -158,9 +159,9 @@ class TrainingRun(Result):
     rows_test: int
     train: Metrics = field(repr=False)
     test: Metrics = field(repr=False)
-    centralised: Metrics = field(repr=False)
+    centralised: Metrics | None = field(repr=False)
     optimum: Optimum | None
-    max_weight_difference: float
+    max_weight_difference: float | None
     weight_bound: float | None
     seconds: float
     bytes_to_alice: int

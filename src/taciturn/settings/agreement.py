@@ -8,9 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from taciturn.errors import ConfigError, nearest
 from taciturn.faces import Face, Hint
@@ -27,6 +33,12 @@ MOST_DIFFERENCES = 40
 ALSO_SIMULATED = frozenset(
     name for name, setting in declared(Settings).items() if setting.scope is Scope.AGREEMENT
 )
+Penalties = Annotated[
+    tuple[Positive, ...],
+    Field(min_length=2),
+    # JSON has lists.
+    BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
+]
 _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
@@ -104,6 +116,8 @@ class Agreement(Protection):
         ),
     ] = None
 
+    # Of a study's models that share one search, in ascending order; ``l2`` has its coordinates.
+    penalties: Penalties | None = None
     # SHA-256 of the text that both sides hold in a file, where they do: no setting of that file.
     file_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
@@ -111,6 +125,17 @@ class Agreement(Protection):
     def alices(self) -> int:
         """How many feature parties there are."""
         return len(self.parties or {}) or 1
+
+    @property
+    def models(self) -> int:
+        """How many models are trained: one for each penalty."""
+        return len(self.penalties or [self.l2])
+
+    def of_model(self, number: int) -> Self:
+        """The agreement of one of the models."""
+        if self.penalties is None:
+            return self
+        return self.model_copy(update={"l2": self.penalties[number], "penalties": None})
 
     @property
     def rounds(self) -> int:
@@ -160,9 +185,10 @@ class Agreement(Protection):
         plain: dict[str, Any] = {}
         for name, value in values(self).items():
             plain |= {name: self.solver.name, **value} if name == "solver" else {name: value}
-        parties, digest = plain.pop("parties", None), plain.pop("file_digest", None)
-        if digest is not None:
-            plain["file_digest"] = digest
+        parties = plain.pop("parties", None)
+        for name in ("file_digest", "penalties"):
+            if plain.get(name) is None:
+                plain.pop(name, None)
         # Left out with one Alice, whose agreements have the text that they always had.
         return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
 

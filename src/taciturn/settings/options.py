@@ -98,5 +98,6 @@ class SettingsOptions(TypedDict, total=False):
     workers: int | None
     seed: int | None
     seeds: int
+    compare_optimum: bool | None
     permute_labels: bool
     permute_rows: bool

@@ -460,6 +460,16 @@ class Settings(TableSettings, Protection):
             refused="is refused in a real training: whoever knows them knows all masks and noise",
         ),
     ] = 1
+    compare_optimum: Annotated[
+        bool | None,
+        _run(
+            "`newton`: train in one place and find the optimum too, to compare (default: for up to "
+            "1,000 columns and 50 million values).",
+            detail="It takes as long as the training where there are many columns, and no estimate "
+            "includes it",
+            both_ways=True,
+        ),
+    ] = None
     permute_labels: Annotated[
         bool,
         _run(

@@ -56,10 +56,10 @@ def test_both_sides_train_what_they_have_signed(folder):
 def test_a_review_counts_all_models(folder, capsys):
     words = ["review", str(folder / "agreement.toml"), str(folder / "alice.toml"), "--json"]
     assert run(words) == 0
-    # Two combinations: one fold of two, its own fold's score, and all rows.
-    passes = study_of(folder, "alice").plan.models[-1].passes
+    # Two combinations that share a search: one fold of two, its own fold's scores, and all rows.
+    passes = study_of(folder, "alice").plan.trainings[-1].passes
     record = json.loads(capsys.readouterr().out)
-    assert record["opened"]["this"] == 2 * (2 * passes + 1)
+    assert record["opened"]["this"] == 2 * passes + 2
 
 
 def test_a_changed_study_is_refused_by_name(folder, tmp_path):

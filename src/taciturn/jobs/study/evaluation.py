@@ -37,7 +37,7 @@ def evaluated(side: StudySide, finished: FinishedStudy) -> StudyRun:
 
 def _evaluate(side: StudySide, finished: FinishedStudy, one: StudiedSetting) -> StudiedSetting:
     *folds, whole = (model for model in side.plan.models if model.point.number == one.number)
-    trained = finished.trained[whole.number]
+    trained = next(model for model in finished.trained if model.number == whole.number)
     arrived = assess_convergence(trained.losses)
     figures = (_metrics(side, model) for model in folds)
     judged = one.judged(

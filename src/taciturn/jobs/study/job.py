@@ -4,7 +4,7 @@
 
     Alice                                            Bob
       Hello (the study)                         <->  Hello
-      each model:
+      each model, or models that share a search:
         the training, from its first word to its last (taciturn.protocol.party)
 
 Which models there are, and in which order, both sides know before: nothing that Bob says depends on
@@ -38,7 +38,7 @@ from taciturn.files import (
 from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.study.evaluation import evaluated
-from taciturn.jobs.study.plan import StudyModel, StudyPlan
+from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining
 from taciturn.jobs.study.result import StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
@@ -199,7 +199,7 @@ class _Models:
     nothing of it is made.
     """
 
-    _model: StudyModel
+    _training: StudyTraining
     _inputs: TrainingInputs
     _bob: BobSide | None
     _losses: Figures
@@ -252,21 +252,23 @@ class _Models:
             yield from self._side.opening()
         else:
             at = int(self._checkpoint["number"])
-        for model in self._side.plan.models[at:]:
-            self._publish_stage(model.number)
-            result = yield from self._begin(model)
-            self._keep(result)
+        for training in self._side.plan.trainings[at:]:
+            self._publish_stage()
+            result = yield from self._begin(training)
+            for number, model in enumerate(training.models):
+                self._keep(model, number, result.models[number])
+            self._advance(Progress(result.trained.iterations, training.passes))
 
-    def _begin(self, model: StudyModel) -> Program[PartyResult]:
-        """The program of one model."""
+    def _begin(self, training: StudyTraining) -> Program[PartyResult]:
+        """The program of one training."""
         side, session, scratch = self._side, self._session, self._session.kept.scratch
         body, self._checkpoint = self._checkpoint, None
         state, self._state = self._state, None
-        entropy = session.entropy.fork(f"model {model.number}")
-        self._model = model
-        self._inputs = side.plan.inputs_of(model, scratch).on(side.engine)
+        entropy = session.entropy.fork(f"model {training.number}")
+        self._training, terms = training, training.terms
+        self._inputs = side.plan.inputs_of(training, scratch).on(side.engine)
         self._bob = self._inputs.bob_side(entropy, None if body is None else body["ledger"])
-        per_epoch, weights = model.terms.per_epoch(model.rows), model.terms.agreement.class_weight
+        per_epoch, weights = terms.per_epoch(training.rows), terms.agreement.class_weight
         self._losses = Figures(self._inputs.tables.labels, per_epoch, side.log, weights)
         if body is not None:
             self._losses.restore(body["losses"])
@@ -279,17 +281,17 @@ class _Models:
             self._side.callbacks.observe(event)
         elif self._bob is None:
             # Alice's program says where she stands, and not out of how many.
-            self._advance(Progress(event.state.iteration, self._model.passes))
+            self._advance(Progress(event.state.iteration, self._training.passes))
 
-    def _publish_stage(self, done: int) -> None:
+    def _publish_stage(self) -> None:
         """Publish how many models are trained; no figure of one, which depends on labels."""
-        stage = Stage("model", done, len(self._side.plan.models))
+        stage = Stage("model", len(self._trained), len(self._side.plan.models))
         self._side.callbacks.publish(Stages((stage,)))
 
     def _advance(self, event: Progress | PartDone) -> None:
         """Report how far the whole study is; losses are the model's own."""
         plan, observe = self._side.plan, self._side.callbacks.observe
-        done = event.done + sum(model.passes for model in plan.models[: self._model.number])
+        done = event.done + sum(one.passes for one in plan.trainings[: self._training.number])
         if isinstance(event, PartDone):
             observe(replace(event, done=done, total=plan.passes))
             return
@@ -298,9 +300,12 @@ class _Models:
         self._figures.observe(whole)
         observe(whole)
 
-    def _keep(self, result: PartyResult) -> None:
-        """Write the file of a trained model, and put away what is to be assessed."""
-        side, model, session = self._side, self._model, self._session.meeting.name
+    def _keep(self, model: StudyModel, place: int, result: PartyResult) -> None:
+        """Write the file of a trained model, and put away what is to be assessed.
+
+        ``place`` is its place among the models of its training.
+        """
+        side, session, trained = self._side, self._session.meeting.name, result.trained
         if model.fold is None:
             point = model.point
             name = hashlib.sha256(f"{session} model {point.number}".encode()).hexdigest()[:32]
@@ -311,28 +316,29 @@ class _Models:
                 "values": json.loads(json.dumps(dict(point.values))),
                 "used": False,
             }
-            share = model_share(self._inputs, self._bob, result, name, study)
+            inputs = replace(self._inputs, terms=self._inputs.terms.of_model(place))
+            share = model_share(inputs, self._bob, result, name, study)
             save_model(share, side.model_path(point.number), side.log)
-        self._advance(Progress(result.trained.iterations, model.passes))
         scores: object = result.held_out_scores
         if result.held_out_scores is not None:
             shelf = self._session.kept.results
             scores = shelf.put(f"scores-{model.number}", result.held_out_scores)
         points = (point.get("train_loss") for point in self._losses.curve)
         losses = tuple(float(loss) for loss in points if loss is not None)
-        if isinstance(result.trained, BobTrained):
-            losses = losses or result.trained.losses
-        wraps = suspected_wraps(model.terms, result.trained)
+        if isinstance(trained, BobTrained) and trained.losses:
+            # The curve of a search is that of all its penalties.
+            losses = trained.losses
+        wraps = suspected_wraps(model.terms, trained)
         self._trained.append(TrainedModel(model.number, scores, losses, wraps))
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
-        self._publish_stage(model.number + 1)
+        self._publish_stage()
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
-        shelf = _Prefixed(self._session.kept.shelf, f"model-{self._model.number}-")
+        shelf = _Prefixed(self._session.kept.shelf, f"model-{self._training.number}-")
         return {
-            "number": self._model.number,
+            "number": self._training.number,
             "state": at.to_bytes(shelf).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
             "losses": self._losses.to_json(),
@@ -342,7 +348,7 @@ class _Models:
 
 @dataclass(frozen=True, slots=True)
 class _Prefixed:
-    # Models of a study have arrays of the same names.
+    # Trainings of a study have arrays of the same names.
     shelf: SealedShelf
     prefix: str
 

@@ -26,6 +26,7 @@ from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import BudgetExceeded, counted, shown_by
 from taciturn.jobs.train import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
+from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
@@ -52,11 +53,11 @@ _MOST_KEPT_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class StudyModel:
-    """One training of a study.
+    """One model of a study.
 
-    ``number`` counts from 0 in the order of training. ``fold`` is the fold that it leaves out; None
-    where it has all training rows. ``scored`` counts the rows scored at its end: its fold's, or the
-    held-out ones.
+    ``number`` counts from 0, combination by combination. ``fold`` is the fold that it leaves out;
+    None where it has all training rows. ``scored`` counts the rows scored at its end: its fold's,
+    or the held-out ones.
     """
 
     number: int
@@ -65,6 +66,34 @@ class StudyModel:
     terms: Terms
     rows: int
     scored: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudyTraining:
+    """One conversation of a study: the training of a model, or of several that share a search.
+
+    ``number`` counts from 0 in the order of training. ``terms`` are those of all its models, which
+    have the same fold and differ in their penalty alone.
+    """
+
+    number: int
+    models: tuple[StudyModel, ...]
+    terms: Terms
+
+    @property
+    def fold(self) -> int | None:
+        """The fold that it leaves out; None where it has all training rows."""
+        return self.models[0].fold
+
+    @property
+    def rows(self) -> int:
+        """The number of training rows."""
+        return self.models[0].rows
+
+    @property
+    def scored(self) -> int:
+        """The number of rows that each model scores at the end."""
+        return self.models[0].scored
 
     @property
     def passes(self) -> int:
@@ -80,7 +109,7 @@ class StudyModel:
 def study_models(
     study: Study, folds: IndexArray, held_out: int, terms: Callable[[Point, int], Terms]
 ) -> tuple[StudyModel, ...]:
-    """All trainings, in their order; ``terms`` are those of a combination on so many rows."""
+    """All models; ``terms`` are those of a combination that is trained alone on so many rows."""
     models: list[StudyModel] = []
     for point in study.points:
         for fold in (*range(study.folds), None):
@@ -93,33 +122,67 @@ def study_models(
     return tuple(models)
 
 
-def opened_of_fold(models: Sequence[StudyModel], fold: int) -> int:
-    """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
-    return sum(
-        model.opened.per_held_out_row if model.fold == fold else model.opened.per_row
-        for model in models
+def study_trainings(models: Sequence[StudyModel]) -> tuple[StudyTraining, ...]:
+    """All trainings, in their order: models that differ in their penalty alone share one.
+
+    Penalties that are far apart (``MOST_RATIO``) do not share one. Which do follows from the study.
+    """
+    alike: dict[tuple[object, ...], list[StudyModel]] = {}
+    for model in models:
+        agreed = model.terms.agreement
+        alone = None if model.terms.shares_search else model.number
+        key = model.fold, alone, agreed.model_copy(update={"l2": 1.0}).canonical()
+        alike.setdefault(key, []).append(model)
+    groups: list[list[StudyModel]] = []
+    for same in alike.values():
+        ascending = sorted(same, key=_penalty)
+        groups.append(ascending[:1])
+        for model in ascending[1:]:
+            if _penalty(model) <= MOST_RATIO * _penalty(groups[-1][0]):
+                groups[-1].append(model)
+            else:
+                groups.append([model])
+    groups.sort(key=lambda group: min(model.number for model in group))
+    return tuple(
+        StudyTraining(number, tuple(group), _terms_of(group)) for number, group in enumerate(groups)
     )
 
 
-def opened_scores(models: Sequence[StudyModel], folds: int) -> OpenedScores:
+def _penalty(model: StudyModel) -> float:
+    return model.terms.agreement.l2
+
+
+def _terms_of(group: Sequence[StudyModel]) -> Terms:
+    terms = group[0].terms
+    return terms if len(group) == 1 else terms.over([_penalty(model) for model in group])
+
+
+def opened_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
+    """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
+    return sum(
+        one.opened.per_held_out_row if one.fold == fold else one.opened.per_row for one in trainings
+    )
+
+
+def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScores:
     """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
-    whole = [model for model in models if model.fold is None]
+    whole = [one for one in trainings if one.fold is None]
     return OpenedScores(
-        per_row=max(opened_of_fold(models, fold) for fold in range(max(folds, 1))),
-        per_held_out_row=sum(model.opened.per_held_out_row for model in whole if model.scored),
-        in_all=sum(model.opened.in_all for model in models),
-        sums=sum(model.opened.sums for model in models),
+        per_row=max(opened_of_fold(trainings, fold) for fold in range(max(folds, 1))),
+        per_held_out_row=sum(one.opened.per_held_out_row for one in whole if one.scored),
+        in_all=sum(one.opened.in_all for one in trainings),
+        sums=sum(one.opened.sums for one in trainings),
     )
 
 
 def planned_ledger(
-    models: Sequence[StudyModel], folds: int, bob_columns: int, delta: float
+    trainings: Sequence[StudyTraining], folds: int, bob_columns: int, delta: float
 ) -> Ledger:
     """Bob's ledger after all trainings, of one row that stands for each fold."""
     # Only who pays for releases loads what counts them.
     from taciturn.protocol.bob.forecast import Planned, forecast_all
 
-    planned = [Planned(model.terms, model.rows, model.fold) for model in models]
+    planned = [Planned(one.terms, one.rows, one.fold) for one in trainings]
     return forecast_all(planned, folds, bob_columns, delta=delta)
 
 
@@ -134,6 +197,7 @@ class StudyPlan(TrainingPlan):
     study: Study
     settings: Mapping[int, PartyConfig]
     models: tuple[StudyModel, ...]
+    trainings: tuple[StudyTraining, ...]
     folds: IndexArray
     _made: dict[int, PartyTables] = field(default_factory=dict)
 
@@ -163,20 +227,21 @@ class StudyPlan(TrainingPlan):
             return replace(fold, agreement=fold.agreement.model_copy(update=penalty))
 
         models = study_models(study, folds, 0 if held_out is None else held_out.rows, terms)
-        # The first combination's model of all training rows.
-        first = models[study.folds]
-        own = settings[first.point.number]
-        return cls(own, tables, first.terms, study, settings, models, folds)
+        trainings = study_trainings(models)
+        first = _of_all_rows(trainings)
+        own = settings[first.models[0].point.number]
+        return cls(own, tables, first.terms, study, settings, models, trainings, folds)
 
     @property
     def passes(self) -> int:
         """The number of iterations of all trainings."""
-        return sum(model.passes for model in self.models)
+        return sum(training.passes for training in self.trainings)
 
-    def inputs_of(self, model: StudyModel, scratch: Scratch = MEMORY) -> TrainingInputs:
+    def inputs_of(self, training: StudyTraining, scratch: Scratch = MEMORY) -> TrainingInputs:
         """What this side brings to one training; many rows of a fold lie in ``scratch``."""
-        tables = self._tables_of(model.fold, scratch)
-        return TrainingInputs(self.settings[model.point.number], tables, model.terms)
+        tables = self._tables_of(training.fold, scratch)
+        settings = self.settings[training.models[0].point.number]
+        return TrainingInputs(settings, tables, training.terms)
 
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""
@@ -206,7 +271,7 @@ class StudyPlan(TrainingPlan):
 
     def facts(self) -> dict[str, str]:
         """The study, and the terms of its models."""
-        agreed = "".join(model.terms.agreement.canonical() for model in self.models)
+        agreed = "".join(one.terms.agreement.canonical() for one in self.trainings)
         return {
             "study": self.study.canonical(),
             "terms of the study's models": sha256(agreed.encode()).hexdigest(),
@@ -215,12 +280,12 @@ class StudyPlan(TrainingPlan):
     @property
     def scores(self) -> OpenedScores:
         """The scores that all trainings open to Bob."""
-        return opened_scores(self.models, self.study.folds)
+        return opened_scores(self.trainings, self.study.folds)
 
     def of_all(self, single: Estimate) -> Estimate:
         """Time and traffic of all trainings, by their passes over rows."""
-        first = self.models[self.study.folds]
-        share = sum(model.passes * model.rows for model in self.models)
+        first = _of_all_rows(self.trainings)
+        share = sum(one.passes * one.rows for one in self.trainings)
         times = share / (first.passes * first.rows)
         return Estimate(
             iterations=self.passes,
@@ -232,7 +297,7 @@ class StudyPlan(TrainingPlan):
     def disclosure(self) -> Disclosure:
         """What each side receives in all trainings together."""
         study = (
-            f"All this is of {counted(self.study.models, 'training')}, for "
+            f"All this is of {counted(self.study.models, 'model')}, for "
             f"{counted(len(self.study.points), 'combination')} of settings, together; which of "
             "their models Bob takes into use later he tells Alice by using it, and is charged for."
         )
@@ -242,7 +307,7 @@ class StudyPlan(TrainingPlan):
     def score_charge(self, session: str) -> ScoreCharge:
         """Alice's scores of each row, in total; the session is charged once."""
         held_out, scores = self.tables.held_out, self.scores
-        rows = [(ids, opened_of_fold(self.models, fold)) for fold, ids in self._fold_ids()]
+        rows = [(ids, opened_of_fold(self.trainings, fold)) for fold, ids in self._fold_ids()]
         if held_out is not None:
             rows.append((held_out.ids, scores.per_held_out_row))
         return Charge(tuple(rows), session, opening_facts(self.terms, scores))
@@ -250,7 +315,7 @@ class StudyPlan(TrainingPlan):
     def ledger(self) -> Ledger:
         """Bob's ledger after all trainings, of one row that stands for each fold."""
         columns, delta = len(self.tables.train.columns), self.config.privacy.delta
-        return planned_ledger(self.models, self.study.folds, columns, delta)
+        return planned_ledger(self.trainings, self.study.folds, columns, delta)
 
     def unaffordable(self, ledger: Statement) -> BudgetExceeded | None:
         """Why Bob's budget does not pay for all trainings."""
@@ -278,6 +343,11 @@ class StudyPlan(TrainingPlan):
     def _fold_ids(self) -> list[tuple[int, RowIds]]:
         ids, folds = self.tables.train.ids, range(max(self.study.folds, 1))
         return [(fold, ids.take(np.flatnonzero(self.folds == fold))) for fold in folds]
+
+
+def _of_all_rows(trainings: Sequence[StudyTraining]) -> StudyTraining:
+    """The first on all training rows."""
+    return next(training for training in trainings if training.fold is None)
 
 
 def _rows_of(table: FeatureTable, rows: IndexArray, scratch: Scratch) -> FeatureTable:

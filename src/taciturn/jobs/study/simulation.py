@@ -25,7 +25,13 @@ from taciturn.data.ids import filled_folds
 from taciturn.engine.callbacks import ReportProgress, quietly
 from taciturn.errors import ConfigError, LocalProtocolError
 from taciturn.faces import Hint
-from taciturn.jobs.study.plan import StudyModel, opened_scores, planned_ledger, study_models
+from taciturn.jobs.study.plan import (
+    StudyTraining,
+    opened_scores,
+    planned_ledger,
+    study_models,
+    study_trainings,
+)
 from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
@@ -78,9 +84,10 @@ def simulate_study(
         return agree(settings[point.number], columns, rows, parties=pins)
 
     models = study_models(study, folds, held_out, terms)
-    count = min(workers or usable_cores(), MOST_WORKERS, len(models))
-    trainings = [_training(settings[model.point.number], model, base.seed) for model in models]
-    runs = _train(models, trainings, to_bytes(data, folds), count, progress)
+    trainings = study_trainings(models)
+    count = min(workers or usable_cores(), MOST_WORKERS, len(trainings))
+    requests = [_request(settings[one.models[0].point.number], one, base.seed) for one in trainings]
+    runs = _train(trainings, requests, to_bytes(data, folds), count, progress)
     first, bob_columns = runs[study.folds], len(data.bob_train.columns)
 
     def setting(point: Point) -> StudiedSetting:
@@ -105,8 +112,8 @@ def simulate_study(
         alice_columns=columns,
         bob_columns=bob_columns - data.bob_train.free,
         study=StudyTable.of(study, [setting(point) for point in study.points]),
-        scores_per_row=opened_scores(models, study.folds).per_row,
-        ledger=planned_ledger(models, study.folds, bob_columns, base.delta).statement(),
+        scores_per_row=opened_scores(trainings, study.folds).per_row,
+        ledger=planned_ledger(trainings, study.folds, bob_columns, base.delta).statement(),
         seconds=time.perf_counter() - start,
         workers=count,
         notes=first.notes,
@@ -121,32 +128,34 @@ def _settings_at(base: Settings, point: Point) -> Settings:
         return Settings.of(given).resolved()
 
 
-def _training(settings: Settings, model: StudyModel, seed: int | None) -> bytes:
+def _request(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:
     """What a worker is told of a training."""
     given = settings.model_dump(mode="json", exclude_none=True)
     return json.dumps(
         {
-            "fold": model.fold,
+            "fold": training.fold,
             "settings": {**given, "seed": None, "cores": 1},
-            "seed": None if seed is None else (seed << 16) + model.number,
+            "penalties": training.terms.agreement.penalties,
+            "seed": None if seed is None else (seed << 16) + training.models[0].number,
         }
     ).encode()
 
 
 def _train(
-    models: Sequence[StudyModel],
-    trainings: Sequence[bytes],
+    trainings: Sequence[StudyTraining],
+    requests: Sequence[bytes],
     tables: bytes,
     workers: int,
     progress: ReportProgress,
-) -> list[TrainingRun]:
-    """The runs of all models; ``trainings`` and ``tables`` are what workers are told."""
+) -> dict[int, TrainingRun]:
+    """The runs of all models by number; ``requests`` and ``tables`` are for workers."""
     finished, idle = itertools.count(1), SimpleQueue[Channel]()
+    models = [model for training in trainings for model in training.models]
 
-    def train(model: StudyModel, training: bytes) -> TrainingRun:
+    def train(training: StudyTraining, request: bytes) -> list[TrainingRun]:
         channel = idle.get()
         try:
-            channel.send_bytes(training)
+            channel.send_bytes(request)
             reply = json.loads(channel.recv_bytes())
         except (EOFError, OSError):
             raise LocalProtocolError(
@@ -156,19 +165,22 @@ def _train(
         finally:
             idle.put(channel)
         if "problem" in reply:
+            point = training.models[0].point
             raise ConfigError(
-                f"model {model.point.number} of the study ({model.point}): {reply['problem']}",
+                f"model {point.number} of the study ({point}): {reply['problem']}",
                 hint=reply["hint"],
             )
-        progress(next(finished), len(models))
-        return read(TrainingRun, reply["run"])
+        for _ in training.models:
+            progress(next(finished), len(models))
+        return [read(TrainingRun, run) for run in reply["runs"]]
 
     with ExitStack() as stack:
         for _ in range(workers):
             idle.put(_worker(stack, tables))
         with ThreadPoolExecutor(workers, thread_name_prefix="taciturn-study") as pool:
             # The first that fails ends the others.
-            return list(pool.map(train, models, trainings))
+            runs = itertools.chain(*pool.map(train, trainings, requests))
+            return {model.number: run for model, run in zip(models, runs, strict=True)}
 
 
 def _worker(stack: ExitStack, tables: bytes) -> Channel:

@@ -22,7 +22,7 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate, simulate_search
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins
@@ -66,7 +66,10 @@ def of_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
 
 
 def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> dict[str, Any]:
-    """The record of one training; of a fold, without its rows, which are tested on instead."""
+    """The records of a training's models; of a fold, without its rows, which are tested on instead.
+
+    ``penalties`` are those of several models that share a search.
+    """
     if training["fold"] is not None:
         inside = folds == training["fold"]
         rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
@@ -82,7 +85,11 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
         )
     settings, coins = Settings.of(training["settings"]), Coins.for_seed(training["seed"])
     try:
-        return {"run": record_of(simulate(settings, data, coins=coins).result)}
+        if training["penalties"]:
+            runs = simulate_search(settings, data, coins, training["penalties"])
+        else:
+            runs = [simulate(settings, data, coins=coins).result]
+        return {"runs": [record_of(run) for run in runs]}
     except TaciturnError as problem:
         return {"problem": problem.message, "hint": problem.hint}
 

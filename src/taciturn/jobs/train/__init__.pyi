@@ -18,3 +18,4 @@ from taciturn.jobs.train.simulation import Outcome as Outcome
 from taciturn.jobs.train.simulation import joint_scores as joint_scores
 from taciturn.jobs.train.simulation import programs as programs
 from taciturn.jobs.train.simulation import simulate as simulate
+from taciturn.jobs.train.simulation import simulate_search as simulate_search

@@ -21,27 +21,40 @@ from taciturn.protocol.terms import Terms
 from taciturn.results.training import Optimum
 
 _STACK_ENTRIES = 1 << 20
+# Larger tables are compared with the optimum only where that is asked for.
+_COMPARED_COLUMNS, _COMPARED_VALUES = 1_000, 50_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The centralised model beside the joint one.
+    """The centralised model beside the joint one; empty where they are not compared.
 
     ``weight_bound`` is how far fixed-point rounding alone can have moved a weight, or None where no
     bound is known.
     """
 
-    centralised: Metrics
-    max_weight_difference: float
-    weight_bound: float | None
+    centralised: Metrics | None = None
+    max_weight_difference: float | None = None
+    weight_bound: float | None = None
     optimum: Optimum | None = None
 
 
 def compare(
-    data: VerticalData, terms: Terms, batches: Sequence[IndexArray], weights: FloatArray
+    data: VerticalData,
+    terms: Terms,
+    batches: Sequence[IndexArray],
+    weights: FloatArray,
+    wanted: bool | None = None,
 ) -> Comparison:
-    """Trains centrally on the same batches with the true labels, and compares."""
+    """Trains centrally on the same batches with the true labels, and compares.
+
+    ``wanted`` is whether whole tables are compared; None for those that are not large.
+    """
     if terms.whole_table:
+        rows, columns = data.labels_train.rows, len(weights) - data.bob_train.free
+        small = columns <= _COMPARED_COLUMNS and rows * columns <= _COMPARED_VALUES
+        if not (small if wanted is None else wanted):
+            return Comparison()
         return _compare_optimum(data, terms, weights)
     features = _joined(data.alice_train.values, data.bob_train.values)
     reference = train_centralised(

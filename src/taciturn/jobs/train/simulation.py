@@ -116,10 +116,20 @@ def simulate(
     ):
         taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         with _at_work(settings, terms, observe) as terms_at_work:
-            outcome = _Run(settings, terms_at_work, data, coins).outcome(taps, observe)
+            (outcome,) = _Run(settings, terms_at_work, data, coins).outcomes(taps, observe)
         if file is not None:
             file.conclude(footer_of(outcome.result, data.labels_train))
     return replace(outcome, transcript=recorder.finish(header)) if keep else outcome
+
+
+def simulate_search(
+    settings: Settings, data: VerticalData, coins: Coins, penalties: Sequence[float]
+) -> list[TrainingRun]:
+    """Train a model for each of several penalties, in one search; ``settings`` have the rest."""
+    terms = terms_of(settings, data, coins).over(penalties)
+    with one_thread(), _at_work(settings, terms, ignore) as terms_at_work:
+        outcomes = _Run(settings, terms_at_work, data, coins).outcomes([], ignore)
+        return [outcome.result for outcome in outcomes]
 
 
 def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
@@ -166,14 +176,24 @@ class _Run:
     data: VerticalData
     coins: Coins
 
-    def outcome(self, taps: list[LinkTap], observe: Observer) -> Outcome:
+    def outcomes(self, taps: list[LinkTap], observe: Observer) -> Iterator[Outcome]:
+        """One for each model that the conversation trains."""
         data, terms = self.data, self.terms
         start = time.perf_counter()
         weights = terms.agreement.class_weight
         per_epoch = terms.per_epoch(data.labels_train.rows)
         batches = _Batches(observe, data.labels_train.values, weights, per_epoch)
         (alices, bobs), ledger, meter = self._converse(taps, batches)
-        seconds = time.perf_counter() - start
+        spoken = _Spoken(batches, ledger, meter, time.perf_counter() - start)
+        for number, bob in enumerate(bobs.models):
+            hers = {name: alice.models[number] for name, alice in alices.items()}
+            yield replace(self, terms=terms.of_model(number))._outcome(hers, bob, spoken)
+
+    def _outcome(
+        self, alices: dict[str, PartyResult], bobs: PartyResult, spoken: _Spoken
+    ) -> Outcome:
+        data, terms, batches = self.data, self.terms, spoken.batches
+        ledger, meter, weights = spoken.ledger, spoken.meter, terms.agreement.class_weight
         bob = cast(BobTrained, bobs.trained)
         shared = Shared.of([alice.trained for alice in alices.values()], bob)
         own = np.concatenate([alice.trained.weights for alice in alices.values()])
@@ -187,12 +207,13 @@ class _Run:
             grid = terms.score_grid
             train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
-        comparison = compare(data, terms, batches.rows, np.concatenate([hers, his]))
+        whole, wanted = np.concatenate([hers, his]), self.settings.compare_optimum
+        comparison = compare(data, terms, batches.rows, whole, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
         # Where no loss is seen on the way, a simulation still knows the end.
         end = training_loss(train, labels.values, weights)
-        losses = batches.losses() or bob.losses
+        losses = bob.losses or batches.losses()
         arrived = assess_convergence(losses, self._gap(comparison), end)
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
@@ -245,7 +266,7 @@ class _Run:
             optimum=comparison.optimum,
             max_weight_difference=comparison.max_weight_difference,
             weight_bound=comparison.weight_bound,
-            seconds=seconds,
+            seconds=spoken.seconds,
             bytes_to_alice=meter.sent["bob"],
             bytes_to_bob=meter.sent["alice"],
             ledger=replace(ledger.statement(), columns=_exposed(terms, data)),
@@ -469,6 +490,16 @@ class _Meter:
         self.frames[sender] += 1
         for tap in self._taps:
             tap(sender, frame, self._numbers[link])
+
+
+@dataclass(frozen=True, slots=True)
+class _Spoken:
+    """A conversation that has ended."""
+
+    batches: _Batches
+    ledger: Ledger
+    meter: _Meter
+    seconds: float
 
 
 def joint_scores(

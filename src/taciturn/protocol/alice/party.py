@@ -11,6 +11,7 @@ from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.circle import masks_of
+from taciturn.protocol.outcome import Trained
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
@@ -23,20 +24,31 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from compare_held_out("alice", held_out)
     trained = yield from TRAININGS[terms.conversation](inputs)
+    models = (trained, *trained.further)
+    for number, model in enumerate(models):
+        yield from _answer_scores(inputs, model, "" if number == 0 else f", model {number}")
+    quality = yield from hear(inputs, trained.iterations)
+    result, *further = (
+        PartyResult(model, quality=quality, noise_key=inputs.noise_key) for model in models
+    )
+    return replace(result, further=tuple(further))
+
+
+def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program[None]:
+    """Her part of the scores of a model; ``model`` keeps entropy and masks of several apart."""
+    terms, held_out = inputs.terms, inputs.held_out
     masks, key = masks_of(trained.circle, terms.agreement.parties), inputs.noise_key
     share, bobs = trained.share, trained.bob_share
     if share is not None and bobs is None:
         # The size that Bob hears here is that of the held-out rows, whatever the training's was.
         share = replace(share, magnitude_bits=0)
-    coins = inputs.entropy.fork("held out")
+    coins = inputs.entropy.fork(f"held out{model}")
     responder = score_responder(trained.weights, share, bobs, key, terms, coins)
     # From shares training rows are not scored: each score costs an encrypted product.
     if share is None:
         yield from answer_rows(responder, inputs.features, masks.fork("training rows"))
     if held_out is not None:
-        yield from answer_rows(responder, held_out, masks.fork("held-out rows"))
-    quality = yield from hear(inputs, trained.iterations)
-    return PartyResult(trained, quality=quality, noise_key=key)
+        yield from answer_rows(responder, held_out, masks.fork(f"held-out rows{model}"))
 
 
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:

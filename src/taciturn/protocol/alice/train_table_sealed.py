@@ -14,6 +14,7 @@
                                                 <-   SealedWeights       <v>
       SealedScores         <X~ v - X~ xi>       ->   X~ X~^T a: what the direction does to scores
       the last one ends after SealedGradient:        v is his share of the model, -xi is hers
+      and again for each further penalty of a study
 
 All weights on the way are ``w~ = X~^T a``, and Bob computes a from the scores that he sees: Alice's
 part of a pass does not depend on the pass before. With ``fresh_keys`` a KeyOffer stands before each
@@ -58,25 +59,38 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     terms, entropy = inputs.terms, inputs.entropy
     state, table = yield from greet_with_table(inputs)
     state, keys = yield from _open(inputs, table, state)
-    passes, share = terms.rounds, np.empty(0, dtype=np.int64)
+    passes, models = terms.rounds, terms.agreement.models
+    shares: list[IntArray] = []
     conversation = _Passes(inputs, table, keys, masks_of(state.circle, terms.agreement.parties))
     try:
-        for number in range(state.iteration, passes + 1):
-            yield from emit(Boundary(state.at(number, _NO_WEIGHTS)))
+        for number in range(state.iteration, passes + models):
+            if number <= passes:
+                yield from emit(Boundary(state.at(number, _NO_WEIGHTS)))
             given = table.ring.draw(table.whole.shape[1], entropy.fork(f"masks {number}"))
             share = table.ring.centred(-given)
             yield from conversation.answer_sum(number, given)
             if number < passes:
                 yield from conversation.answer_scores(number, share)
+            else:
+                shares.append(share)
     finally:
         conversation.close()
     weights = _NO_WEIGHTS
     if terms.agreement.reveal:
-        whole = yield from revealed_share(table.ring, share)
+        whole = yield from revealed_share(table.ring, shares[0])
         weights = table.weights(whole)
         yield from emit(ShareRevealed(passes, weights))
-    kept = WeightShare(share, table.scales, table.whitening, table.magnitude_bits)
-    return Trained(weights, passes, share=kept, circle=state.circle, company=state.company)
+    trained, *further = (
+        Trained(
+            weights,
+            passes,
+            share=WeightShare(share, table.scales, table.whitening, table.magnitude_bits),
+            circle=state.circle,
+            company=state.company.of_model(number),
+        )
+        for number, share in enumerate(shares)
+    )
+    return replace(trained, further=tuple(further))
 
 
 def _open(

@@ -56,7 +56,7 @@ class WhitenedTable:
             whitening = Whitening.of(features.values, agreed.l2)
             table = cls._rounded(inputs, whitening)
         size = TableSize(*table.whole.shape)
-        inputs.terms.scheme.check_tables(table.ring, size, agreed.rounds + 1)
+        inputs.terms.scheme.check_tables(table.ring, size, agreed.rounds + agreed.models)
         return table
 
     @classmethod
@@ -69,7 +69,7 @@ class WhitenedTable:
         grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor)
         whitening = Whitening(np.eye(columns) / factor)
         table = cls(grid.rounded(features.values)[0], whitening, scales, bits, shape.widest)
-        size, products = shape.size(columns), terms.rounds + 1
+        size, products = shape.size(columns), terms.rounds + terms.agreement.models
         terms.scheme.check_tables(table.ring, size, products)
         return table
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob.inputs import BobInputs
@@ -25,23 +27,21 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from together({name: compare_held_out("bob", held_out) for name in names})
     trained = yield from TRAININGS[terms.conversation](inputs)
-    requester = score_requester(
-        trained.weights,
-        trained.share,
-        trained.bob_share,
-        terms,
-        inputs.entropy.fork("held out"),
-        names,
-        trained.company.widths,
-    )
-    scores = held_out_scores = None
-    # From shares training rows are not scored: each score costs an encrypted product.
-    if trained.share is None:
-        scores = (yield from ask_rows(requester, inputs.features)).scores
-    if held_out is not None:
-        held_out_scores = (yield from ask_rows(requester, held_out)).scores
-    quality = yield from tell(inputs, held_out_scores)
-    return PartyResult(trained, scores, held_out_scores, quality)
+    results = []
+    for number, model in enumerate((trained, *trained.further)):
+        coins = inputs.entropy.fork("held out" if number == 0 else f"held out, model {number}")
+        requester = score_requester(
+            model.weights, model.share, model.bob_share, terms, coins, names, model.company.widths
+        )
+        scores = held_out_scores = None
+        # From shares training rows are not scored: each score costs an encrypted product.
+        if model.share is None:
+            scores = (yield from ask_rows(requester, inputs.features)).scores
+        if held_out is not None:
+            held_out_scores = (yield from ask_rows(requester, held_out)).scores
+        results.append(PartyResult(model, scores, held_out_scores))
+    quality = yield from tell(inputs, results[0].held_out_scores)
+    return replace(results[0], quality=quality, further=tuple(results[1:]))
 
 
 def dry_run(

@@ -13,7 +13,7 @@ work, whatever the values are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, TypeAlias
@@ -24,6 +24,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.memmap import drop_pages, over_blocks
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.likelihood import of_labels
+from taciturn.numerics.logistic import training_loss
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.symmetry import OpenedPasses
@@ -91,20 +92,33 @@ class Solver(Protocol):
     def scores(self) -> FloatArray:
         """The rows' scores with the weights of both, now."""
 
-    def conclude(self) -> tuple[FloatArray, FloatArray]:
+    def conclude(self, penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
         """The numbers of the rows whose product is Alice's part, and Bob's own weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A model at the end of the search.
+
+    ``combination`` has the numbers of the rows whose product is Alice's part, on their grid.
+    ``losses`` are the training losses after the turns of its penalty, and at the end, where several
+    penalties share the search.
+    """
+
+    weights: FloatArray = field(repr=False)
+    combination: IntArray = field(repr=False)
+    losses: tuple[float, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
     """Where the search ended.
 
-    ``combination`` has the numbers of the rows whose product is Alice's part, on their grid.
-    ``opened`` is what he asked and was answered in all passes, where that can be tested.
+    ``solutions`` has one for each penalty, made as it is asked for. ``opened`` is what he asked and
+    was answered in all passes, where that can be tested.
     """
 
-    weights: FloatArray = field(repr=False)
-    combination: IntArray = field(repr=False)
+    solutions: Iterator[Solution] = field(repr=False)
     suspected_wraps: int
     opened: OpenedPasses | None = field(default=None, repr=False)
 
@@ -121,7 +135,7 @@ def search(
     ``unwhitened`` is what the square of a weight costs where several Alices do not whiten.
     """
     solver, passes = _solver(inputs, state, unwhitened), inputs.terms.rounds
-    looks, opened = _Looks.of(inputs, state), _Opened.of(inputs, state)
+    looks, opened, turns = _Looks.of(inputs, state), _Opened.of(inputs, state), _Turns(inputs)
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
     for number in range(state.iteration, passes + 1):
@@ -130,9 +144,9 @@ def search(
             *solver.arrays, looks.arrays(number), solver.position, opened.arrays(number)
         )
         yield from emit(Boundary(replace(at, search=done)))
-        coins = inputs.entropy.fork(f"rounding {number}")
         if number == passes:
             break
+        coins = inputs.entropy.fork(f"rounding {number}")
         direction = scales.directions(solver.direction(), coins, scratch)
         measured = yield from measure(number, direction)
         suspected_wraps += measured.suspected_wraps
@@ -145,18 +159,60 @@ def search(
         looks.note(number, measured.held_out)
         opened.note(number, measured.exact)
         del measured
-        yield from emit(Progress(number + 1, passes, scores=solver.scores()))
+        scores = solver.scores()
+        yield from emit(Progress(number + 1, passes, scores=scores))
+        losses = turns.noted(losses, scores)
+        del scores
         metrics = looks.metrics(number, solver)
         if metrics is not None:
             losses = np.append(losses, metrics.loss)
             yield from emit(HeldOutSeen(number, metrics))
-    combination, weights = solver.conclude()
-    return Searched(
-        weights,
-        scales.directions(combination, coins, scratch),
-        suspected_wraps,
-        opened.passes(solver, scales),
-    )
+    solutions = _solutions(inputs, solver, scales, turns, losses)
+    return Searched(solutions, suspected_wraps, opened.passes(solver, scales))
+
+
+def _solutions(
+    inputs: BobInputs[EncryptedMechanism],
+    solver: Solver,
+    scales: Scales,
+    turns: _Turns,
+    losses: FloatArray,
+) -> Iterator[Solution]:
+    agreed = inputs.terms.agreement
+    for penalty in range(agreed.models):
+        combination, weights = solver.conclude(penalty)
+        coins = inputs.entropy.fork(f"rounding {agreed.rounds + penalty}")
+        whole = scales.directions(combination, coins, inputs.scratch)
+        yield Solution(weights, whole, turns.of(penalty, losses, solver))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Training losses of several penalties that share a search; one penalty has its events.
+
+    Whose turn it is follows from the pass.
+    """
+
+    inputs: BobInputs[EncryptedMechanism]
+
+    def noted(self, losses: FloatArray, scores: FloatArray) -> FloatArray:
+        """The losses of all passes so far."""
+        if self.inputs.terms.agreement.penalties is None:
+            return losses
+        return np.append(losses, self._loss(scores))
+
+    def of(self, penalty: int, losses: FloatArray, solver: Solver) -> tuple[float, ...]:
+        """Those of one penalty, and its loss at the end."""
+        models = self.inputs.terms.agreement.models
+        if models == 1:
+            return ()
+        # After a pass it is the turn of the next one's penalty; the last pass solves all.
+        first = (models - 2 - penalty) % models
+        return (*losses[first : len(losses) - 1 : models].tolist(), self._loss(solver.scores()))
+
+    def _loss(self, scores: FloatArray) -> float:
+        labels, weights = self.inputs.labels.values, self.inputs.terms.agreement.class_weight
+        return training_loss(scores, labels, weights)
 
 
 def _solver(
@@ -165,7 +221,8 @@ def _solver(
     features, agreed = inputs.features, inputs.terms.agreement
     make: Callable[..., Solver] = DescentSolver
     if agreed.reveal_epsilon is None:
-        make = partial(SubspaceSolver, unwhitened=unwhitened)
+        penalties = agreed.penalties or ()
+        make = partial(SubspaceSolver, unwhitened=unwhitened, penalties=penalties)
     solver = make(
         of_labels(inputs.labels.values, inputs.mechanism.likelihood),
         features.values,

@@ -44,8 +44,9 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     answers = _Answers(inputs, key, partners, shape)
     price = shape.price(terms.agreement.l2)
     searched = yield from search(inputs, state, scales, answers.effect, price)
-    yield from answers.release_sum(terms.rounds, searched.combination)
-    return BobTrained(searched.weights, terms.rounds, company=state.company)
+    (solution,) = searched.solutions
+    yield from answers.release_sum(terms.rounds, solution.combination)
+    return BobTrained(solution.weights, terms.rounds, company=state.company)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,21 +50,29 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     state = replace(state, key=keys.to_bytes())
     ask = _Questions(inputs, keys, scales, partners, shape)
     searched = yield from search(inputs, state, scales, ask.effect, shape.price(terms.agreement.l2))
-    passes = terms.rounds
-    share = yield from ask.masked_sum(passes, searched.combination)
+    passes, models = terms.rounds, []
+    for number, solution in enumerate(searched.solutions):
+        share = yield from ask.masked_sum(passes + number, solution.combination)
+        models.append(
+            BobTrained(
+                solution.weights,
+                passes,
+                share=WeightShare(share, scales),
+                company=state.company.of_model(number),
+                suspected_wraps=searched.suspected_wraps,
+                opened=searched.opened,
+                losses=solution.losses,
+            )
+        )
+    if len(models) > 1:
+        # Models of a study: none of them is revealed.
+        return replace(models[0], further=tuple(models[1:]))
     release = model_release_of(terms.agreement, scales, state.columns, inputs.features)
     if release is not None:
         share = yield from release_noisy_share(inputs, share, release, scales.modulus_bits)
     elif terms.agreement.reveal:
         yield from release_share(inputs, share, partners)
-    return BobTrained(
-        searched.weights,
-        passes,
-        share=WeightShare(share, scales),
-        company=state.company,
-        suspected_wraps=searched.suspected_wraps,
-        opened=searched.opened,
-    )
+    return replace(models[0], share=WeightShare(share, scales))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
