@@ -31,7 +31,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
-from taciturn.settings.removed import REMOVED_FILES, Removed
+from taciturn.settings.removed import REMOVED_FILES, REMOVED_FROM_DATA, Removed
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
@@ -73,6 +73,8 @@ _columns = partial(_privacy, owner="alice")
 
 class DataSection(TableSettings):
     """The party's own table. What a simulation takes too is declared in ``Settings``."""
+
+    removed: ClassVar[Removed] = REMOVED_FROM_DATA
 
     file: Annotated[
         str,
@@ -124,7 +126,6 @@ class DataSection(TableSettings):
         ),
     ] = 0.5
     label: str | None = None
-    intercept: bool = True
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

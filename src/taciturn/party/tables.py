@@ -127,7 +127,7 @@ def _prepared(
     if kept is None or room is None:
         # Files without a name, which last for as long as they are in use.
         chosen, room = [replace(rows, name="") for rows in chosen], passing
-    intercept = config.role == "bob" and config.data.intercept
+    intercept = config.role == "bob" and config.agreed["intercept"]
     try:
         plan, tables = fit_and_prepare(columns, settings, chosen, intercept=intercept, scratch=room)
         if kept is not None and room is not passing:
@@ -146,6 +146,7 @@ def _key(config: PartyConfig, sources: tuple[Fingerprint, ...], chosen: list[Cho
         "role": config.role,
         "files": sources,
         "data": config.data.model_dump(mode="json"),
+        "intercept": config.agreed["intercept"],
         "rows": [rows.ids.digest() for rows in chosen],
     }
     return sha256(canonical_json(facts).encode()).hexdigest()

@@ -41,6 +41,7 @@ _UNKNOWN = "Not known yet: write the fingerprint of certs/{name}.pem here, on al
 _NEWTON = ("solver", "#passes", "#l2")
 _SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
 _AGREED = (
+    "intercept",
     "held_out",
     "split_salt",
     "evaluate",
@@ -65,7 +66,7 @@ _ONLY: Mapping[Role, Mapping[str, tuple[str, ...]]] = {
         "serve": ("#source", "#rows_per_day"),
     },
     "bob": {
-        "data": ("label", "#positive", "intercept"),
+        "data": ("label", "#positive"),
         "output": ("#held_out_scores", "#threshold", "#miss_cost", "#report"),
         "privacy": _LIMITS,
         "serve": ("#source", "#tokens", "#address", "#rows_per_day", "#row_per_day"),

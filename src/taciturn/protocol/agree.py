@@ -46,6 +46,7 @@ def agree(
     filled = _protection(settings, taken(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common} | _steps(settings, rows)
+    shared["intercept"] = bool(settings.intercept)
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})

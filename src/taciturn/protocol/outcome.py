@@ -46,7 +46,8 @@ class Trained:
     ``weights`` is empty at an Alice whose weights stay shared. ``iterations`` count those before a
     resumption too. ``stopped`` is None where the training went to its end. ``share`` and
     ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``circle`` is what one of
-    several Alices knows of the others: scores of her model need masks too.
+    several Alices knows of the others: scores of her model need masks too. ``means`` are those of
+    this party's training columns, where it centred them.
     """
 
     weights: FloatArray = field(repr=False)
@@ -56,6 +57,7 @@ class Trained:
     bob_share: WeightShare | None = None
     circle: Circle | None = field(default=None, repr=False)
     company: Company = ALONE
+    means: FloatArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class Agreement(Protection):
     decay: NonNegative
     l1: NonNegative
     l2: NonNegative
+    intercept: bool = False
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt

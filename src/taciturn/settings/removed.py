@@ -44,6 +44,16 @@ REMOVED_FROM_STUDY: Removed = MappingProxyType(
         ),
     }
 )
+# It is a setting of the agreement.
+REMOVED_FROM_DATA: Removed = MappingProxyType(
+    {
+        **REMOVED,
+        "intercept": (
+            "both sides agree on it, since both centre their columns where there is one",
+            Hint("write {intercept} on both sides", intercept=True),
+        ),
+    }
+)
 _ONE_FILE = (
     "one file counts everything that the peer was given",
     Hint(

@@ -274,9 +274,10 @@ class Settings(TableSettings, Protection):
         bool | None,
         Setting(
             "An intercept at Bob, without penalty.",
-            Scope.DATA,
+            Scope.AGREEMENT,
             Panel.MODEL,
-            detail="Alice never has one",
+            detail="Alice never has one. In `newton` both sides centre their columns where there "
+            "is one",
             both_ways=True,
         ),
     ] = None

@@ -220,7 +220,7 @@ def _holds(model: ModelShare, weights: str) -> str:
 
 def original_offset(model: ModelShare) -> float:
     """This side's constant on the original scale: the intercept less what centring takes off."""
-    start = float(model.weights[-1]) if model.intercept else 0.0
+    start = float(model.weights[-1]) if model.intercept else model.offset
     weights: list[float] = model.weights.tolist()
     taken = [
         weight * center / scale

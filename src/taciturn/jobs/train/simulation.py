@@ -39,6 +39,7 @@ from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
+from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import acceptance, conditioning
@@ -182,6 +183,11 @@ class _Run:
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         places = [place for _, place in data.alices] or [slice(0, len(hers))]
+        if terms.centred:
+            # In the whole model Bob's intercept absorbs the means of all columns.
+            his = his.copy()
+            for place, alice in zip(places, alices.values(), strict=True):
+                his[-1] += centring_offset(hers[place], alice.trained.means)
         keys = (alice.noise_key for alice in alices.values())
         noise = tuple(zip(places, keys, strict=True))
         train = bobs.train_scores

@@ -76,7 +76,14 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         weights = table.weights(whole)
         yield from emit(ShareRevealed(passes, weights))
     kept = WeightShare(share, table.scales, table.whitening, table.magnitude_bits)
-    return Trained(weights, passes, share=kept, circle=state.circle, company=state.company)
+    return Trained(
+        weights,
+        passes,
+        share=kept,
+        circle=state.circle,
+        company=state.company,
+        means=table.whitening.means,
+    )
 
 
 def _open(

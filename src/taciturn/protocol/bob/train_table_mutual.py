@@ -84,7 +84,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     if terms.agreement.reveal_bob:
         weights = plan.scales.weights((yield from _given_share(own_share.values)))
         weights = weights if whitening is None else whitening.weights(weights)
-    return BobTrained(weights, plan.passes, share=share, bob_share=own_share)
+    means = None if whitening is None else whitening.means
+    return BobTrained(weights, plan.passes, share=share, bob_share=own_share, means=means)
 
 
 @dataclass(frozen=True, slots=True)
