@@ -142,10 +142,11 @@ def test_centred_columns_are_free_of_the_intercept_on_either_side():
 
 def test_an_intercept_absorbs_the_means_of_its_side():
     values = np.hstack([table(30, 3, seed=5) + 9.0, np.ones((30, 1))])
-    whitening = Whitening.of(values, 0.1, 1, means=training_means(values, 1))
+    means = training_means(values, 1)
+    whitening = Whitening.of(values, 0.1, 1, means=means)
     weights = np.array([0.3, -1.0, 2.0, 0.7])
     whitened = whitening.whitened(weights)
     assert whitening.weights(whitened) == pytest.approx(weights)
     assert whitening.apply(values) @ whitened == pytest.approx(values @ weights)
-    again = Whitening.of_numbers(whitening.to_numbers(), 4, whitening.means.tolist(), 1)
+    again = Whitening.of_numbers(whitening.to_numbers(), 4, means.tolist(), 1)
     assert again.weights(whitened) == pytest.approx(weights)

@@ -126,21 +126,24 @@ def test_what_the_columns_say_is_guessed():
     assert not answer.certain.any()
 
 
-def test_it_is_at_chance_against_other_labels():
+@pytest.mark.parametrize("intercept", [False, True])
+def test_it_is_at_chance_against_other_labels(intercept):
     """False alarm below one in a million: five standard errors of an AUC of one half."""
     labels, others = coins(2000), coins(2000, seed=11)
-    answer = guess(columns(2000, 5), labels)
+    answer = guess(columns(2000, 5), labels, np.ones((2000, 1)) if intercept else None)
     assert abs(auc(answer.scores, others) - 0.5) < 5 * np.sqrt(1 / (12 * 500))
     assert not answer.certain.any()
     # More rows than the sums hold bits is no limit on its work.
     assert not answer.limited
 
 
-def test_nothing_certain_is_wrong():
+@pytest.mark.parametrize("bobs", [0, 1, 3])
+def test_nothing_certain_is_wrong(bobs):
     for seed in range(12):
         table = with_category(columns(40, 2 + seed % 3, seed=seed), seed)
         labels = coins(40, seed=seed)
-        answer = MomentsAttack().infer(played(table, labels, seed=seed))
+        bob = np.hstack([np.ones((40, 1)), columns(40, bobs - 1, seed=30 + seed)]) if bobs else None
+        answer = MomentsAttack().infer(played(table, labels, bob, seed=seed))
         assert right(answer, labels)[answer.certain].all()
 
 

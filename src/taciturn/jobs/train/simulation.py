@@ -129,6 +129,8 @@ def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
     """What the parties of a simulation share, the keys of several Alices included."""
     pins = coins.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
+    # Tables that are given as they are know it better than the settings.
+    settings = settings.model_copy(update={"intercept": data.intercept})
     return agree(settings, columns, rows, parties=pins)
 
 
