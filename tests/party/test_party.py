@@ -407,8 +407,8 @@ def test_bob_may_have_no_columns_of_his_own(folder):
     lines = (folder / "bob.csv").read_text().splitlines()
     kept = [f"{line.split(',')[0]},{line.split(',')[-1]}" for line in lines]
     (folder / "bob.csv").write_text("\n".join(kept) + "\n")
-    write_config(folder, "alice", agreement=MECHANISMS["none"])
-    write_config(folder, "bob", agreement=MECHANISMS["none"], data={"intercept": False})
+    for role in ("alice", "bob"):
+        write_config(folder, role, agreement={**MECHANISMS["none"], "intercept": False})
     _, bob = run_both(folder, act=record(folder)).records
     assert bob["columns"] == 0
     assert weights(folder, "alice").tolist() == in_one_process(folder)[0]
