@@ -118,7 +118,7 @@ def _made(
 
 TABLES: dict[str, Callable[[], pl.DataFrame]] = {
     "one-hot, rare levels": lambda: _one_hot(KeyedEntropy.from_seed(SEED).fork("one-hot")),
-    "1 % positives": partial(_made, "1 % positives", 5000, 10, 10, -6.0),
+    "1 % positives": partial(_made, "1 % positives", 5000, 10, 10, -7.0),
     "sides correlated": partial(_made, "sides correlated", 3000, 10, 10),
     "300 x 200": partial(_made, "300 x 200", 300, 100, 100),
     "heavy tails": partial(_made, "heavy tails", 3000, 10, 10),
