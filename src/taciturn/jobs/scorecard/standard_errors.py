@@ -10,8 +10,9 @@ score, which is one direction among her columns. With it alone in their place ::
 
     bound^2 = diag (B'WB - B'Wa (a'Wa)^-1 a'WB)^-1   <=   errors^2
 
-because a projection on fewer directions takes less away. Errors are *at least* the bound; z values
-are at most as large as they look, and p values at least.
+because a projection on fewer directions takes less away. Where newton centred her columns, his
+intercept and ``a`` are those of centred ones, and so is the bound of its error. Errors are *at
+least* the bound; z values are at most as large as they look, and p values at least.
 
 **What is reported.** The information of the likelihood without the penalty, at the fitted weights.
 For the penalties in use (scikit-learn's default) the two hardly differ; a large one holds weights
