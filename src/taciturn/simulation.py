@@ -1,4 +1,11 @@
-"""Both parties in one process: their tables, randomness, and a notebook's progress bar."""
+"""Both parties in one process: their tables, randomness, and a notebook's progress bar.
+
+With a seed the root is the seed's and the run can be repeated; without one it comes from the
+operating system.
+
+The bar is HTML which the cell's output replaces as the work goes on, so that it needs no package
+beside the kernel and a saved notebook keeps its last state. Work that ends at once shows none.
+"""
 
 from __future__ import annotations
 

@@ -97,6 +97,23 @@ def test_people_with_gaps_categories_and_a_column_on_both_sides(way):
     assert compare(strange(hers), strange(his), pair_of(hers, his, way)) < CLOSE
 
 
+def test_bobs_intercept_absorbs_alices_means_in_the_whole_model(tmp_path):
+    hers, his = people()
+    alice, bob = pair_of(hers, his, WAYS[0])
+    centred = replace(alice, means=tuple(0.25 * place for place in range(len(alice.columns))))
+    centred.save(tmp_path / "alice.json")
+    assert ModelShare.load(tmp_path / "alice.json").offset == centred.offset
+    assert centred.offset == pytest.approx(-float(np.array(centred.means) @ alice.weights))
+    assert centred.offset != 0.0
+    assert compare(hers, his, (centred, bob)) < CLOSE
+    plain, whole = whole_model(alice, bob), whole_model(centred, bob)
+    assert whole.scores(hers, his) == pytest.approx(plain.scores(hers, his) + centred.offset)
+    # Alone her part has the offset, which ONNX has too.
+    part = own_part(centred)
+    assert part.scores(hers) == pytest.approx(whole.parts[0].scores(hers) + centred.offset)
+    assert part_scores(part, hers) == pytest.approx(part.scores(hers), abs=CLOSE)
+
+
 def test_bins_score_the_same_and_each_is_on_the_card(tmp_path):
     frame = pl.DataFrame({"debt": [*np.arange(200.0).tolist(), None]})
     plan = fit(frame, replace(DEFAULTS, bins={"debt": 10}, impute="bin"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics import MOST_COLUMNS, Whitening
+from taciturn.numerics import MOST_COLUMNS, Whitening, training_means
 from tests.expected import refused
 
 TABLES = st.tuples(
@@ -76,3 +76,77 @@ def test_tables_that_cannot_be_whitened_are_refused():
         Whitening.of(np.zeros((1, MOST_COLUMNS + 1)), 0.1)
     with refused(ShapeError):
         Whitening.of(np.zeros((0, 2)), 0.1)
+
+
+@given(
+    rows=st.integers(2, 30),
+    alice=st.integers(1, 5),
+    bob=st.integers(0, 4),
+    intercept=st.booleans(),
+    repeated=st.sampled_from([0.0, 1e-6, 0.1]),
+    heaviest=st.floats(0.05, 1.0),
+    l2=st.floats(1e-4, 10.0),
+    seed=st.integers(0, 10_000),
+)
+def test_beside_each_other_two_tables_curve_by_at_most_one(
+    rows, alice, bob, intercept, repeated, heaviest, l2, seed
+):
+    rng = np.random.default_rng(seed)
+    hers, his = table(rows, alice, seed), table(rows, bob, seed + 1)
+    if bob:
+        # A column of his that nearly repeats one of hers, and a constant one.
+        his[:, 0] = hers[:, 0] + repeated * his[:, 0]
+        his[:, -1] = 7.0 if bob > 1 else his[:, -1]
+    free = int(intercept)
+    if intercept:
+        his = np.hstack([his, np.ones((rows, 1))])
+    sides = [(hers, 0, bob), (his, free, alice)]
+    parts, penalties = [], []
+    for values, own_free, others in sides:
+        means = training_means(values, own_free) if intercept else None
+        whitening = Whitening.of(values, l2, own_free, heaviest, means).beside(others)
+        parts.append(whitening.apply(values))
+        penalties.append(np.eye(values.shape[1]) - whitening.kept(l2, own_free))
+    joined = np.hstack(parts)
+    # Any labels, scores and class weights: a row curves the loss by at most a quarter of a weight.
+    curvature = heaviest * rng.choice([0.0, 0.01, 0.25], size=rows)
+    for rows_curvature in (curvature, np.full(rows, heaviest / 4)):
+        hessian = (joined * rows_curvature[:, None]).T @ joined / rows
+        start = 0
+        for penalty in penalties:
+            place = slice(start, start + len(penalty))
+            hessian[place, place] += penalty
+            start += len(penalty)
+        values = np.linalg.eigvalsh(hessian)
+        assert values.max() <= 1 + 1e-7
+        assert values.min() >= -1e-7
+
+
+def test_centred_columns_are_free_of_the_intercept_on_either_side():
+    hers, his = (
+        table(40, 3, seed=1) + 5.0,
+        np.hstack([table(40, 2, seed=2) - 3.0, np.ones((40, 1))]),
+    )
+    alone = Whitening.of(his, 0.1, 1, means=training_means(his, 1))
+    beside = alone.beside(3)
+    joined = np.hstack(
+        [Whitening.of(hers, 0.1, means=hers.mean(axis=0)).apply(hers), beside.apply(his)]
+    )
+    assert np.abs(joined[:, :-1].T @ joined[:, -1]).max() < 1e-10
+    # It is 2 in every row; where it is all that Bob has, Alice loses nothing.
+    assert joined[:, -1] == pytest.approx(np.full(40, 2.0))
+    assert alone.apply(his)[:, 0] != pytest.approx(beside.apply(his)[:, 0])
+    lone = Whitening.of(hers, 0.1, means=hers.mean(axis=0))
+    assert np.array_equal(lone.beside(0).factor, lone.factor)
+
+
+def test_an_intercept_absorbs_the_means_of_its_side():
+    values = np.hstack([table(30, 3, seed=5) + 9.0, np.ones((30, 1))])
+    means = training_means(values, 1)
+    whitening = Whitening.of(values, 0.1, 1, means=means)
+    weights = np.array([0.3, -1.0, 2.0, 0.7])
+    whitened = whitening.whitened(weights)
+    assert whitening.weights(whitened) == pytest.approx(weights)
+    assert whitening.apply(values) @ whitened == pytest.approx(values @ weights)
+    again = Whitening.of_numbers(whitening.to_numbers(), 4, means.tolist(), 1)
+    assert again.weights(whitened) == pytest.approx(weights)

@@ -139,7 +139,7 @@ def test_nothing_is_held_out_where_nothing_is_asked_for(tmp_path):
 
 
 def test_the_preparation_is_fitted_on_training_rows_alone(tmp_path):
-    tables = load(tmp_path, bobs(), data={"intercept": False})
+    tables = load(tmp_path, bobs(), agreement={"intercept": False})
     assert np.allclose(tables.train.values.mean(axis=0), 0)
     assert tables.held_out is not None
     assert not np.allclose(tables.held_out.values.mean(axis=0), 0)
@@ -185,7 +185,7 @@ def test_a_column_like_the_label_is_told_to_bob_and_not_to_alice(tmp_path):
 
 @pytest.mark.parametrize("intercept", [True, False])
 def test_bob_may_have_no_columns(tmp_path, intercept):
-    tables = load(tmp_path, bobs().drop("age"), data={"intercept": intercept})
+    tables = load(tmp_path, bobs().drop("age"), agreement={"intercept": intercept})
     assert len(tables.train.columns) == int(intercept)
     assert tables.train.values.shape == (tables.train.rows, int(intercept))
     assert tables.preparation.columns == ()

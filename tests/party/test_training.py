@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from taciturn.jobs import ResumableSide, run_party
 from taciturn.jobs.align import AlignJob
 from taciturn.jobs.train import TrainJob, TrainSide
 from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
-from taciturn.numerics import auc, of_labels, optimum, penalised_loss
+from taciturn.numerics import auc, of_labels, optimum, penalised_loss, weighted_likelihood
 from taciturn.party import PartyConfig, Rhythm
 from taciturn.privacy import EncryptedMechanism
 from taciturn.protocol import (
@@ -276,7 +277,11 @@ def test_weights_are_told_to_whom_it_is_agreed_and_paid_for(trained):
     has_hers = not trained.shared or "told" in trained.name
     has_his = "mutual" not in trained.name or "told" in trained.name
     assert hers.weights.tolist() == (whole.alices[0].weights.tolist() if has_hers else [])
-    assert his.weights.tolist() == (whole.bob.weights.tolist() if has_his else [])
+    # The intercept that Bob has is that at the means of the others' columns.
+    assert his.weights[:-1].tolist() == (whole.bob.weights[:-1].tolist() if has_his else [])
+    if has_hers and has_his:
+        offsets = [trained.star.share(name).offset for name in trained.star.names]
+        assert his.weights[-1] + sum(offsets) == pytest.approx(whole.bob.weights[-1], abs=1e-12)
     totals = {"sealed, told": 4.0, "mutual, told": "inf", "sealed": 0.0, "mutual": 0.0}
     total = trained.bob["ledger"]["label_epsilon_total"]
     assert total == totals.get(trained.name, total)
@@ -292,6 +297,40 @@ def require_scores(star: Company, scores: dict[str, float]) -> None:
     # Whitened rows are rounded.
     given = [scores[name] for name in sorted(scores)]
     assert np.abs(star.whole().scores(*frames) - given).max() < 2.0**-8
+
+
+@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
+def test_columns_with_a_mean_are_scored_as_the_joined_table_is(tmp_path, name):
+    """Bins are indicators, whose means are not zero: files, predictions and exports agree."""
+    agreed = {**AGREEMENTS[name], "passes": 60 if name == "mutual" else 12}
+    star = Company(tmp_path, ONE, agreement=agreed, sections={"data": {"bins": 3}})
+    star.write_tables()
+    star.run()
+    tables = {side: star.prepared(side).tables for side in ("alice", "bob")}
+    means = tables["alice"].train.values.mean(axis=0)
+    assert star.share("alice").means == pytest.approx(means.tolist())
+    assert np.abs(means).max() > 0.2
+    labels = tables["bob"].labels
+    assert labels is not None
+    joined = np.hstack([side.train.values for side in tables.values()])
+    likelihood = of_labels(labels.values, partial(weighted_likelihood, class_weight=None))
+    weights, l2 = star.weights(), 1.0 / len(joined)
+    best = optimum(joined, likelihood, l2, 1).loss
+    assert penalised_loss(joined @ weights, likelihood, weights, l2, 1) - best < 2e-3
+    for side in star.all:
+        star.write_new(side, 120, 30)
+    end = star.run(scoring)["bob"]
+    require_scores(star, dict(zip(end.ids, end.scores.tolist(), strict=True)))
+    frames = [pl.read_csv(star.new_rows(side)).sort("id") for side in ("alice", "bob")]
+    whole = star.whole().scores(*frames)
+    together = pl.concat([frames[0], frames[1].drop("id")], how="horizontal")
+    exported = to_sklearn(*map(star.share, star.all)).decision_function(together)
+    assert exported == pytest.approx(whole, abs=1e-9)
+    if name == "none":
+        parts = [own_part(star.share(side)) for side in ("alice", "bob")]
+        own = [part.scores(frame) for part, frame in zip(parts, frames, strict=True)]
+        assert sum(own) == pytest.approx(whole, abs=1e-9)
+        assert abs(parts[0].offset) > 0.01
 
 
 def test_new_rows_are_scored_and_the_model_exported(trained):

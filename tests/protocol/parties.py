@@ -95,10 +95,14 @@ class Tables:
     def joined(self) -> FloatArray:
         return np.hstack([self.alice.values, self.bob.values])
 
+    def agreed(self, terms: Agreement) -> Agreement:
+        """The agreement of parties with these tables, which says whether there is an intercept."""
+        return terms.model_copy(update={"intercept": bool(self.free)})
+
 
 def alice_program(tables: Tables, terms: Agreement, scheme: Scheme = CLEAR) -> Program[Trained]:
     """Her side of the conversation that the agreement's mechanism has."""
-    agreed = Terms(terms, scheme)
+    agreed = Terms(tables.agreed(terms), scheme)
     return ALICES[agreed.conversation](AliceInputs(tables.alice, agreed, ALICE))
 
 
@@ -114,7 +118,7 @@ def bob_program(
     """His side of it."""
     method = mechanism or mechanism_of(terms)
     charged = ledger or Ledger(tables.labels.rows, method.assumption)
-    agreed = Terms(terms, scheme)
+    agreed = Terms(tables.agreed(terms), scheme)
     inputs = BobInputs(tables.bob, tables.labels, agreed, method, charged, coins)
     return BOBS[agreed.conversation](inputs)
 

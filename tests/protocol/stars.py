@@ -12,6 +12,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto import ClearScheme, KeyIdentity, Scheme, fingerprint
 from taciturn.data import FeatureTable
 from taciturn.engine import Recorder, StarTap, Transcript, run_star, unheard
+from taciturn.numerics import centring_offset
 from taciturn.privacy import Ledger
 from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import (
@@ -86,7 +87,7 @@ class Star:
 
     @classmethod
     def of(cls, tables: Tables, agreed: Agreement, alices: int, scheme: Scheme = CLEAR) -> Star:
-        parties = names(alices)
+        parties, agreed = names(alices), tables.agreed(agreed)
         if alices > 1:
             agreed = agreed.model_copy(update={"parties": pins(parties)})
         return cls(tables, Terms(agreed, scheme), parties if alices > 1 else (ONLY,))
@@ -175,12 +176,15 @@ class StarTalk:
 
     @property
     def weights(self) -> FloatArray:
-        """Of all columns, in their own coordinates, whoever has them."""
-        if self.bob.bob_share is None or not len(self.bob.bob_share.values):
-            return np.concatenate([self.alice_weights, self.bob.weights])
-        hers = self.alice.bob_share
-        assert hers is not None
-        return np.concatenate([self.alice_weights, _joined(self.bob.bob_share, hers.values)])
+        """Of all columns, in their own coordinates, whoever has them: those of the joined table."""
+        his, hers = self.bob.weights.copy(), self.alice_weights
+        if self.bob.bob_share is not None and len(self.bob.bob_share.values):
+            assert self.alice.bob_share is not None
+            his = _joined(self.bob.bob_share, self.alice.bob_share.values)
+        means = [trained.means for trained in self.alices.values() if trained.means is not None]
+        if means:
+            his[-1] += centring_offset(hers, np.concatenate(means))
+        return np.concatenate([hers, his])
 
     def sent(self, role: Role, link: str = ONLY) -> list[bytes]:
         return [frame for name, who, frame in self.frames if (name, who) == (link, role)]

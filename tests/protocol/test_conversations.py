@@ -32,6 +32,7 @@ from taciturn.errors import (
 )
 from taciturn.numerics import (
     UNIT_BITS,
+    centring_offset,
     fit_in_clear,
     momentum,
     of_labels,
@@ -262,7 +263,7 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
     sides = [side for side in (tables.alice, tables.bob) if side.columns]
     counts = [len(side.columns) for side in sides]
     owned = [
-        OwnTable.of(side, plan, sum(counts) - count)
+        OwnTable.of(side, plan, sum(counts) - count - tables.free + side.free)
         for side, count in zip(sides, counts, strict=True)
     ]
     rows, grid = plan.rows, 2.0**-plan.scales.feature_bits
@@ -279,6 +280,8 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
         ahead = now + by_step * (now - before) + by_point * (now - ahead)
     parts = zip(owned, np.split(now, splits), strict=True)
     expected = np.concatenate([own.whitening.weights(part) for own, part in parts])
+    if tables.free:
+        expected[-1] += centring_offset(expected[: counts[0]], owned[0].whitening.means)
     return Compared(talk.weights, expected, 2e-4)
 
 
@@ -624,7 +627,8 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
     names = {field.name for field in fields(talk.alice)}
     # What several Alices know of each other all of them know.
     others = {"circle", "company"}
-    assert names == {"weights", "iterations", "stopped", "share", "bob_share", "further"} | others
+    own = {"weights", "iterations", "stopped", "share", "bob_share", "means", "further"}
+    assert names == own | others
     own = {"suspected_wraps", "redraws", "opened", "losses", "scores_beyond_range"}
     assert {field.name for field in fields(talk.bob)} - names == own
     assert talk.alice.iterations == talk.bob.iterations > 0

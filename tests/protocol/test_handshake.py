@@ -121,6 +121,7 @@ CHANGES = {
     "class_weight": [1.0, 0.5],
     "feature_bits": 17,
     "residue_bits": 21,
+    "intercept": True,
     "file_digest": "0f" * 32,
     "penalties": [0.25, 0.5],
 }

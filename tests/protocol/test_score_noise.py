@@ -14,7 +14,7 @@ from taciturn.crypto import ClearSecretKey, Scheme
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey
 from taciturn.data import FeatureTable, RowIds
 from taciturn.engine import run_pair
-from taciturn.numerics import FixedPoint
+from taciturn.numerics import FixedPoint, centring_offset
 from taciturn.privacy import Ledger
 from taciturn.privacy import mechanism as mechanism_of
 from taciturn.protocol import HeldOut, PartyResult, Terms, whitened_rows
@@ -215,7 +215,7 @@ def test_a_held_out_score_is_that_of_a_later_prediction(name, solver):
     agreed = AGREED[name](**(newton if solver == "newton" else {"epochs": 1}))
     tables = Tables.make(rows=40, alice=3, bob=2, intercept=True)
     new = Tables.make(rows=9, alice=3, bob=2, intercept=True, seed=8)
-    terms, method = Terms(agreed, CLEAR), mechanism_of(agreed)
+    terms, method = Terms(tables.agreed(agreed), CLEAR), mechanism_of(agreed)
     ledger, held_out = Ledger(40, method.assumption), HeldOut(new.bob, new.labels)
     hers, his = run_pair(
         alice_program(AliceInputs(tables.alice, terms, ALICE, held_out=new.alice)),
@@ -236,9 +236,12 @@ def predicted(
 ) -> FloatArray:
     key, coins = hers.noise_key, KeyedEntropy.from_seed(5)
     theirs, own = hers.trained, his.trained
+    offset = centring_offset(theirs.weights, theirs.means) if theirs.share is None else 0.0
     return run_pair(
         answer_rows(
-            score_responder(theirs.weights, theirs.share, theirs.bob_share, key, terms, coins),
+            score_responder(
+                theirs.weights, theirs.share, theirs.bob_share, key, terms, coins, offset
+            ),
             alice,
         ),
         ask_rows(

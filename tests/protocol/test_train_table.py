@@ -28,6 +28,7 @@ from taciturn.numerics import (
     DescentSolver,
     SubspaceSolver,
     Whitening,
+    centring_offset,
     evaluate,
     optimum,
     penalised_loss,
@@ -315,7 +316,8 @@ def test_until_it_is_told_labels_change_nothing_that_alice_can_read():
 def in_clear(run: StarTalk) -> Iterator[np.ndarray]:
     """The weights of both after each pass of the same search, without fixed point."""
     values = USUAL.alice.values
-    whitening = Whitening.of(values, L2)
+    means = values.mean(axis=0)
+    whitening = Whitening.of(values, L2, means=means)
     whitened = whitening.apply(values)
     solver = SubspaceSolver(likelihood_of(run), USUAL.bob.values, L2, USUAL.free, PASSES)
     for number in range(PASSES):
@@ -323,7 +325,9 @@ def in_clear(run: StarTalk) -> Iterator[np.ndarray]:
         scores = whitened @ (direction @ whitened)
         solver.add(direction, scores, last=number == PASSES - 1)
         hers = whitening.weights(solver.combination() @ whitened)
-        yield np.concatenate([hers, solver.weights])
+        his = solver.weights.copy()
+        his[-1] += centring_offset(hers, means)
+        yield np.concatenate([hers, his])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

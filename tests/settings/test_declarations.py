@@ -334,6 +334,7 @@ def test_the_defaults_of_a_partys_file():
         "schedule": "constant",
         "decay": 0.0,
         "l1": 0.0,
+        "intercept": True,
         "feature_bits": 16,
         "residue_bits": 20,
         "signed": False,

@@ -381,7 +381,7 @@ def test_the_text_of_an_agreement_is_pinned():
         '{"b1":null,"b2":null,"base_mechanism":null,"batch_size":16,"bob_update":null,'
         '"class_weight":null,"decay":0.0,'
         '"epochs":2,"epsilon":null,"evaluate":"end","feature_bits":16,"fresh_keys":null,'
-        '"held_out":null,"key_bits":0,"l1":0.0,"l2":0.0,'
+        '"held_out":null,"intercept":false,"key_bits":0,"l1":0.0,"l2":0.0,'
         '"learning_rate":0.05,"mechanism":"none","metrics_epsilon":null,"minimum_batch":1,'
         '"noise":null,'
         '"patience":null,"residue_bits":20,"reveal":null,"reveal_bob":null,"reveal_delta":null,'

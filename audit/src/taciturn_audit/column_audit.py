@@ -19,6 +19,7 @@ import numpy as np
 from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
 from taciturn.errors import TranscriptError, counted
 from taciturn.jobs.train.simulation import Outcome, simulate
+from taciturn.numerics.whitening import centring_offset, training_means
 from taciturn.protocol.held_out import HeldOut
 from taciturn.results.columns import (
     BobSeat,
@@ -122,6 +123,9 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
         return view.predicting(outcome.train_scores, whole=True)
     with np.errstate(over="ignore", invalid="ignore"):
         own = data.bob_train.values @ outcome.bob_weights
+    if outcome.terms.centred:
+        # The intercept that he trained lacks her means, which the joined model's has.
+        own -= centring_offset(outcome.alice_weights, training_means(data.alice_train.values))
     return view.predicting(outcome.train_scores - own)
 
 

@@ -144,6 +144,8 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
         "solver": Newton(passes=1),
         "l2": max(agreed.l2, 1.0 / rows),
         "evaluate": "end",
+        # None of the columns that stand in for Bob's is one.
+        "intercept": False,
     }
 
 

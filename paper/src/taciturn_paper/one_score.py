@@ -68,7 +68,8 @@ class Target:
         standard = (raw - mean) / deviation
         truth = standard @ np.array([1.0, -0.7, 0.5])[:columns]
         labels = (draw.uniform((TRAINED,)) < 1 / (1 + np.exp(-truth[:TRAINED]))).astype(np.int8)
-        settings = Settings(mechanism="mutual", scheme="clear", solver="newton").resolved()
+        chosen = {"mechanism": "mutual", "scheme": "clear", "solver": "newton", "intercept": False}
+        settings = Settings.of(chosen).resolved()
         terms, coins = agree(settings, columns, TRAINED, ClearScheme()), Coins.for_seed(seed)
         method = mechanism(terms.agreement)
         hers = FeatureTable.of(standard[:TRAINED])

@@ -41,7 +41,7 @@ from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
-from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
@@ -349,9 +349,17 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
         own = side[share]
         weights = Scales.of_json(own["scales"]).weights(hers + his)
         if own["whitening"] is not None:
-            weights = Whitening(np.array(own["whitening"])).weights(weights)
+            weights = _whitening(own, side).weights(weights)
         parts.append(weights)
+    if alice["means"] is not None:
+        # Bob's intercept absorbs the means of both sides.
+        parts[1][-1] += centring_offset(parts[0], np.array(alice["means"]))
     return np.concatenate(parts)
+
+
+def _whitening(own: dict[str, Any], side: dict[str, Any]) -> Whitening:
+    means = None if side["means"] is None else np.array(side["means"])
+    return Whitening(np.array(own["whitening"]), means, own["free"])
 
 
 def _at(spent: list[float], frames: int) -> float:
@@ -574,6 +582,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
 def _model(trained: Trained) -> dict[str, Any]:
     return {
         "weights": trained.weights.tolist(),
+        "means": None if trained.means is None else trained.means.tolist(),
         "share": _share(trained.share),
         "bob_share": _share(trained.bob_share),
     }
@@ -583,8 +592,9 @@ def _share(share: WeightShare | None) -> dict[str, Any] | None:
     if share is None:
         return None
     whitening = None if share.whitening is None else share.whitening.factor.tolist()
-    scales = share.scales.to_json()
-    return {"values": share.values.tolist(), "scales": scales, "whitening": whitening}
+    free = 0 if share.whitening is None else share.whitening.free
+    values, scales = share.values.tolist(), share.scales.to_json()
+    return {"values": values, "scales": scales, "whitening": whitening, "free": free}
 
 
 def _program(role: Role, folder: Path, terms: Terms, entropy: Entropy, intercept: bool) -> Any:  # noqa: ANN401

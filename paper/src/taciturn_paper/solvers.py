@@ -67,7 +67,9 @@ class Problem:
         """What the parties agree on by default."""
         dataset = {"dataset": self.name} if self.name in PAPER_SECONDS else {}
         mechanism = "sealed" if solver == "newton" else "none"
-        chosen = {"mechanism": mechanism, "scheme": "bfv", "solver": solver, **dataset}
+        intercept = bool(self.bob.free)
+        chosen = {"mechanism": mechanism, "scheme": "bfv", "solver": solver, "intercept": intercept}
+        chosen |= dataset
         return agree(Settings.of(chosen).resolved(), len(self.alice.columns), self.alice.rows)
 
     def tables(self, rows: int | None = None) -> Tables:

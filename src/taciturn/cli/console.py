@@ -1,6 +1,8 @@
 """What a person sees while a command runs: progress on standard error.
 
 On a terminal that is a bar; elsewhere, such as in the journal of a service, a line a minute.
+
+https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 """
 
 from __future__ import annotations

@@ -11,6 +11,13 @@ run, load or be sent anywhere but to where the page came from.
     GET /TOKEN/         the page
     GET /TOKEN/events   server-sent events: hello (which process, which page), then the sections
                         that have changed, at most four times a second, and a beat where none has
+
+The file is as secret as the page: who knows the token may read it. It is mode 600; one that others
+may read, or that is no such file, is not used, and replaced.
+
+**Guarantee.** A client without the token learns nothing: for every request that is not a plain GET
+of one of the two paths, with the token and under the server's own name, the answer is None, and the
+server closes the connection without a byte.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ and errors about it carry counts.
 
 The values of a large table may lie in a file (``taciturn.memmap``): whatever looks at all of them
 does so by ``row_blocks``.
+
+Only the party with the labels can compare columns with them: Bob, for his own columns, and a
+simulation. Of Alice's columns only names and values are looked at, by her.
 """
 
 from __future__ import annotations

@@ -172,7 +172,10 @@ class _Sampler:
         names = tuple(terms.agreement.parties or [ONLY])
         identities = {name: KeyIdentity.simulated(name, self.entropy.fork(name)) for name in names}
         # Scores after each epoch are not counted: on made-up labels they could end the training.
-        agreed = terms.agreement.model_copy(update={"evaluate": "end", "patience": None})
+        his = self._table(self.bob, rows)
+        # Columns that stand in for a peer's have no intercept, which costs nothing.
+        changes = {"evaluate": "end", "patience": None, "intercept": bool(his.free)}
+        agreed = terms.agreement.model_copy(update=changes)
         if agreed.parties:
             pins = {name: fingerprint(one.public_key) for name, one in identities.items()}
             agreed = agreed.model_copy(update={"parties": pins})
@@ -191,7 +194,7 @@ class _Sampler:
             for name, columns in zip(names, self.alices, strict=True)
         }
         bob = BobInputs.without_budget(
-            self._table(self.bob, rows),
+            his,
             _labels(rows),
             terms,
             self.entropy.fork("bob"),

@@ -56,9 +56,7 @@ def whole_to_onnx(model: WholeModel) -> bytes:
         for part, names in zip(parts, input_names(parts), strict=True)
         if _contributes(part)
     ]
-    constant = sum(
-        float(part.weights[-1]) for part in parts if part.model.intercept and not _contributes(part)
-    )
+    constant = sum(part.constant for part in parts if not _contributes(part))
     if not scores:
         raise _no_contribution()
     score = reduce(lambda one, two: graph.node("Add", [one, two]), scores)
@@ -87,8 +85,8 @@ def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
     # No MatMul: onnxruntime fuses a division before it into one, with a factor of single precision.
     products = graph.node("Mul", [matrix, graph.constant(np.concatenate(weights).reshape(1, -1))])
     score = graph.node("ReduceSum", [products, graph.constant(np.array([1]))], keepdims=1)
-    if part.model.intercept:
-        score = graph.node("Add", [score, graph.constant(np.float64(part.weights[-1]))])
+    if part.constant:
+        score = graph.node("Add", [score, graph.constant(np.float64(part.constant))])
     return score
 
 

@@ -27,6 +27,7 @@ from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sorted_scores import Threshold, even_odds
+from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.results.serialise import read
 from taciturn.version import FORMAT_VERSION, __version__
 
@@ -49,7 +50,9 @@ class ModelShare:
     shares. No value of Alice's training table exceeded two to the ``magnitude_bits``, of Bob's to
     the ``bob_bits``; both sides know these. ``whitening`` has the coordinates of this side's own
     weights, where they are shared, as ``Whitening.to_numbers`` gives them; none where they are
-    those of its columns.
+    those of its columns. ``means`` are those of its training columns, 0 of an intercept, where they
+    were centred; ``weights`` are those of columns as they are, and what centring adds to a score
+    beside an intercept of this side is the ``offset``.
 
     ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: its
     holder can subtract the noise from the scores that Bob has.
@@ -76,6 +79,7 @@ class ModelShare:
     scales: dict[str, Any] = field(default_factory=dict)
     magnitude_bits: int = 0
     whitening: tuple[float, ...] = field(default=(), repr=False)
+    means: tuple[float, ...] = field(default=(), repr=False)
     noise_key: str = field(default="", repr=False)
     name: str = ""
     parties: dict[str, int] = field(default_factory=dict)
@@ -113,6 +117,22 @@ class ModelShare:
     def intercept(self) -> bool:
         """Whether the last column is the intercept."""
         return self.columns[-1:] == (INTERCEPT,)
+
+    @property
+    def offset(self) -> float:
+        """What centring adds to this side's part of a score; an intercept of its own has it."""
+        if self.intercept or not self.means or not len(self.weights):
+            return 0.0
+        return centring_offset(self.weights, np.array(self.means))
+
+    @property
+    def coordinates(self) -> Whitening | None:
+        """Coordinates of this side's own weights, where they are shared and not its columns'."""
+        if not self.whitening:
+            return None
+        return Whitening.of_numbers(
+            self.whitening, len(self.columns), self.means, int(self.intercept)
+        )
 
     @property
     def log_odds_shift(self) -> float:
@@ -168,6 +188,7 @@ class ModelShare:
                 share=tuple(record.pop("share")),
                 bob_share=tuple(record.pop("bob_share", ())),
                 whitening=tuple(record.pop("whitening", ())),
+                means=tuple(record.pop("means", ())),
                 **record,
             )
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):
@@ -259,6 +280,11 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         or not all(isinstance(number, float) and math.isfinite(number) for number in numbers)
     ):
         raise FileError("the model's whitening does not fit its columns", where=str(path))
+    if share.means and (
+        len(share.means) != count
+        or not all(isinstance(mean, float) and math.isfinite(mean) for mean in share.means)
+    ):
+        raise FileError("the model's means do not fit its columns", where=str(path))
     if not np.isfinite(share.weights).all():
         raise FileError("a weight of the model is not a finite number", where=str(path))
 

@@ -86,8 +86,7 @@ def to_sklearn(*shares: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has n
     regression = CorrectedRegression(bob.log_odds_shift, bob.threshold.score)
     taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
     regression.coef_ = np.concatenate(taken).reshape(1, -1)
-    constants = [float(part.weights[-1]) for part in parts if part.model.intercept]
-    regression.intercept_ = np.array([sum(constants)])
+    regression.intercept_ = np.array([sum(part.constant for part in parts)])
     regression.classes_ = np.array([0, 1])
     regression.n_features_in_ = sum(counts)
     regression.n_iter_ = np.array([0], dtype=np.int32)

@@ -8,7 +8,7 @@ revealed model.
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -17,16 +17,24 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.model.share import ModelShare
-from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.scales import Scales
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One side's columns with their weights in clear, an intercept's included."""
+    """One side's columns with their weights in clear, an intercept's included.
+
+    ``offset`` is what centring adds to a score, where the weights have no intercept for it.
+    """
 
     model: ModelShare
     weights: FloatArray
+    offset: float = 0.0
+
+    @property
+    def constant(self) -> float:
+        """What is added to the weighted columns: the intercept, if any, and the offset."""
+        return self.offset + (float(self.weights[-1]) if self.model.intercept else 0.0)
 
     def scores(self, frame: pl.DataFrame) -> FloatArray:
         """This side's part of the score of each row, from raw columns."""
@@ -35,7 +43,7 @@ class Part:
             partial: FloatArray = plan.apply(frame) @ self.weights[: len(plan.columns)]
         else:
             partial = np.zeros(frame.height)
-        return partial + self.weights[-1] if self.model.intercept else partial
+        return partial + self.constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ def own_part(model: ModelShare) -> Part:
             where=f"{model.role}'s model",
             hint="joint scores come from taciturn predict; a whole model needs both files",
         )
-    return Part(model, model.weights)
+    return Part(model, model.weights, model.offset)
 
 
 def whole_model(*shares: ModelShare) -> WholeModel:
@@ -113,7 +121,12 @@ def whole_model(*shares: ModelShare) -> WholeModel:
         )
     ordered = [alices[name] for name in bob.parties or alices]
     hers = tuple(Part(alice, _alices_weights(alice, bob)) for alice in ordered)
-    return WholeModel(hers, Part(bob, _bobs_weights(ordered[0], bob)))
+    own = _bobs_weights(ordered[0], bob)
+    if bob.intercept:
+        # In the whole model Bob's intercept absorbs the means of all sides.
+        own = own.copy()
+        own[-1] += sum(replace(part.model, weights=part.weights).offset for part in hers)
+    return WholeModel(hers, Part(bob, own))
 
 
 def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -137,6 +150,4 @@ def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
 
 def _in_columns(owner: ModelShare, weights: FloatArray) -> FloatArray:
     """Weights of a side's columns, from those in the coordinates that its file has."""
-    if not owner.whitening:
-        return weights
-    return Whitening.of_numbers(owner.whitening, len(weights)).weights(weights)
+    return weights if owner.coordinates is None else owner.coordinates.weights(weights)

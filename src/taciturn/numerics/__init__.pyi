@@ -90,6 +90,9 @@ from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
 from taciturn.numerics.whitening import MOST_COLUMNS as MOST_COLUMNS
 from taciturn.numerics.whitening import Whitening as Whitening
+from taciturn.numerics.whitening import centred as centred
+from taciturn.numerics.whitening import centring_offset as centring_offset
+from taciturn.numerics.whitening import training_means as training_means
 from taciturn.numerics.whole_table import Fit as Fit
 from taciturn.numerics.whole_table import fit_in_clear as fit_in_clear
 from taciturn.numerics.whole_table import fit_on_schedule as fit_on_schedule

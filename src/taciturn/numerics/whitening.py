@@ -9,6 +9,10 @@ and penalty is between 0 and the identity in w~. The penalty needs no further kn
 
     l2 |w|^2 = w~^T (I - X~^T X~ / 4n) w~
 
+**Centred columns.** Where there is a free intercept, every column is taken less its mean over the
+rows. The intercept absorbs the means, so that the model is the same, and is then orthogonal to
+all columns, whoever owns them: their curvatures do not add up.
+
 The owner of the columns does all this alone.
 """
 
@@ -16,7 +20,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -38,12 +42,25 @@ _LEAST_PIVOT = 1e-11
 
 @dataclass(frozen=True, slots=True)
 class Whitening:
-    """Change of coordinates by L, a lower triangular factor."""
+    """Change of coordinates by L, a lower triangular factor, of columns less their ``means``.
+
+    ``means`` is None where columns are not centred. The last ``free`` columns are the intercept,
+    whose mean is given as 0.
+    """
 
     factor: FloatArray
+    means: FloatArray | None = None
+    free: int = 0
 
     @classmethod
-    def of(cls, values: FloatArray, l2: float, free: int = 0, heaviest: float = 1.0) -> Whitening:
+    def of(
+        cls,
+        values: FloatArray,
+        l2: float,
+        free: int = 0,
+        heaviest: float = 1.0,
+        means: FloatArray | None = None,
+    ) -> Whitening:
         """Whitening of a table; allocates nothing of the table's size.
 
         The last ``free`` columns (the intercept) carry no penalty and are not all zeros.
@@ -66,7 +83,7 @@ class Whitening:
                 hint="use fewer columns",
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            square = _square(values)
+            square = _square(values, means)
             square *= heaviest / (4.0 * rows)
         if not np.isfinite(square).all():
             raise ConfigError(
@@ -75,18 +92,22 @@ class Whitening:
             )
         penalised = np.arange(columns - free)
         square[penalised, penalised] += l2
-        return cls(_cholesky(square))
+        return cls(_cholesky(square), means, free)
 
     def beside(self, others: int) -> Whitening:
-        """Whitening of the table beside another one, for steps of length 1 in both at once.
+        """Whitening of the table beside one of so many columns, for steps of length 1 in both.
 
         Each table alone makes a curvature of at most 1, both together of up to 2. With factors ``1
         + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever the
         two have in common: ``2 |x y| <= r x^2 + y^2 / r``. Here ``r = sqrt(others / columns)``: a
-        table of few columns, an intercept at the least, hardly slows one of many.
+        table of few columns hardly slows one of many. Beside centred columns an intercept has
+        nothing in common with any of them: it keeps its factor, and counts on neither side.
         """
-        ratio = float(np.sqrt(others / len(self.factor)))
-        return Whitening(self.factor * float(np.sqrt(1.0 + ratio)))
+        apart = self.free if self.means is not None else 0
+        shared = len(self.factor) - apart
+        factor = self.factor.copy()
+        factor[:shared] *= np.sqrt(1.0 + np.sqrt(others / max(1, shared)))
+        return replace(self, factor=factor)
 
     def kept(self, l2: float, free: int = 0) -> FloatArray:
         """``I - P``: the part of weights that a step of length 1 on the penalty alone leaves.
@@ -103,8 +124,10 @@ class Whitening:
         return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
 
     @classmethod
-    def of_numbers(cls, numbers: Sequence[float], columns: int) -> Whitening:
-        """Inverse of ``to_numbers``.
+    def of_numbers(
+        cls, numbers: Sequence[float], columns: int, means: Sequence[float] = (), free: int = 0
+    ) -> Whitening:
+        """Inverse of ``to_numbers``; no ``means`` where columns are not centred.
 
         >>> whitening = Whitening(np.array([[2.0, 0.0], [1.0, 3.0]]))
         >>> Whitening.of_numbers(whitening.to_numbers(), 2).factor.tolist()
@@ -112,37 +135,67 @@ class Whitening:
         """
         factor = np.zeros((columns, columns))
         factor[np.tril_indices(columns)] = numbers
-        return cls(factor)
+        return cls(factor, np.array(means) if means else None, free)
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Rows in the new coordinates: ``X L^-T``."""
-        whitened: FloatArray = values @ np.linalg.inv(self.factor).T
+        """Rows in the new coordinates: ``X L^-T`` of centred columns."""
+        whitened: FloatArray = centred(values, self.means) @ np.linalg.inv(self.factor).T
         return whitened
 
     def of_rows(self) -> Callable[[FloatArray], FloatArray]:
         """Like ``apply``, for rows that must not depend on the rows beside them."""
         inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
-        return lambda values: row_transforms(values, inverse)
+        return lambda values: row_transforms(centred(values, self.means), inverse)
 
     def weights(self, whitened: FloatArray) -> FloatArray:
-        """Weights of the table's own columns: ``L^-T w~``."""
-        return np.asarray(np.linalg.solve(self.factor.T, whitened), dtype=np.float64)
+        """Weights of the table's own columns, as they are: ``L^-T w~``.
+
+        An intercept among them absorbs the means of the others. Without one the owner's scores lack
+        ``centring_offset``.
+        """
+        weights = np.asarray(np.linalg.solve(self.factor.T, whitened), dtype=np.float64)
+        if self.free:
+            weights[-1] += centring_offset(weights, self.means)
+        return weights
 
     def whitened(self, weights: FloatArray) -> FloatArray:
-        """Weights in the new coordinates, ``L^T w``: the inverse of ``weights``."""
+        """Weights in the new coordinates: the inverse of ``weights``."""
+        if self.free:
+            weights = weights.copy()
+            weights[-1] -= centring_offset(weights, self.means)
         product: FloatArray = weights @ self.factor
         return product
 
 
-def _square(values: FloatArray) -> FloatArray:
+def training_means(values: FloatArray, free: int = 0) -> FloatArray:
+    """Mean of each column; 0 of the last ``free``, the intercept, which stays as it is."""
+    means = np.zeros(values.shape[1])
+    for _, block in row_blocks(values):
+        means += block.sum(axis=0) / len(values)
+    means[values.shape[1] - free :] = 0.0
+    return means
+
+
+def centred(values: FloatArray, means: FloatArray | None) -> FloatArray:
+    """Columns less their means; as they are where there are none."""
+    return values if means is None else values - means
+
+
+def centring_offset(weights: FloatArray, means: FloatArray | None) -> float:
+    """What centring adds to every score of columns with these weights."""
+    return 0.0 if means is None else -float(means @ weights)
+
+
+def _square(values: FloatArray, means: FloatArray | None) -> FloatArray:
     """``X^T X``, summed over blocks of rows in their order: the same whatever the cores."""
     rows, columns = values.shape
     if columns > _MOST_AT_A_TIME:
         # One square is large, and several blocks at a time have one each.
-        return reduce(operator.iadd, (block.T @ block for _, block in row_blocks(values)))
+        blocks = (centred(block, means) for _, block in row_blocks(values))
+        return reduce(operator.iadd, (block.T @ block for block in blocks))
 
     def square(place: slice) -> FloatArray:
-        block = values[place]
+        block = centred(values[place], means)
         product: FloatArray = block.T @ block
         return product
 

@@ -2,7 +2,8 @@
 
 **On a schedule** (the optimised gradient method): where no score is seen there is no search. Each
 side changes to coordinates in which the loss of *both* tables curves by at most 1, alone and
-without a label (``Whitening.beside``), and then
+without a label (``Whitening.beside``; of columns less their means, where there is an intercept),
+and then
 
     w_(k+1) = (I - P) y_k + X^T (y - sigma(z)) / n       z = X_A y_A + X_B y_B
     y_(k+1) = w_(k+1) + b_k (w_(k+1) - w_k) + g_k (w_(k+1) - y_k)
@@ -29,7 +30,7 @@ from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
 from taciturn.numerics.subspace import SubspaceSolver, damped_solve
-from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whitening import Whitening, centred, centring_offset, training_means
 
 # Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
 _MOST_ITERATIONS = 200
@@ -63,23 +64,25 @@ def fit_in_clear(
     """Fit by the subspace search in clear, without fixed point.
 
     ``alice`` has the columns of all Alices, ``widths`` how many are whose. The last ``free`` of
-    Bob's columns (the intercept) carry no penalty.
+    Bob's columns (the intercept) carry no penalty; where there is one, columns are centred.
     """
-    several = len(widths) > 1
+    several, means = len(widths) > 1, training_means(alice) if free else None
     if several:
         # Tables side by side, divided by one number: no direction has long weights.
-        size = float(np.sqrt(np.sum(np.square(alice)) / len(alice))) / 2.0
-        whitening = Whitening(np.eye(alice.shape[1]) * (size or 1.0))
+        size = float(np.sqrt(np.sum(np.square(centred(alice, means))) / len(alice))) / 2.0
+        whitening = Whitening(np.eye(alice.shape[1]) * (size or 1.0), means)
     else:
-        whitening = Whitening.of(alice, l2)
+        whitening = Whitening.of(alice, l2, means=means)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
-    weights = whitening.weights(solver.combination() @ whitened)
-    return Fit(weights, solver.weights, solver.scores())
+    weights, own_weights = whitening.weights(solver.combination() @ whitened), solver.weights.copy()
+    if free:
+        own_weights[-1] += centring_offset(weights, means)
+    return Fit(weights, own_weights, solver.scores())
 
 
 def fit_on_schedule(
@@ -93,15 +96,16 @@ def fit_on_schedule(
 ) -> Fit:
     """Fit by the optimised gradient method in clear, without fixed point.
 
-    The last ``free`` of Bob's columns (the intercept) carry no penalty; ``heaviest`` is the largest
-    class weight.
+    The last ``free`` of Bob's columns (the intercept) carry no penalty; where there is one, all
+    columns are centred. ``heaviest`` is the largest class weight.
     """
     sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
     counts = [values.shape[1] for values, _ in sides]
-    whitenings = [
-        Whitening.of(values, l2, at, heaviest).beside(sum(counts) - values.shape[1])
-        for values, at in sides
-    ]
+    whitenings = []
+    for values, at in sides:
+        means = training_means(values, at) if free else None
+        others = sum(counts) - values.shape[1] - (free - at)
+        whitenings.append(Whitening.of(values, l2, at, heaviest, means).beside(others))
     table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
     kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
     now = ahead = np.zeros(table.shape[1])
@@ -112,6 +116,8 @@ def fit_on_schedule(
         ahead = now + by_step * (now - before) + by_point * (now - ahead)
     parts = np.split(now, np.cumsum(counts)[:-1])
     weights = [w.weights(part) for w, part in zip(whitenings, parts, strict=True)]
+    if free:
+        weights[1][-1] += centring_offset(weights[0], whitenings[0].means)
     return Fit(weights[0], weights[1] if len(weights) > 1 else np.empty(0), table @ now)
 
 

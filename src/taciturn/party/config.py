@@ -126,7 +126,6 @@ class DataSection(TableSettings):
         ),
     ] = 0.5
     label: str | None = None
-    intercept: bool = True
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -57,6 +57,7 @@ def model_share(
         scales={} if trained.share is None else trained.share.scales.to_json(),
         magnitude_bits=0 if trained.share is None else trained.share.magnitude_bits,
         whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
+        means=() if trained.means is None else tuple(trained.means.tolist()),
         noise_key=result.noise_key.hex(),
         name=side.name,
         parties=dict(zip(names, several, strict=True)),

@@ -162,8 +162,8 @@ class LabelRole:
         return None
 
     def intercept(self, config: PartyConfig) -> bool:
-        """As his file says."""
-        return config.data.intercept
+        """As it was agreed."""
+        return bool(config.agreed["intercept"])
 
     def peer_table(self, config: PartyConfig) -> PeerTable:
         """As many columns as were agreed, or a bound."""

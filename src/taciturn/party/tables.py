@@ -145,6 +145,7 @@ def _key(config: PartyConfig, sources: tuple[Fingerprint, ...], chosen: list[Cho
         "role": config.role,
         "files": sources,
         "data": config.data.model_dump(mode="json"),
+        "intercept": config.agreed["intercept"],
         "rows": [rows.ids.digest() for rows in chosen],
     }
     return sha256(canonical_json(facts).encode()).hexdigest()

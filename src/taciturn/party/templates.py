@@ -38,6 +38,7 @@ _UNKNOWN = "Not known yet: write the fingerprint of certs/{name}.pem here, on al
 _NEWTON = ("solver", "#passes", "#l2")
 _SGD = ("epochs", "batch_size", "minimum_batch", "learning_rate", "#l2")
 _AGREED = (
+    "intercept",
     "held_out",
     "split_seed",
     "evaluate",
@@ -94,7 +95,7 @@ _OWN: Mapping[Role, _OwnLines] = {
     "bob": _OwnLines(
         "Bob has the labels, and perhaps columns of his own.",
         {
-            "data": ("label", "#positive", "intercept"),
+            "data": ("label", "#positive"),
             "output": ("#held_out_scores", "#threshold", "#false_negative_cost", "#report"),
             "privacy": _LIMITS,
             "serve": (

@@ -117,10 +117,7 @@ class UsedModel:
 
     def _whitening(self, owner: Role) -> Whitening | None:
         """The coordinates of a side's weights, where this is that side and has any."""
-        numbers = self.model.whitening
-        if self.model.role != owner or not numbers:
-            return None
-        return Whitening.of_numbers(numbers, len(self.model.columns))
+        return self.model.coordinates if self.model.role == owner else None
 
 
 def probability_meaning(agreed: Agreement) -> str:

@@ -49,6 +49,7 @@ def agree(
     shared = {name: getattr(settings, name) for name in common}
     shared["solver"] = solver = _solver(settings)
     shared["l2"] = solver.default_l2(rows) if settings.l2 is None else settings.l2
+    shared["intercept"] = bool(settings.intercept)
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
     draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})

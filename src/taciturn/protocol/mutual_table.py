@@ -2,7 +2,8 @@
 
 All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
 (``numerics.whole_table``), and so are the points y from which steps start. X~ is a party's
-whitened table and K the matrix ``I - P`` of its penalty, rounded once.
+whitened table, centred where there is an intercept, and K the matrix ``I - P`` of its penalty,
+rounded once.
 
 ::
 
@@ -230,7 +231,8 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
 def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
     """The coordinates of a side's columns, before it knows how many the other has."""
     heaviest = max(terms.agreement.class_weight or (1.0,))
-    return Whitening.of(features.values, terms.agreement.l2, features.free, heaviest)
+    values, free = features.values, features.free
+    return Whitening.of(values, terms.agreement.l2, free, heaviest, terms.means_of(values, free))
 
 
 def whitened_bits(features: FeatureTable, terms: Terms) -> int:

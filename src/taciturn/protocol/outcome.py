@@ -46,8 +46,9 @@ class Trained:
     ``weights`` is empty at an Alice whose weights stay shared. ``iterations`` count those before a
     resumption too. ``stopped`` is None where the training went to its end. ``share`` and
     ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``circle`` is what one of
-    several Alices knows of the others: scores of her model need masks too. ``further`` are the
-    models of the other penalties, where several share one search.
+    several Alices knows of the others: scores of her model need masks too. ``means`` are those of
+    this party's training columns, where it centred them. ``further`` are the models of the other
+    penalties, where several share one search.
     """
 
     weights: FloatArray = field(repr=False)
@@ -58,6 +59,7 @@ class Trained:
     circle: Circle | None = field(default=None, repr=False)
     company: Company = ALONE
     further: tuple[Trained, ...] = ()
+    means: FloatArray | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

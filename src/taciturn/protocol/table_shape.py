@@ -22,21 +22,25 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.base import TableSize, Wrapping
 from taciturn.memmap import over_blocks
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.whitening import centred
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
 
 
-def table_sizes(values: FloatArray) -> tuple[int, int]:
+def table_sizes(values: FloatArray, means: FloatArray | None = None) -> tuple[int, int]:
     """What an Alice says of her table: bits of its longest row, and of its columns together.
+
+    Both of columns less their means, where they are centred.
 
     >>> table_sizes(np.array([[3.0, 4.0], [0.0, 0.0]]))
     (3, 2)
     """
 
     def squares(place: slice) -> tuple[float, float]:
-        lengths = np.einsum("ij,ij->i", values[place], values[place])
+        block = centred(values[place], means)
+        lengths = np.einsum("ij,ij->i", block, block)
         return float(lengths.max(initial=0.0)), float(lengths.sum())
 
     parts = list(over_blocks(squares, len(values), values))

@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from taciturn.arrays import FloatArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sgd import LearningRate, batch_count
 from taciturn.numerics.subspace import PASSES_PER_PENALTY
+from taciturn.numerics.whitening import training_means
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.batches import BatchPlan
@@ -79,6 +81,19 @@ class Terms:
     def of_model(self, number: int) -> Terms:
         """The terms of one of the models."""
         return replace(self, agreement=self.agreement.of_model(number))
+
+    @property
+    def centred(self) -> bool:
+        """Whether each side centres its columns: an intercept absorbs their means.
+
+        Not where the model is told with noise, whose bounds are those of columns as they are.
+        """
+        agreed = self.agreement
+        return self.whole_table and agreed.intercept and agreed.reveal_epsilon is None
+
+    def means_of(self, values: FloatArray, free: int = 0) -> FloatArray | None:
+        """What is subtracted from a side's columns; None where they stay as they are."""
+        return training_means(values, free) if self.centred else None
 
     @property
     def rate(self) -> LearningRate:

@@ -1,4 +1,7 @@
-"""The figures of a result by name, for exports. A figure's name is ``group/name``."""
+"""The figures of a result by name, for exports. A figure's name is ``group/name``.
+
+A folder has one part, or one for each mechanism that its command set side by side.
+"""
 
 from __future__ import annotations
 

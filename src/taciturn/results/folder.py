@@ -5,6 +5,11 @@ and then given its name. Whoever reads one is told which file is absent, cut sho
 a later version; nothing of such a folder is shown.
 
 **Assumes.** The digests find accidents. Whoever may write into the folder can make a new manifest.
+
+It names no secret: settings are public or this side's own limits, data are counts and digests, and
+what stands before the ``@`` of an address in a command is left out.
+
+What kind of result a record is, it does not say: a key that no other kind has tells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What the results and the live figures of one side have in common."""
+"""What the results and the live figures of one side have in common.
+
+Each kind is one frozen value. ``LedgerPlanned`` and ``GrowingTable`` are Bob's: a board for Alice
+refuses them, and figures with losses too.
+"""
 
 from __future__ import annotations
 

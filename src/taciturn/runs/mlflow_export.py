@@ -6,6 +6,8 @@ to anybody but the server that is named: MLflow's own reports of its use are tur
 redirections are not followed.
 
 **Assumes.** Whoever can read the server may read what the folder holds.
+
+Infinite figures, of which MLflow's stores make other numbers, are tags.
 """
 
 from __future__ import annotations

@@ -102,6 +102,7 @@ class Agreement(Protection):
         ),
     ] = None
     l2: NonNegative
+    intercept: bool = False
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt

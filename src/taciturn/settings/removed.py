@@ -209,6 +209,13 @@ FORMER_NAMES: tuple[FormerName, ...] = (
     ),
     # Removed.
     FormerName(
+        "intercept",
+        None,
+        _keys("data"),
+        "both sides agree on it, since both centre their columns where there is one",
+        Hint("write {intercept} in [agreement] on both sides", intercept=True),
+    ),
+    FormerName(
         "dither",
         None,
         _simulated("agreement", "study"),

@@ -279,9 +279,10 @@ class Settings(TableSettings, Protection):
         bool | None,
         Setting(
             "Fit an intercept, at Bob and without penalty.",
-            Scope.DATA,
+            Scope.AGREEMENT,
             Panel.MODEL,
-            detail="Alice never has one",
+            detail="Alice never has one. In `newton` both sides centre their columns where there "
+            "is one",
             both_ways=True,
         ),
     ] = None

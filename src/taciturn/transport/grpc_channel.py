@@ -4,6 +4,18 @@ gRPC takes what goes out from an iterator, when the peer's window has room for i
 what comes in. Between them and the party are two queues, bounded in bytes: a party that does not
 read stops the thread, that fills the window, and that stops the peer. Bounding the number of
 entries would not do: entries are from nothing to a whole frame.
+
+How older versions are kept out of the handshake is told where it is done, in this package's
+``__init__``; here the version of each stream is checked once more. There is no way to ask for a
+connection without TLS.
+
+**A pinned key, for the side that calls.** gRPC for Python shows a client nothing of the server's
+certificate. So the certificate is asked for first, over a connection of its own; then the call
+trusts that one certificate and no authority. A TLS handshake succeeds only with the owner of its
+private key: it does not matter if somebody else answered in between.
+
+**Guarantee.** A call that trusts what ``KeyPin.certificate_at`` returned, and
+``KeyPin.objection`` has nothing against, reaches the owner of the pinned key, or nobody.
 """
 
 from __future__ import annotations

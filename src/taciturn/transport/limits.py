@@ -2,6 +2,15 @@
 
 They bound what a peer can make us hold, also an authenticated one who means harm: per direction one
 queue, the frame that is being put together, and gRPC's window.
+
+    message = version:u8 kind:u8 payload
+    kind 0    ready: the first message of each side, and only that; no payload
+    kind 1    part:  exactly CHUNK bytes of a frame; more follow
+    kind 2    last:  the rest of a frame, at most CHUNK bytes; empty only for an empty frame
+    kind 3    end:   nothing follows; no payload
+
+One frame has one way to travel, so that a flood of tiny parts is not possible: what is being put
+together never costs more than the bytes that came.
 """
 
 from __future__ import annotations

@@ -126,11 +126,13 @@ def test_what_the_columns_say_is_guessed():
     assert not answer.certain.any()
 
 
-def test_nothing_certain_is_wrong():
+@pytest.mark.parametrize("bobs", [0, 1, 3])
+def test_nothing_certain_is_wrong(bobs):
     for seed in range(12):
         table = with_category(columns(40, 2 + seed % 3, seed=seed), seed)
         labels = coins(40, seed=seed)
-        answer = MomentsAttack().infer(played(table, labels, seed=seed))
+        bob = np.hstack([np.ones((40, 1)), columns(40, bobs - 1, seed=30 + seed)]) if bobs else None
+        answer = MomentsAttack().infer(played(table, labels, bob, seed=seed))
         assert right(answer, labels)[answer.certain].all()
 
 

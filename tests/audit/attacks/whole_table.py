@@ -35,14 +35,17 @@ def played(
     seed: int = 1,
     **agreed: Any,
 ) -> AliceView:
-    """Her view of a first pass and of the model, where Bob has these columns (an intercept is one).
+    """Her view of a first pass and of the model, where Bob has these columns.
+
+    A column of ones among them is an intercept, and her own columns are centred then.
 
     The model is one step from the first pass: what later passes do to it is of no consequence here.
     """
-    coins = np.random.default_rng(seed)
-    table, rows = whitened(alice), len(alice)
+    coins, rows = np.random.default_rng(seed), len(alice)
+    intercept = bob is not None and bool((bob == 1.0).all(axis=0).any())
+    table = whitened(alice - intercept * alice.mean(axis=0))
     bits = math.ceil(math.log2(rows * alice.shape[1]) / 2) + 11
-    public = agreement(**agreed)
+    public = agreement(**agreed, intercept=intercept)
     method = cast(EncryptedMechanism, mechanism(public))
     own = np.empty((rows, 0)) if bob is None else bob
     values = labels.astype(np.int8)

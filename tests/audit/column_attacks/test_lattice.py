@@ -60,6 +60,10 @@ def test_categories_and_counts_are_reconstructed(passes, share):
     assert score(categories(passes), IntegerColumnsAttack()).recovered > share
 
 
+def test_centred_indicators_are_told_by_differences_of_rows():
+    assert score(categories(), LatticeAttack()).recovered > 0.75
+
+
 @pytest.mark.parametrize("noise", seldom([1e-4, 1e-2], always=[1e-4]))
 def test_noise_that_ends_the_one_attack_does_not_end_the_other(noise):
     assert not above(numeric(20), score(numeric(20), LatticeAttack(), noise))

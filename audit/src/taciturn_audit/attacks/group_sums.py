@@ -10,8 +10,10 @@ column every ``a_i`` is one of two known numbers, and otherwise the length of a 
 sum is larger than it can be with any row of G at label 0, all rows of G have label 1; and the other
 way round. That is a proof for any v; it succeeds where G is a category of its own.
 
-Where Bob has columns the proof takes for granted that his first slopes nearly cancel out, as they
-do exactly where one of the columns is an intercept.
+**An intercept.** T is of centred columns then, and says nothing of the sum of all rows; but the
+slopes of a fitted intercept cancel out, so that Alice knows that sum: zero, up to roundings. It
+joins the others, and the sum of a group is as it would be without centring. Where Bob has columns
+without an intercept, the proof takes for granted that his first slopes nearly cancel out.
 """
 
 from __future__ import annotations
@@ -39,22 +41,29 @@ _FAR = 40.0
 class Slopes:
     """Public facts about slopes, in units of their root mean square.
 
-    With one column at Bob it may be an intercept.
+    ``intercept``: it is agreed that one of Bob's columns is one.
     """
 
     mechanism: EncryptedMechanism
     bob_columns: int
+    intercept: bool = False
 
     @classmethod
     def of(cls, view: AliceView) -> Slopes:
         """The slopes of a view."""
-        return cls(cast(EncryptedMechanism, view.mechanism), view.peer.columns)
+        method, columns = cast(EncryptedMechanism, view.mechanism), view.peer.columns
+        return cls(method, columns, view.agreement.intercept)
 
     @property
     def exact(self) -> bool:
         """Whether a slope is 1 or -1: no score but zero, and no class that counts more."""
         zero, one = self._at(0.0)
         return self.bob_columns == 0 and bool(np.isclose(zero, -one, rtol=1e-12))
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether a slope depends on its label alone: Bob has no column, or an intercept."""
+        return self.bob_columns == int(self.intercept)
 
     @property
     def sizes(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
@@ -73,7 +82,7 @@ class Slopes:
         """The pairs of slopes, of label 0 and 1, that there can be: none where Bob has columns."""
         if self.exact:
             yield -1.0, 1.0
-        elif self.bob_columns <= 1:
+        elif self.two_valued:
             yield from (law for ones in range(1, rows) if (law := self.law(ones, rows)) is not None)
 
     def law(self, ones: int, rows: int) -> tuple[float, float] | None:
@@ -89,7 +98,7 @@ class Slopes:
             return ones * one + (rows - ones) * zero
 
         fitted = 0.0
-        if self.bob_columns:
+        if self.intercept:
             # The likelihood of flipped labels may be best at an end, where all slopes vanish.
             if not total(-_FAR) > 0 > total(_FAR):
                 return None
@@ -109,7 +118,8 @@ class FirstPass:
     """The table T and its first product ``T^T a``, in the integers' scale.
 
     ``rows`` counts all rows of the training, of which some may be out of the table. ``unit`` is
-    ``2^g/n``, the steps of a's grid in a slope of 1.
+    ``2^g/n``, the steps of a's grid in a slope of 1. With an intercept the last column is constant,
+    for the sum of all rows.
     """
 
     table: FloatArray = field(repr=False)
@@ -123,7 +133,18 @@ class FirstPass:
         """The first pass that Alice saw."""
         rows = len(seen.table)
         table, product = seen.table.astype(np.float64), seen.product.astype(np.float64)
-        return cls(table, product, rows, 2.0**seen.vector_bits / rows, slopes)
+        first = cls(table, product, rows, 2.0**seen.vector_bits / rows, slopes)
+        return first.with_total() if slopes.intercept else first
+
+    def with_total(self) -> FirstPass:
+        """With one sum more, that of all rows: zero."""
+        scale = float(np.sqrt(np.mean(self.table**2))) or 1.0
+        table = np.hstack([self.table, np.full((len(self.table), 1), scale)])
+        return replace(self, table=table, product=np.append(self.product, 0.0))
+
+    def slack(self, mean: float) -> float:
+        """By how much the sum of all rows may be off, where slopes have at most this mean."""
+        return float(self.table[0, -1]) * self.rows * (1.0 + self.unit * mean)
 
     @cached_property
     def factor(self) -> FloatArray:
@@ -171,9 +192,9 @@ _MOST_TOGETHER = 4
 _TOGETHER = 0.5
 # How often settled rows are taken out of the sums.
 _MOST_ROUNDS = 8
-# The most that the mean of all slopes may be, in units of their root mean square, where Bob has
-# columns: an intercept among them makes it zero.
-_MOST_MEAN = 0.5
+# The most that the mean of all slopes may be, in units of their root mean square: of a fitted
+# intercept, whose search may not have ended, and of columns without one.
+_FITTED_MEAN, _MOST_MEAN = 0.01, 0.5
 # How far the indicator of a group may be from the span of the columns, squared.
 _APART = 0.5
 # Multiplications in all: a few seconds.
@@ -203,11 +224,11 @@ def settle(first: FirstPass) -> Settled:
     Where Alice knows the two values of a number, rows that are settled are taken out of the sums,
     in which others may then stand alone.
     """
+    if first.slopes.intercept:
+        return _settled(first, first.table[:0], first.slack(_FITTED_MEAN))
     if first.slopes.sizes is None:
-        strict = _settled(first, first.table[:0], 0.0)
-        extended = _with_total(first)
-        slack = extended.table[0, -1] * first.rows * first.unit * _MOST_MEAN
-        usual = _settled(extended, extended.table[:0], slack)
+        strict, extended = _settled(first, first.table[:0], 0.0), first.with_total()
+        usual = _settled(extended, extended.table[:0], extended.slack(_MOST_MEAN))
         both = np.where(strict.sign != 0, strict.sign, usual.sign)
         return Settled(both, strict.limited, strict.work + usual.work)
     sign = np.zeros(len(first.table), dtype=np.int64)
@@ -225,18 +246,6 @@ def settle(first: FirstPass) -> Settled:
         if not settled.sign.any():
             break
     return Settled(sign, limited, work)
-
-
-def _with_total(first: FirstPass) -> FirstPass:
-    """With one sum more, that of all rows: zero, give or take ``_MOST_MEAN`` for each.
-
-    Where Alice's columns are centred, a category of one row is the row less the mean of all.
-    """
-    scale = float(np.sqrt(np.mean(first.table**2))) or 1.0
-    column = np.full((len(first.table), 1), scale)
-    return replace(
-        first, table=np.hstack([first.table, column]), product=np.append(first.product, 0.0)
-    )
 
 
 def _settled(first: FirstPass, known: FloatArray, slack: float) -> Settled:

@@ -1,8 +1,9 @@
 """``moments``: what sums over all rows, in clear, say about single labels.
 
 In whole-table training under ``none`` Alice sees ``p_k = T^T a_k`` in every pass: d exact integers,
-T her whitened table. The first vector is Bob's slopes at what he knows alone, ``a_0 = 2^g/n
-slope_0``, at a public length and rounded at random: positive for label 1, negative for label 0.
+T her whitened table, of centred columns where Bob has an intercept (``group_sums``). The first
+vector is Bob's slopes at what he knows alone, ``a_0 = 2^g/n slope_0``, at a public length and
+rounded at random: positive for label 1, negative for label 0.
 
 1. *Settled rows.* For any v, ``p_0 . v = sum_i (T v)_i a_0i``. Where ``T v`` is nearly the unit
    vector of a row (a category of one row), or of a few rows, and the others cannot make up for it
@@ -93,7 +94,7 @@ def _odds(first: FirstPass, seen: tuple[MomentsSeen, ...]) -> FloatArray:
     model = np.zeros(len(first.table))
     if final is not None:
         weights = final.product * 2.0 ** -(final.table_bits + final.vector_bits)
-        model = first.table @ weights * 2.0**-final.table_bits
+        model = final.table @ weights * 2.0**-final.table_bits
     expected = first.projected(sigmoid(model) - 0.5)
     share = expected @ first.least_norm / max(float(expected @ expected), _TINY)
     width = np.clip(1.0 - first.leverage, 1e-6, 1.0)

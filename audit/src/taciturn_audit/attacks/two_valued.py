@@ -73,7 +73,7 @@ class Solver:
     def solve(self) -> Labelling | None:
         """A labelling that passes the check; None where there is none or none was found."""
         rows = len(self.first.table)
-        if self.first.slopes.bob_columns > 1:
+        if not self.first.slopes.two_valued:
             self.remark = "linear guess, as Bob's columns hide the values of the slopes"
             return None
         ways = {"the smallest box": self._from_box, "a lattice": self._from_lattice}

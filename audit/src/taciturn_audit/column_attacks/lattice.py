@@ -18,6 +18,10 @@ gives ``L^T L``. With the order of the columns that is L, and with L the columns
 first, then the others without it. In the right order every column is standardised, as numbers are
 prepared: that finds the order. The tables of several Alices are not whitened: T is their columns,
 in one public unit.
+
+**Centred columns** (where there is an intercept). Indicators less their means are integers no more,
+and the lattice of T hides behind one of a dimension more. The differences of rows to one of them
+are as before: they give T up to an offset of each column, which is known, since its mean is zero.
 """
 
 from __future__ import annotations
@@ -182,6 +186,8 @@ def pairwise_reduced(columns: FloatArray) -> FloatArray:
 
 # Whitening undone from a table with fewer solved rows than this would be another table's.
 _LEAST_SOLVED = 0.98
+# Whitened columns are of one length, up to this factor.
+_ONE_LENGTH = 16.0
 _TINY = 1e-12
 
 
@@ -215,7 +221,16 @@ class LatticeAttack(ColumnAttack):
 
 def whitened_table(view: BobView) -> HiddenTable | None:
     """The integers that Alice's programs multiply with, as far as the scores give them."""
-    return hidden_table(integer_scores(view), view.columns)
+    scores = integer_scores(view)
+    table = hidden_table(scores, view.columns)
+    if table is not None or not view.agreement.intercept:
+        return table
+    apart = hidden_table(scores - scores[0], view.columns)
+    if apart is None:
+        return None
+    solved = apart.solved
+    offsets = np.rint(apart.values[solved].mean(axis=0)).astype(np.int64)
+    return HiddenTable(np.where(solved[:, None], apart.values - offsets, 0), solved)
 
 
 def standardised(hidden: HiddenTable) -> FloatArray:
@@ -227,7 +242,9 @@ def standardised(hidden: HiddenTable) -> FloatArray:
 
 def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
     """Her columns from the whitened table, up to order and signs; ``l2`` is the agreed penalty."""
-    if hidden.solved.mean() < _LEAST_SOLVED:
+    lengths = np.linalg.norm(hidden.values.astype(np.float64), axis=0)
+    if hidden.solved.mean() < _LEAST_SOLVED or lengths.max() > _ONE_LENGTH * lengths.min():
+        # Shorter columns than whitened ones in the same lattice: integers, as they were counted.
         return standardised(hidden)
     table = _in_units(hidden.values)
     rows, columns = table.shape

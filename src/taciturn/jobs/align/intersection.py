@@ -2,6 +2,26 @@
 
 With several Alices the ids of each pair are looked at as those of two sides are. Whether enough are
 common to all, only Bob can say: an Alice does not know how long the others' lists are.
+
+    each Alice                                             Bob
+      the alignment of the two (``taciturn.jobs.align.pairwise``), with all of them at once
+      both: the ids that the two share, in the order of their twice blinded elements
+                                                      <--  CommonToAll   of these, which all have
+      AlignmentEnd    how many remain, digest         <->  AlignmentEnd
+
+An Alice speaks to Bob only. Every pair has its own salt, scalars and orders, so that no element of
+one pair means anything to another Alice. All end with the same ids in the order of their code
+points; the last digest is over the remaining elements of a pair, and shows faults, not lies.
+
+**Guarantee.** Against parties that follow the protocol, Bob learns which of his ids each Alice has,
+and how many she has. An Alice learns which of her ids Bob has, how many he has, and which of the
+shared ones all others have too: not which of the others lacks one, nor how many ids they have.
+Nobody learns anything of an id that is not its own. Alices who pool what they have learn no more
+than that of each.
+
+**Assumes.** What ``taciturn.jobs.align.pairwise`` assumes, of each pair. A Bob who deviates can
+tell an Alice any part of what the two share for what all share; the greetings of a training compare
+the ids themselves.
 """
 
 from __future__ import annotations

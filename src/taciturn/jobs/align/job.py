@@ -3,6 +3,9 @@
 Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars. The
 elements of many ids are in files of the party's state folder while it lasts; see
 ``taciturn.jobs.align.pairwise``.
+
+The file is a person's, with comments: only the lines in question change, and the result is read
+again before it replaces the file. What cannot be done that way is left to the person.
 """
 
 from __future__ import annotations

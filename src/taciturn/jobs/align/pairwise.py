@@ -23,6 +23,16 @@ element means anything in another session.
 **Assumes.** DDH in ristretto255 and a random function into it (``taciturn.crypto.group``)
 [Meadows86, HubermanFranklin99]; against a peer that deviates, one-more gap Diffie-Hellman: it
 learns membership of at most as many chosen ids as it says it has [JareckiLiu10].
+
+The elements of two honest sides are uniform, so that buckets fill evenly: each has room for as many
+as are expected and twelve standard deviations more, and the intersection is that of one bucket
+after the other. Buckets follow each other in the order of their elements' bytes.
+
+**Guarantee.** Memory follows the bucket and not the number of elements, where the scratch room has
+a folder, also against a peer that deviates: a bucket that overflows is refused.
+
+**Assumes.** Elements are canonical encodings, whose first bit is 0 [RFC9496]. Distinct ids of an
+honest peer overflow a bucket with a probability below 1e-25.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ class FeatureSide(PredictionSide):
             masks = circle.masks.fork("prediction")
         yield from emit(ScoresDue(table.ids))
         weights, key = used.model.weights, used.noise_key
-        responder = score_responder(weights, *used.shares, key, used.terms, entropy)
+        offset = used.model.offset
+        responder = score_responder(weights, *used.shares, key, used.terms, entropy, offset)
         yield from answer_rows(responder, table, masks)
 
     def conclude(self, outcome: Predicted, session: SessionFacts) -> Answer:

@@ -3,6 +3,24 @@
 A coefficient stands on two scales. *Prepared*: for the column as the model sees it, centred and
 scaled; these can be compared with each other. *Original*: for one unit of the raw column, or for
 having a category at all; within a clip, where there is one.
+
+With Bob's prepared columns ``B`` and Alice's ``A``, the information of the joint model is ::
+
+    I = [ A'WA  A'WB ]          errors^2 of Bob's columns = diag (B'WB - B'WA (A'WA)^-1 A'WB)^-1
+        [ B'WA  B'WB ]
+
+What Bob subtracts for her columns he cannot know. He does know ``a = A w_A``, her part of each
+score, which is one direction among her columns. With it alone in their place ::
+
+    bound^2 = diag (B'WB - B'Wa (a'Wa)^-1 a'WB)^-1   <=   errors^2
+
+because a projection on fewer directions takes less away. Where newton centred her columns, his
+intercept and ``a`` are those of centred ones, and so is the bound of its error. Errors are *at
+least* the bound; z values are at most as large as they look, and p values at least.
+
+**What is reported.** The information of the likelihood without the penalty, at the fitted weights.
+For the penalties in use (scikit-learn's default) the two hardly differ; a large one holds weights
+near zero, which no standard error tells.
 """
 
 from __future__ import annotations
@@ -230,7 +248,7 @@ def _holds(model: ModelShare, weights: str) -> str:
 
 def original_offset(model: ModelShare) -> float:
     """This side's constant on the original scale: the intercept less what centring takes off."""
-    start = float(model.weights[-1]) if model.intercept else 0.0
+    start = float(model.weights[-1]) if model.intercept else model.offset
     weights: list[float] = model.weights.tolist()
     taken = [
         weight * center / scale

@@ -127,7 +127,8 @@ class FeatureSide(ServeSide[RoundResponder]):
     def _responder(self, entropy: Entropy) -> ScoreResponder:
         used = self.used
         weights, key = used.model.weights, used.noise_key
-        return score_responder(weights, *used.shares, key, used.terms, entropy)
+        offset = used.model.offset
+        return score_responder(weights, *used.shares, key, used.terms, entropy, offset)
 
     def open(self, entropy: Entropy) -> Program[RoundResponder]:
         """Greet Bob, and the other Alices, and agree on keys."""

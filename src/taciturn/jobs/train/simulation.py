@@ -39,6 +39,7 @@ from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
+from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import acceptance, conditioning
@@ -136,6 +137,8 @@ def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
     """What the parties of a simulation share, the keys of several Alices included."""
     pins = coins.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
+    # Tables that are given as they are know it better than the settings.
+    settings = settings.model_copy(update={"intercept": data.intercept})
     return agree(settings, columns, rows, parties=pins)
 
 
@@ -200,6 +203,11 @@ class _Run:
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
         places = [place for _, place in data.alices] or [slice(0, len(hers))]
+        if terms.centred:
+            # In the whole model Bob's intercept absorbs the means of all columns.
+            his = his.copy()
+            for place, alice in zip(places, alices.values(), strict=True):
+                his[-1] += centring_offset(hers[place], alice.trained.means)
         keys = (alice.noise_key for alice in alices.values())
         noise = tuple(zip(places, keys, strict=True))
         train = bobs.train_scores

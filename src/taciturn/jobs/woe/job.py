@@ -3,6 +3,11 @@
 The rows are the training rows of the agreement, under the ids that both sides have for them; no
 held-out row is counted. Entropy and keys are drawn anew each time and no state is kept: after an
 interruption both sides run the command again. Alice's budget is charged before a table is sent.
+
+A table has, for each bin of her columns, a sum of Bob's labels over its rows. Two tables whose
+labels differ in one row tell, by their difference, the bins of that row. A table is charged before
+anything of her columns is sent; one that was begun and not finished stays charged, since the
+partner may have received it.
 """
 
 from __future__ import annotations

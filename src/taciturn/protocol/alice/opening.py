@@ -70,7 +70,8 @@ def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, Whiten
         return inputs.resume or (yield from greet(inputs, table.magnitude_bits)), table
     state = inputs.resume
     if state is None:
-        state = yield from greet(inputs, *table_sizes(inputs.features.values))
+        values = inputs.features.values
+        state = yield from greet(inputs, *table_sizes(values, inputs.terms.means_of(values)))
     return state, WhitenedTable.among(inputs, state)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.whitening import centring_offset
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
 from taciturn.protocol.alice.quality import hear
@@ -43,7 +44,8 @@ def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program
         # The size that Bob hears here is that of the held-out rows, whatever the training's was.
         share = replace(share, magnitude_bits=0)
     coins = inputs.entropy.fork(f"held out{model}")
-    responder = score_responder(trained.weights, share, bobs, key, terms, coins)
+    offset = centring_offset(trained.weights, trained.means) if share is None else 0.0
+    responder = score_responder(trained.weights, share, bobs, key, terms, coins, offset)
     # From shares training rows are not scored: each score costs an encrypted product.
     if share is None:
         yield from answer_rows(responder, inputs.features, masks.fork("training rows"))
@@ -54,6 +56,6 @@ def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:
     """The greetings of one of several Alices, without training; checks that all sides fit."""
     yield from compare_held_out("alice", inputs.held_out)
-    table = inputs.features
-    sizes = table_sizes(table.values) if inputs.terms.whole_table else ()
+    table, terms = inputs.features, inputs.terms
+    sizes = table_sizes(table.values, terms.means_of(table.values)) if terms.whole_table else ()
     return (yield from greet(inputs, *(sizes or (magnitude_bits(table.largest),))))

@@ -104,16 +104,21 @@ class ScoreResponder(ScoringSide, ABC):
 
 
 class RevealedResponder(ScoreResponder):
-    """Scores from weights that Alice has in clear."""
+    """Scores from weights that Alice has in clear.
 
-    def __init__(self, weights: FloatArray, noise_key: bytes, grid: FixedPoint) -> None:
-        self._weights, self._grid = weights, grid
+    ``offset`` is what centring her columns adds to every score.
+    """
+
+    def __init__(
+        self, weights: FloatArray, noise_key: bytes, grid: FixedPoint, offset: float = 0.0
+    ) -> None:
+        self._weights, self._grid, self._offset = weights, grid, offset
         self._noise = ScoreNoise(noise_key, weights)
 
     def answer(self, due: DueRows) -> Program[None]:
         """Send ``X_A w_A`` and noise, at their public scale."""
         noise = self._noise.reals(due.ids, due.values, self._grid)
-        scores = row_products(due.values, self._weights) + noise
+        scores = row_products(due.values, self._weights) + self._offset + noise
         yield from send(scores_message(due.number, scores, self._grid, due.masks))
 
 
@@ -237,10 +242,14 @@ def score_responder(
     noise_key: bytes,
     terms: Terms,
     entropy: Entropy,
+    offset: float,
 ) -> ScoreResponder:
-    """Alice's part of the scores of a model: weights in clear, or shares of hers, or of all."""
+    """Alice's part of the scores of a model: weights in clear, or shares of hers, or of all.
+
+    ``offset`` is what centring adds to scores of weights in clear; shares know their coordinates.
+    """
     if share is None:
-        return RevealedResponder(weights, noise_key, terms.score_grid)
+        return RevealedResponder(weights, noise_key, terms.score_grid, offset)
     if bobs is None:
         return SealedResponder(share, noise_key, terms, entropy)
     return MutualResponder(share, bobs, noise_key, terms, entropy)

@@ -48,7 +48,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
-    table = OwnTable.of(inputs.features, plan, plan.bob.count)
+    # Beside centred columns Bob's intercept does not count.
+    table = OwnTable.of(inputs.features, plan, plan.bob.count - terms.centred)
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
     tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = Answers(opened.waves, plan.slots, ring, entropy)
@@ -79,7 +80,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         yield from emit(ShareRevealed(plan.passes, weights))
     if terms.agreement.reveal_bob:
         yield from send(GivenShare(ShareNumbers(bobs_share.values)))
-    return Trained(weights, plan.passes, share=share, bob_share=bobs_share)
+    return Trained(
+        weights, plan.passes, share=share, bob_share=bobs_share, means=table.whitening.means
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,13 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                     yield from send(scores_message(number, scores, grid, own))
     finally:
         prepared.close()
-    return Trained(table.weights(product), passes, circle=state.circle, company=state.company)
+    return Trained(
+        table.weights(product),
+        passes,
+        circle=state.circle,
+        company=state.company,
+        means=table.whitening.means,
+    )
 
 
 def _unmasked_sum(

@@ -87,6 +87,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             share=WeightShare(share, table.scales, table.whitening, table.magnitude_bits),
             circle=state.circle,
             company=state.company.of_model(number),
+            means=table.whitening.means,
         )
         for number, share in enumerate(shares)
     )

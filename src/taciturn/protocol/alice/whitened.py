@@ -1,4 +1,4 @@
-"""Alice's table as newton's passes use it: whitened, rounded once, ready for encrypted products.
+"""Alice's table as newton's passes use it: centred, whitened, rounded once, ready for products.
 
 That of one of several Alices is divided by a public number instead (``TableShape``).
 
@@ -23,7 +23,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.memmap import BLOCK_ROWS, Scratch, over_blocks
 from taciturn.numerics.descent import BoundedTable
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whitening import Whitening, centred
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
@@ -53,7 +53,8 @@ class WhitenedTable:
         if agreed.reveal_epsilon is not None:
             table = cls._bounded(inputs)
         else:
-            whitening = Whitening.of(features.values, agreed.l2)
+            means = inputs.terms.means_of(features.values)
+            whitening = Whitening.of(features.values, agreed.l2, means=means)
             table = cls._rounded(inputs, whitening)
         size = TableSize(*table.whole.shape)
         inputs.terms.scheme.check_tables(table.ring, size, agreed.rounds + agreed.models)
@@ -65,9 +66,9 @@ class WhitenedTable:
         features, terms = inputs.features, inputs.terms
         shape, columns = TableShape.of(features.rows, state), len(features.columns)
         scales, factor = shape.scales(terms), 2.0 ** -(shape.divisor_bits or 0)
-        bits = shape.magnitude_bits
-        grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor)
-        whitening = Whitening(np.eye(columns) / factor)
+        bits, means = shape.magnitude_bits, terms.means_of(features.values)
+        grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor, means=means)
+        whitening = Whitening(np.eye(columns) / factor, means)
         table = cls(grid.rounded(features.values)[0], whitening, scales, bits, shape.widest)
         size, products = shape.size(columns), terms.rounds + terms.agreement.models
         terms.scheme.check_tables(table.ring, size, products)
@@ -121,8 +122,8 @@ class WhitenedTable:
 class _Grid:
     """Puts rows into new coordinates and on the grid of features.
 
-    ``whitening`` is None for rows that are in them. Values are multiplied with ``factor`` and taken
-    to be below ``2^bits``; ``cut`` clips those beyond.
+    ``whitening`` is None for rows that are in them, less their ``means``. Values are multiplied
+    with ``factor`` and taken to be below ``2^bits``; ``cut`` clips those beyond.
     """
 
     whitening: Whitening | None
@@ -132,6 +133,7 @@ class _Grid:
     name: str
     cut: bool = False
     factor: float = 1.0
+    means: FloatArray | None = None
 
     @property
     def kind(self) -> type[np.signedinteger[Any]]:
@@ -147,7 +149,7 @@ class _Grid:
         bound = 2.0**self.bits
 
         def work(place: slice) -> int:
-            block = values[place]
+            block = centred(values[place], self.means)
             if self.whitening is not None:
                 block = self.whitening.apply(block)
             if self.factor != 1.0:
@@ -167,7 +169,7 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
         return magnitude_bits(features.largest)
     if terms.agreement.reveal_epsilon is not None:
         return _bits_of(BoundedTable.of(values, l2).values)
-    return _bits_of(values, Whitening.of(values, l2))
+    return _bits_of(values, Whitening.of(values, l2, means=terms.means_of(values)))
 
 
 def _bits_of(values: FloatArray, whitening: Whitening | None = None) -> int:

@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
@@ -30,7 +31,8 @@ class BobInputs(Generic[M_co]):
     every release. ``entropy`` gives the key, his share of the batches' seed, encryption and noise.
     ``table_memory`` is in bytes, for a whole table in the scheme's encoding. ``scratch`` holds long
     arrays. ``partners`` are in the agreement's order. Raises ``RowOrderError`` where labels and
-    features have other rows.
+    features have other rows, and ``ConfigError`` where newton's columns have no intercept that is
+    agreed on, or one that is not.
     """
 
     features: FeatureTable
@@ -48,6 +50,11 @@ class BobInputs(Generic[M_co]):
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))
+        if self.terms.whole_table and self.terms.agreement.intercept != bool(self.features.free):
+            # Alice centres her columns by it.
+            raise ConfigError(
+                "whether Bob's columns have an intercept is not as agreed", setting="intercept"
+            )
 
     @classmethod
     def without_budget(

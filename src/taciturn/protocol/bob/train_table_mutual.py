@@ -96,6 +96,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         plan.passes,
         share=share,
         bob_share=own_share,
+        means=None if whitening is None else whitening.means,
         losses=figures.losses,
         scores_beyond_range=figures.beyond,
     )
