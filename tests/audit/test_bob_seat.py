@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import taciturn
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.numerics import t_interval
-from taciturn.results import of_record
+from taciturn.results import CLEAR, of_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import Coins
 from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
@@ -199,3 +199,11 @@ def test_a_check_advises_alice():
     assert "safe_passes" not in seat
     assert seat["exposed"][0]["r2"] >= seat["exposed"][-1]["r2"] > 0.5
     assert any("mutual" in words for words in seat["advice"])
+
+
+def test_a_check_of_mutual_says_what_is_opened():
+    seat = taciturn.check(**{**SMALL, "passes": 1}, mechanism="mutual", seat="bob").bob_seat
+    assert seat is not None
+    assert len(seat.advice) == 1
+    assert seat.exposed == ()
+    assert seat.level == CLEAR

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
+from taciturn.errors import OutputError
 from taciturn.privacy import (
     MECHANISMS,
     VARIANTS,
@@ -28,6 +29,7 @@ from taciturn.privacy import draw_noise as draw
 from taciturn.rng import KeyedEntropy
 from taciturn_paper import distributions as subject
 from taciturn_paper.claims import B1, B2, EPSILONS
+from tests.expected import refused
 from tests.seldom import seldom
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -74,6 +76,11 @@ def words(path: Path) -> list[str]:
     """The texts of a picture: they are drawn as shapes, with the words in a comment beside them."""
     ET.fromstring(path.read_bytes())  # noqa: S314 - our own text
     return re.findall(r"<!-- (.*?) -->", path.read_text(encoding="utf-8"))
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with refused(OutputError, names="none.svg"):
+        subject.main([str(tmp_path / "nowhere")])
 
 
 @pytest.mark.parametrize("epsilon", subject.ADD_EPSILONS)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import asdict
 
 import pytest
 
+from taciturn.errors import ConfigError
 from taciturn_paper import encryption, profile, throughput
+from tests.expected import refused
 
 TINY = encryption.Shape("tiny", 4, 3)
 
@@ -22,6 +25,12 @@ def test_a_shape_is_measured_for_each_of_our_schemes():
     assert len(messages) == 3 * len(rows)
 
 
+def test_the_rows_have_the_keys_of_the_contract():
+    (row, *_) = encryption.measure(TINY, encryption.contenders(())[:1], 1, lambda message: None)
+    keys = "shape rows columns scheme bits ms ms_ahead times_phe bytes_up bytes_down max_error"
+    assert asdict(row).keys() >= set(keys.split())
+
+
 @pytest.mark.parametrize("rival", ["phe", "heu"])
 def test_rivals_compute_the_same_products(rival):
     if importlib.util.find_spec(rival) is None:
@@ -31,6 +40,11 @@ def test_rivals_compute_the_same_products(rival):
     assert all(row.max_error == 0 for row in rows)
     if rival == "phe":
         assert rows[0].times_phe == pytest.approx(rows[1].ms / rows[0].ms)
+
+
+def test_an_unknown_rival_is_refused():
+    with refused(ConfigError, names="fhe"):
+        encryption.contenders(("fhe",))
 
 
 def test_the_profile_names_seals_share_and_ours():

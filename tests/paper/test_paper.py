@@ -149,6 +149,12 @@ def test_a_figure_says_the_shape_of_each_curve(record):
     assert shown(tables.figure(figure))
 
 
+def test_flat_curves_have_no_shape():
+    flat: curves.Curve = {place: {"auc": [0.5, 0.6, 0.4]} for place in (1.0, 2.0, 3.0)}
+    trend = curves.shape(flat, "auc")
+    assert (trend["rises"], trend["falls"]) == (False, False)
+
+
 @REPRODUCES
 def test_the_leaks_are_what_the_statements_say(record):
     (row,) = record["leaks"]["rows"]
