@@ -106,7 +106,7 @@ def _study(prospect: TrainingPlan) -> tuple[str, ...]:
     study = prospect.study
     return (
         f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
-        f"of scores are those of all {study.models} trainings together",
+        f"of scores are those of all {study.models} models together",
     )
 
 
