@@ -280,6 +280,17 @@ def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cance
         ).fit(X, y)
 
 
+def test_a_training_of_mutual_that_is_too_short_or_leaves_the_range_warns(cancer):
+    X, y = cancer
+    options: dict[str, Any] = {"mechanism": "mutual", "scheme": "clear", "random_state": 1}
+    with pytest.warns(ConvergenceWarning) as short:
+        VerticalLogisticRegression(passes=2, **options).fit(X, y)
+    assert len(short) == 1
+    with pytest.warns(ConvergenceWarning) as wide:
+        VerticalLogisticRegression(passes=3, score_range=4.0, l2=1e-5, **options).fit(X, y)
+    assert len(wide) == 2
+
+
 @pytest.mark.parametrize("alice", ["all", "half"])
 @pytest.mark.parametrize("mechanism", ["none", "sealed"])
 @pytest.mark.sampled(1)

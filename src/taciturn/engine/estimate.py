@@ -44,6 +44,7 @@ from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
+from taciturn.protocol.mutual_sums import LOSSES
 from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
@@ -145,11 +146,13 @@ class _Sampler:
 
     def _passes(self, rows: int) -> FloatArray:
         agreed = self.terms.agreement
-        few = agreed.with_rounds(min(agreed.rounds, PASSES))
+        # The last pass is none like the others; with shared scores the last two open a loss.
+        unlike = LOSSES if self.terms.mechanism.shares_scores else 1
+        few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))
         hers, his = self._inputs(replace(self.terms, agreement=few), rows)
         watch = _Watch(np.inf)
         watch.run({name: alice_program(one) for name, one in hers.items()}, bob_program(his))
-        return watch.extended(agreed.rounds)
+        return watch.extended(agreed.rounds, unlike)
 
     def _growth(self, rows: int) -> FloatArray:
         """What seconds, bytes to Alice and bytes to Bob grow with."""
@@ -264,10 +267,11 @@ class _Watch:
     def last(self) -> FloatArray:
         return self._marks[-1]
 
-    def extended(self, iterations: int) -> FloatArray:
-        """The cost of so many iterations, of which those between first and last are typical."""
+    def extended(self, iterations: int, unlike: int = 1) -> FloatArray:
+        """The cost of so many iterations; typical are those between the first and the last ones."""
         count, marks = self._iterations, self._marks
         if iterations == count:
             return self.last
-        typical = (marks[count - 2] - marks[0]) / (count - 2)
+        between = count - 1 - unlike
+        typical = (marks[between] - marks[0]) / between
         return self.last + (iterations - count) * typical

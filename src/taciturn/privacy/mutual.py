@@ -1,13 +1,14 @@
 """``mutual``: weights of both sides are shared, and so are scores and residues.
 
 Each party receives ciphertexts under the other's key, and decrypts numbers that the other's masks
-make uniform: in the training Alice learns nothing of labels, and Bob nothing of her columns. The
+make uniform: in the training Alice learns nothing of labels, and Bob of her columns what three sums
+over all rows tell, which are opened to him after the last pass (``protocol.mutual_sums``). The
 sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
-entropy, and at Bob's from the labels: ``docs/mutual.md`` has both arguments. The model is that of
-training on the joined table with another sigmoid, off by at most ``sigmoid_error`` for scores
-within ``score_range``, up to fixed-point rounding.
+entropy, and at Bob's from the labels and these sums: ``docs/mutual.md`` has both arguments. The
+model is that of training on the joined table with another sigmoid, off by at most ``sigmoid_error``
+for scores within ``score_range``, up to fixed-point rounding.
 
 **Assumes.** IND-CPA of the scheme for both keys, and that both keep to the protocol. Of a party
 that does not: funcCPA. Of Alice's columns also what the flood of an answer leaves, 2^-40 over a
